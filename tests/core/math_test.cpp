@@ -377,6 +377,11 @@ TEST_CASE("exponentials of double are within one unit in the last place") {
   }
 }
 
+TEST_CASE("a product that is added to is rounded once") {
+  CHECK(math::fma(1 + 0x1p-23f, 1 - 0x1p-23f, -1.f) == -0x1p-46f);
+  CHECK(math::fma(1 + 0x1p-52, 1 - 0x1p-52, -1.) == -0x1p-104);
+}
+
 TEST_CASE("doubles round, halves to the even neighbour") {
   for (const double x : {0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 2.6, -0.2, 0x1p51 + 0.5, -0x1p52 - 1, 0x1p53, 1e300,
                          infinity, -infinity}) {

@@ -323,6 +323,75 @@ LOCUS_DEVICE_TEST("channels are normalized where their squares overflow, or vani
   check_scaled_channels<half, D>({power(-9), power(10), 1}, 0, 4e-3);
 }
 
+namespace {
+/// The batch of one rank, which is all of it.
+template <class D>
+class OneRank : public SharedBatch<float, D> {
+ public:
+  [[nodiscard]] Tensor<float, D> combine(const Tensor<float, D>& mean, const Tensor<float, D>&,
+                                         std::int64_t count) const override {
+    return Tensor<float, D>(mean.shape(), mean.device()).fill_(static_cast<float>(count));
+  }
+  void average(const Tensor<float, D>& a, const Tensor<float, D>& b, const Tensor<float, D>& elements) const override {
+    a.copy_((a / elements).eval());
+    b.copy_((b / elements).eval());
+  }
+};
+}  // namespace
+
+LOCUS_DEVICE_TEST("a channel of equal elements takes no launch more, also beside ranks and where eps is 0", D) {
+  const RunningStatistics<float, D> none;
+  const Tensor<float, D> absent;
+  const auto ranks = Shared<const SharedBatch<float, D>>(new OneRank<D>);
+  for (const Shape& shape : {Shape{40, 3}, Shape{2, 3, 300}}) {
+    CAPTURE(shape);
+    Shape channels = Dims::filled(shape.rank(), 1);
+    channels[1] = 3;
+    const auto x =
+        (numbers<float, D>(shape) * tensor<float, D>(channels, {1, 0, 0}) + tensor<float, D>(channels, {0, 0, 3.3}))
+            .eval();
+    const auto varied = numbers<float, D>(shape);
+    for (const double eps : {1e-5, 0.}) {
+      for (const auto& whole : {Shared<const SharedBatch<float, D>>(), ranks}) {
+        const auto launches = [&](const auto& of) {
+          const LaunchLog log;
+          (void)batch_norm(trace(of), none, absent, absent, {.eps = eps}, whole);
+          return log.launches();
+        };
+        CHECK(launches(x) == launches(varied));
+        if (eps == 0) continue;
+        const auto y = batch_norm(trace(x), none, absent, absent, {.eps = eps}, whole).value();
+        CHECK_CLOSE(y.slice(1, 1, 3),
+                    Reference(y.slice(1, 1, 3).shape(),
+                              std::vector<double>(static_cast<std::size_t>(y.elements() / 3 * 2), 0.)));
+      }
+    }
+  }
+}
+
+LOCUS_DEVICE_TEST("channels with an outlier are normalized, and teach their mean, wherever it is", D) {
+  for (const int at : {0, 500, 999}) {
+    CAPTURE(at);
+    std::vector<double> values;
+    for (int i = 0; i < 1000; ++i) values.push_back(i == at ? 1e8 : 0.3 + i * 37 % 1000 * 0.006);
+    const auto row = tensor<float, D>({1, 1, 1000}, values);
+    const auto check = [](const auto& x) {
+      using R = double;
+      const auto exact = x.template as<R>().eval();
+      const RunningStatistics<float, D> means{Tensor<float, D>({1}).fill_(0), Tensor<float, D>({1}).fill_(1), {}};
+      const RunningStatistics<R, D> wanted{Tensor<R, D>({1}).fill_(0), Tensor<R, D>({1}).fill_(1), {}};
+      const auto y = batch_norm(trace(x), means).value();
+      const auto expected = batch_norm(trace(exact), wanted).value();
+      check_empty(relative_difference(y, reference(expected), 2e-6), __FILE__, __LINE__);
+      check_empty(relative_difference(means.mean, reference(wanted.mean), 1e-6), __FILE__, __LINE__);
+      check_empty(relative_difference(means.var, reference(wanted.var), 2e-6), __FILE__, __LINE__);
+    };
+    check(row);
+    check(row.reshape({1000, 1}));
+    check(row.expand({2, 1, 1000}).contiguous());
+  }
+}
+
 LOCUS_DEVICE_TEST("an empty batch changes nothing but the count; its gradients are zeros", D) {
   const nn::BatchNorm1d<float, D> layer{3};
   for (const Shape& shape : {Shape{0, 3}, Shape{0, 3, 4}, Shape{2, 3, 0}}) {

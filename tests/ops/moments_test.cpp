@@ -425,6 +425,44 @@ LOCUS_DEVICE_TEST("variances beside an offset keep their digits along every axis
   check((sample<double, D>({7, 9, 11}, 3) + 1e12).eval(), 1e-12);
 }
 
+namespace {
+/// Rows of 1000 numbers of 0.3 to 6.3, with a far larger one in the first, a middle and the last place.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> rows_with_outliers(double outlier) {
+  std::vector<double> numbers;
+  for (const int at : {0, 500, 999})
+    for (int i = 0; i < 1000; ++i) numbers.push_back(i == at ? outlier : 0.3 + i * 37 % 1000 * 0.006);
+  return locus_test::tensor<T, D>({3, 1000}, numbers);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("moments and their gradients keep their digits beside an outlier, wherever it is", D) {
+  const auto check = [](const auto& rows, int axis, double allowed) {
+    CAPTURE(axis);
+    const auto exact = variable(rows.template as<double>().eval());
+    const auto v = variable(rows);
+    const auto compare = [&](const auto& f) {
+      const auto y = f(v), wanted = f(exact);
+      locus_test::check_empty(locus_test::relative_difference(y, reference(wanted), 2 * allowed), __FILE__, __LINE__);
+      y.backward(sample<value_of<std::remove_cvref_t<decltype(rows)>>, D>(y.shape(), 5, 1, 1));
+      wanted.backward(sample<double, D>(y.shape(), 5, 1, 1));
+      locus_test::check_empty(locus_test::relative_difference(v.grad(), reference(exact.grad()), allowed), __FILE__,
+                              __LINE__);
+      v.zero_grad();
+      exact.zero_grad();
+    };
+    compare([=](const auto& x) { return var(x, axis); });
+    compare([=](const auto& x) { return stddev(x, axis); });
+  };
+  for (const double outlier : {1e8, -1e8, 3e4}) {
+    CAPTURE(outlier);
+    const auto rows = rows_with_outliers<float, D>(outlier);
+    check(rows, 1, 1e-6);
+    check(rows.transpose().contiguous(), 0, 1e-6);
+    check(rows.reshape({3, 10, 100}).permute({1, 0, 2}).contiguous(), 1, 1e-6);
+  }
+}
+
 LOCUS_DEVICE_TEST("numbers are close within both tolerances, infinities where they are equal, NaN where asked", D) {
   const auto number = [](std::vector<double> values) {
     return locus_test::tensor<float, D>({static_cast<std::int64_t>(values.size())}, values);

@@ -2,6 +2,7 @@
 // Cuda's reduce: teams of threads fold chunks of the summands in a fixed order; where one chunk per output would leave
 // the GPU idle, a second launch folds the chunks' results.
 
+#include <locus/core/short_run.hpp>
 #include <locus/cuda/trace.hpp>
 #include <locus/cuda/vectorize.cuh>
 #include <locus/cuda/warp.cuh>
@@ -44,14 +45,6 @@ struct Summand<LinearIndex> {
   [[nodiscard]] __device__ int64_t operator()() const { return value; }
 };
 
-template <int first, int count, class Op, class Summand>
-__device__ typename Op::Accumulator fold_pairwise(const Op& op, const Summand& summand) {
-  if constexpr (count == 1) return summand(first);
-  else
-    return op.combine(fold_pairwise<first, count / 2>(op, summand),
-                      fold_pairwise<first + count / 2, count - count / 2>(op, summand));
-}
-
 /// Summands begin, begin + lanes ... of a team's lane. `is_line`: they lie one stride apart, so that no index is
 /// divided and more of them are on their way at once.
 template <bool is_line, class F, class Op, class T, class... I, int... i>
@@ -89,7 +82,7 @@ __device__ typename Op::Accumulator fold_lane(const ReduceArguments<F, Op, T, Pa
     if constexpr (N == 1 && !Arithmetic<typename Op::Accumulator>) {
       // Structs, such as moments, are cheaper to combine with one another than with a total whose count is not known.
       if (first + (in_flight - 1) * step < end) {
-        total = a.op.combine(total, fold_pairwise<0, in_flight>(a.op, summand));
+        total = a.op.combine(total, locus::detail::fold_few<in_flight>(a.op, summand));
         continue;
       }
     }

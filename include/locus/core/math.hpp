@@ -38,6 +38,10 @@ namespace locus::inline LOCUS_ABI::math {
 }
 [[nodiscard]] LOCUS_FN double rsqrt(double x) { return 1.0 / sqrt(x); }
 
+/// a * b + c, rounded once. A call where the host has no such instruction: for exact remainders, not for loops.
+[[nodiscard]] LOCUS_FN float fma(float a, float b, float c) { return LOCUS_MATH(fmaf)(a, b, c); }
+[[nodiscard]] LOCUS_FN double fma(double a, double b, double c) { return LOCUS_MATH(fma)(a, b, c); }
+
 /// Integer arithmetic wraps around, as it does in NumPy and on a GPU; overflow of a signed type is undefined in C++.
 template <class T>
 struct Wrapping {

@@ -267,7 +267,7 @@ struct BatchNorm {
       if (!lost.load(Order::relaxed)) return moments;
       const Tensor<R, D> safe(moments.shape(), x.device()), result(moments.shape(), x.device());
       fold_channels(safe, detail::SafeMoments<T>{}, detail::ElementMoments<detail::SafeMoments<T>>{}, x);
-      detail::map_into(result, detail::UnlessChannelLost<R>{fast.eps}, moments.slice(1, 1, 2), moments, safe);
+      detail::map_into(result, detail::UnlessChannelLost<T>{fast}, moments.slice(1, 1, 2), moments, safe);
       return result;
     } else {
       fold_channels(moments, detail::SafeMoments<T>{}, detail::ElementMoments<detail::SafeMoments<T>>{}, x);

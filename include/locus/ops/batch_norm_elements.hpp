@@ -52,19 +52,21 @@ struct ChannelMoments {
     return {a.mean + b.mean, a.variance + b.variance, a.deviation + b.deviation};
   }
 };
-/// They, noting where variance + eps is no number, or squares are missing from it.
+/// ChannelMoments from plain sums of squares; notes a loss where variance + eps overflows or vanishes.
 template <class T>
-struct FastMoments : fold::Variance<T> {
+struct FastMoments : fold::Deviation<T> {
   using R = compute_t<T>;
   R eps;
-  explicit FastMoments(R added) : fold::Variance<T>{R(0)}, eps(added) {}
+  explicit FastMoments(R added) : fold::Deviation<T>{{R(0)}}, eps(added) {}
   LOCUS_FN ChannelMoments<R> finish(const fold::Moments<R>& a) const {
     const R variance = a.squares / (a.count > R(1) ? a.count : R(1));
-    if (!fold::SquareScales<R>::fits(variance + eps) && a.count > R(0)) fold::note_loss(this->lost);
-    return {a.first + a.offset, variance, math::sqrt(variance)};
+    if (!is_whole(variance)) fold::note_loss(this->lost);
+    return {a.mean, variance, math::sqrt(variance)};
   }
+  /// Whether all squares count in a variance, or eps hides the others. That of equal elements is exactly 0.
+  LOCUS_FN bool is_whole(R variance) const { return variance == R(0) || fold::SquareScales<R>::fits(variance + eps); }
 };
-/// They, of which mean and deviation are numbers wherever they are numbers of the type.
+/// ChannelMoments from scaled sums of squares; mean and deviation do not overflow.
 template <class T>
 struct SafeMoments : fold::ScaledVariance<T> {
   using R = compute_t<T>;
@@ -72,16 +74,15 @@ struct SafeMoments : fold::ScaledVariance<T> {
   SafeMoments() : Base{R(0)} {}
   LOCUS_FN ChannelMoments<R> finish(const fold::ScaledMoments<R>& a) const {
     if (a.count == R(0)) return {R(0), R(0), R(0)};
-    return {(a.first + a.offset) * R(4), Base::finish(a), this->deviation(a)};
+    return {a.mean * R(4), Base::finish(a), this->deviation(a)};
   }
 };
-/// What the fast fold computed of a channel, unless that is lost.
-template <class R>
+/// What FastMoments computed of a channel, unless that is lost.
+template <class T>
 struct UnlessChannelLost {
-  R eps;
-  LOCUS_FN R operator()(R variance, R fast, R safe) const {
-    return fold::SquareScales<R>::fits(variance + eps) ? fast : safe;
-  }
+  using R = compute_t<T>;
+  FastMoments<T> moments;
+  LOCUS_FN R operator()(R variance, R fast, R safe) const { return moments.is_whole(variance) ? fast : safe; }
 };
 template <class R>
 struct TwoSums {

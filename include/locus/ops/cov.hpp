@@ -21,11 +21,10 @@ template <class X>
         {name, ": x of shape ", x.shape(), "; expected (variables, observations), or a list of observations"});
   return reshape(x, {rank == 1 ? 1 : x.shape()[0], x.shape()[-1]});
 }
-/// Where each variable begins: its distances from there lose no digits beside an offset, and have its covariances.
+/// The mean of each variable. The distances from it sum to 0, so that their products pass no gradient through it.
 template <class X>
-[[nodiscard]] auto first_of(const X& rows) {
-  const auto& value = rows.value();
-  return value.size(1) > 0 ? value.slice(1, 0, 1) : value;
+[[nodiscard]] auto means_of(std::string_view name, const X& rows) {
+  return exact_mean({name, rows.shape(), -1}, rows.value());
 }
 /// rows * rows^T, a scalar for a list.
 template <class X>
@@ -40,20 +39,20 @@ template <class X>
 /// beside an offset common to a variable.
 /// shape: (v, n) -> (v, v); (n,) -> ()
 /// gradient: (g + g^T) (x - mean) / (n - correction)
-/// cost: three launches, one of them a product; backward seven
+/// cost: three launches, one of them a product; backward four
 /// throws ShapeError for more than two dimensions; ArgumentError unless correction is finite
 template <detail::FloatingOperand X>
 [[nodiscard]] auto cov(const X& x, double correction = 1) {
   using R = compute_t<value_of<X>>;
   const R less = detail::finite_as<R>("cov", "correction", correction);
   const auto rows = detail::variables_of("cov", x);
-  const auto first = detail::first_of(rows);
-  const R rest = static_cast<R>(rows.shape()[1]) - less;
+  const auto [mean, rest] = detail::means_of("cov", rows);
+  const R degrees = static_cast<R>(rows.shape()[1]) - less;
   // Roots of the divisor before the product: its sum may overflow where the covariance does not.
-  const R root = math::sqrt(rest > R(0) ? rest : R(1));
-  const auto centered = ((rows - first - mean(rows - first, -1, true)) / root).eval();
+  const R root = math::sqrt(degrees > R(0) ? degrees : R(1));
+  const auto centered = ((rows - mean - rest) / root).eval();
   const auto all = detail::products(centered, x.shape().rank());
-  return rest > R(0) ? all : (all / R(0)).eval();
+  return degrees > R(0) ? all : (all / R(0)).eval();
 }
 
 /// Correlation coefficients between every two rows of x: numpy.corrcoef, torch.corrcoef, also where covariances are no
@@ -66,10 +65,10 @@ template <detail::FloatingOperand X>
 [[nodiscard]] auto corrcoef(const X& x) {
   using R = compute_t<value_of<X>>;
   const auto rows = detail::variables_of("corrcoef", x);
-  const auto first = detail::first_of(rows);
+  const auto [mean, rest] = detail::means_of("corrcoef", rows);
   const R root = math::sqrt(static_cast<R>(rows.shape()[1]));
   const auto deviations = stddev(rows, -1, {.correction = 0, .keepdim = true});
-  const auto standard = ((rows - first - mean(rows - first, -1, true)) / deviations / root).eval();
+  const auto standard = ((rows - mean - rest) / deviations / root).eval();
   return clamp(detail::products(standard, x.shape().rank()), -1, 1).eval();
 }
 

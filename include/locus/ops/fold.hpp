@@ -11,8 +11,9 @@ namespace locus::inline LOCUS_ABI {
 /// How elements are folded. Each has an Accumulator, identity(), lift(value), combine(a, b) and finish(a). One whose
 /// Accumulator is a struct may have of_run(run), which folds lifted elements by loops over numbers: run[k] is element
 /// k of run.size(), and run.fold(op, map) folds map(element k, k). A device may use it; it gives what combine gives,
-/// but for rounding. One that `adds_slow_terms` needs no sums side by side for additions not to wait. One that
-/// `commutes` combines b and a to the bits of a and b.
+/// but for rounding. A run that is_short has at most 16 elements, in registers, so that loops over it are unrolled. One
+/// that `adds_slow_terms` needs no sums side by side for additions not to wait. One that `commutes` combines b and a to
+/// the bits of a and b.
 namespace fold {
 
 /// Integers are added in 64 bits, 16-bit floats in float.
@@ -109,6 +110,13 @@ struct Any {
   }
   LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return a | b; }
   LOCUS_FN bool finish(Accumulator a) const { return a != 0; }
+};
+/// The bits that any element has.
+template <class Bits>
+struct BitOr {
+  using Accumulator = Bits;
+  LOCUS_FN Accumulator identity() const { return 0; }
+  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return a | b; }
 };
 /// How many elements are not zero.
 struct CountNonzero : Sum<std::int64_t> {
@@ -242,26 +250,99 @@ struct ScaledNorm {
   }
 };
 
-/// Count, mean and sum of squared deviations of some elements. The mean is first + offset, where `first` is one of the
-/// elements: the mean itself would round at the size of an offset that is common to all.
+/// How often moments of a run are computed at most. In a short one no element lies 4 deviations from the mean.
+template <class Run>
+inline constexpr int most_passes = requires { requires Run::is_short; } ? 1 : 2;
+
+/// high + low: a number with twice the digits of T.
+template <class T>
+struct DoubleWord {
+  T high, low;
+  friend LOCUS_FN DoubleWord operator+(const DoubleWord& a, const DoubleWord& b) {
+    return {from_register<T>(load_as_register(a.high) + load_as_register(b.high)),
+            from_register<T>(load_as_register(a.low) + load_as_register(b.low))};
+  }
+};
+/// a + b, rounded, and the rounding error: TwoSum (Knuth, 1969).
+template <class R>
+[[nodiscard]] LOCUS_FN DoubleWord<R> exact_sum(R a, R b) {
+  const R sum = a + b, of_b = sum - a;
+  return {sum, (a - (sum - of_b)) + (b - of_b)};
+}
+
+/// Mean with twice the digits of T, so that distances from it lose none beside an offset or an outlier.
+template <class T>
+struct ExactMean {
+  using R = compute_t<T>;
+  using Accumulator = DoubleWord<R>;
+  R scale = R(1);  ///< of elements: a power of two with which no sum overflows
+  R count = R(0);  ///< of scaled elements
+  explicit ExactMean(std::int64_t elements) {
+    for (std::int64_t n = 1; n < elements; n *= 2) scale *= R(0.5);
+    count = static_cast<R>(elements) * scale;
+  }
+  LOCUS_FN Accumulator identity() const { return {R(0), R(0)}; }
+  LOCUS_FN Accumulator lift(R x) const { return {x * scale, R(0)}; }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
+    const Accumulator sum = exact_sum(a.high, b.high);
+    return {sum.high, sum.low + (a.low + b.low)};
+  }
+  /// In double where that has more digits; else distances from one of a few elements, or from near the mean.
+  template <class Run>
+  LOCUS_FN Accumulator of_run(const Run& run) const {
+    if constexpr (sizeof(R) < sizeof(double) && most_passes<Run> > 1) {
+      const auto wide = [](const Accumulator& x, std::int32_t) LOCUS_INLINED { return static_cast<double>(x.high); };
+      const double sum = run.fold(Sum<double>{}, wide);
+      const R high = static_cast<R>(sum);
+      return {high, static_cast<R>(sum - static_cast<double>(high))};
+    } else {
+      const R n = static_cast<R>(run.size());
+      R near = run[0].high;
+      if constexpr (most_passes<Run> > 1)
+        near = run.fold(Sum<R>{}, [](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.high; }) / n;
+      const R from = near;
+      const R rest =
+          run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.high - from; });
+      const R product = math::fma(near, n, R(0));  // a plain product would be contracted with what follows
+      return exact_sum(product, math::fma(near, n, -product) + rest);
+    }
+  }
+  LOCUS_FN DoubleWord<T> finish(const Accumulator& sum) const {
+    const T high = from_register<T>(sum.high / count);
+    const R rest = math::fma(-load_as_register(high), count, sum.high) + sum.low;
+    return {high, from_register<T>(rest / count)};
+  }
+};
+
+/// Count, mean and sum of squared deviations of some elements. The mean is mean + rest: rounded, it would lose the
+/// digits that matter beside an offset common to all.
 template <class R>
 struct Moments {
-  R count, first, offset, squares;
+  R count, mean, rest, squares;
 };
 /// The count and mean of two sets together, by Chan, Golub and LeVeque (1979).
 template <class R>
 struct JointMean {
-  R count, first, offset;
+  R count, mean, rest;
   R delta;   ///< from the mean of a to that of b
   R weight;  ///< squares of the two sets together are the sum of both, and weight * delta * delta
   template <class M>
-  LOCUS_FN JointMean(const M& a, const M& b) : count(a.count + b.count), first(a.count > R(0) ? a.first : b.first) {
+  LOCUS_FN JointMean(const M& a, const M& b) : count(a.count + b.count) {
     const R share = b.count / (count > R(1) ? count : R(1));  // 0 or 1 where one is empty
-    delta = (b.first - first) + (b.offset - a.offset);
-    offset = a.offset + delta * share;
+    const R mean_of_a = a.count > R(0) ? a.mean : b.mean;
+    delta = (b.mean - mean_of_a) + (b.rest - a.rest);
+    const auto sum = exact_sum(mean_of_a, a.rest + delta * share);
+    mean = sum.high;
+    rest = sum.low;
     weight = share * a.count;
   }
 };
+/// Whether the first of `count` elements lies 4 deviations from their mean: distances from it lose digits of the
+/// others.
+template <class R>
+[[nodiscard]] LOCUS_FN bool is_outlier(R distance, R count, R squares) {
+  return distance * distance * count > R(16) * squares;
+}
 template <class T>
 struct Variance {
   using R = compute_t<T>;
@@ -271,20 +352,28 @@ struct Variance {
   LOCUS_FN Accumulator identity() const { return {0, 0, 0, 0}; }
   LOCUS_FN Accumulator lift(R x) const { return {1, x, 0, 0}; }
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
-    const JointMean<R> mean(a, b);
-    return {mean.count, mean.first, mean.offset, a.squares + b.squares + mean.weight * mean.delta * mean.delta};
+    const JointMean<R> joint(a, b);
+    return {joint.count, joint.mean, joint.rest, a.squares + b.squares + joint.weight * joint.delta * joint.delta};
   }
-  /// The mean, and then the squared distances from it.
+  /// The mean, and then the squared distances from it. Both from the first element on, or from near the mean.
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
-    const R first = run[0].first, count = static_cast<R>(run.size());
-    const R offset =
-        run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.first - first; }) / count;
-    const auto square = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED {
-      const R distance = (x.first - first) - offset;
-      return distance * distance;
-    };
-    return {count, first, offset, run.fold(Sum<R>{}, square)};
+    const R count = static_cast<R>(run.size());
+    R first = run[0].mean, offset = 0, squares = 0;
+    for (int pass = 0; pass < most_passes<Run>; ++pass) {
+      const R from = first;
+      offset =
+          run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.mean - from; }) / count;
+      const R mean = offset;
+      squares = run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED {
+        const R distance = (x.mean - from) - mean;
+        return distance * distance;
+      });
+      if (pass + 1 == most_passes<Run> || !is_outlier(offset, count, squares)) break;
+      first += offset;
+    }
+    const auto mean = exact_sum(first, offset);
+    return {count, mean.high, mean.low, squares};
   }
   LOCUS_FN R finish(const Accumulator& a) const {
     if (!is_whole(a.squares)) note_loss(lost);
@@ -299,24 +388,25 @@ struct Variance {
 template <class T>
 struct Deviation : Variance<T> {
   using R = compute_t<T>;
+  using Bits = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
   using Accumulator = Moments<R>;
   static constexpr R noted = SquareScales<R>::power(-SquareScales<R>::exponents / 32 * 29);
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
-    const JointMean<R> mean(a, b);
-    const R moved = mean.weight * mean.delta, squares = a.squares + b.squares + moved * mean.delta;
-    const R least = detail::kept_if(moved != R(0), noted);
-    return {mean.count, mean.first, mean.offset, least > squares ? least : squares};
+    const JointMean<R> joint(a, b);
+    const R moved = joint.weight * joint.delta, squares = a.squares + b.squares + moved * joint.delta;
+    return {joint.count, joint.mean, joint.rest, squares + detail::kept_if(moved != R(0), noted)};
   }
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
-    Accumulator result = Variance<T>::of_run(run);
-    if (result.squares < noted) {
-      const R first = result.first;
+    const Accumulator moments = Variance<T>::of_run(run);
+    R least = 0;
+    if (most_passes<Run> == 1 || moments.squares < noted) {
+      const R first = run[0].mean;
       const auto distance = [=](const Accumulator& x, std::int32_t)
-                                LOCUS_INLINED { return functor::Abs{}(x.first - first); };
-      if (run.fold(LargestNumber<R>{{R(0)}}, distance) > R(0)) result.squares = noted;
+                                LOCUS_INLINED { return __builtin_bit_cast(Bits, x.mean - first); };
+      least = detail::kept_if(run.fold(BitOr<Bits>{}, distance) != 0, noted);
     }
-    return result;
+    return {moments.count, moments.mean, moments.rest, moments.squares + least};
   }
   LOCUS_FN R finish(const Accumulator& a) const {
     const R deviation = math::sqrt(a.squares / this->degrees_of_freedom(a.count, this->correction));
@@ -333,7 +423,7 @@ struct Deviation : Variance<T> {
 /// is, scaled down and scaled up.
 template <class R>
 struct ScaledMoments {
-  R count, first, offset, plain, lowered, raised;
+  R count, mean, rest, plain, lowered, raised;
 };
 /// Variance, also where squares overflow.
 template <class T>
@@ -345,33 +435,34 @@ struct ScaledVariance {
   LOCUS_FN Accumulator identity() const { return {0, 0, 0, 0, 0, 0}; }
   LOCUS_FN Accumulator lift(R x) const { return {1, x * R(0.25), 0, 0, 0, 0}; }
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
-    const JointMean<R> mean(a, b);
-    const R lowered = mean.delta * Scales::down, raised = mean.delta * Scales::up;
-    return {mean.count,
-            mean.first,
-            mean.offset,
-            a.plain + b.plain + mean.weight * mean.delta * mean.delta,
-            a.lowered + b.lowered + mean.weight * lowered * lowered,
-            a.raised + b.raised + mean.weight * raised * raised};
+    const JointMean<R> joint(a, b);
+    const R lowered = joint.delta * Scales::down, raised = joint.delta * Scales::up;
+    return {joint.count,
+            joint.mean,
+            joint.rest,
+            a.plain + b.plain + joint.weight * joint.delta * joint.delta,
+            a.lowered + b.lowered + joint.weight * lowered * lowered,
+            a.raised + b.raised + joint.weight * raised * raised};
   }
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
-    const R first = run[0].first, count = static_cast<R>(run.size());
-    const auto mean_of = [&](R scale) LOCUS_INLINED {
-      const auto distance = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return (x.first - first) * scale; };
-      return run.fold(Sum<R>{}, distance) / count;
-    };
-    R offset = mean_of(R(1));
-    if (!(offset - offset == R(0))) offset = mean_of(Scales::down) / Scales::down;
-    const R mean = offset;
-    const auto squares = [&](R scale) LOCUS_INLINED {
-      const auto square = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED {
-        const R distance = ((x.first - first) - mean) * scale;
-        return distance * distance;
+    Accumulator result{static_cast<R>(run.size()), run[0].mean, R(0), R(0), R(0), R(0)};
+    for (int pass = 0; pass < most_passes<Run>; ++pass) {
+      const R from = result.mean + result.rest, mean = mean_of(run, from);
+      const auto squares = [&](R scale) LOCUS_INLINED {
+        const auto square = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED {
+          const R distance = ((x.mean - from) - mean) * scale;
+          return distance * distance;
+        };
+        return run.fold(Sum<R>{}, square);
       };
-      return run.fold(Sum<R>{}, square);
-    };
-    return {count, first, offset, squares(R(1)), squares(Scales::down), squares(Scales::up)};
+      result = {result.count, from, mean, squares(R(1)), squares(Scales::down), squares(Scales::up)};
+      if (pass + 1 == most_passes<Run> || !is_outlier(mean * scale_of(result), result.count, squares_of(result))) break;
+    }
+    const auto mean = exact_sum(result.mean, result.rest);
+    result.mean = mean.high;
+    result.rest = mean.low;
+    return result;
   }
   LOCUS_FN R finish(const Accumulator& a) const {
     const R scale = scale_of(a) * R(0.25);
@@ -385,9 +476,17 @@ struct ScaledVariance {
 
  private:
   /// 0, or NaN beside an infinite element.
-  LOCUS_FN static R nothing(const Accumulator& a) {
-    const R mean = a.first + a.offset;
-    return mean - mean;
+  LOCUS_FN static R nothing(const Accumulator& a) { return a.mean - a.mean; }
+  /// Of the distances from `from`, whose sum may overflow.
+  template <class Run>
+  LOCUS_FN static R mean_of(const Run& run, R from) {
+    const R count = static_cast<R>(run.size());
+    const auto scaled = [&](R scale) LOCUS_INLINED {
+      const auto distance = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return (x.mean - from) * scale; };
+      return run.fold(Sum<R>{}, distance) / count;
+    };
+    const R mean = scaled(R(1));
+    return mean - mean == R(0) ? mean : scaled(Scales::down) / Scales::down;
   }
   /// Of the three sums of squares the one that is exact, and its scale.
   LOCUS_FN static R squares_of(const Accumulator& a) {

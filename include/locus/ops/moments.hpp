@@ -16,56 +16,50 @@ struct VarOptions {
 
 namespace detail {
 
-/// By what numbers are scaled so that their distances, and a sum of those, are numbers of the type; NaN for `deviation`
-/// changes nothing.
-template <class R>
-[[nodiscard]] LOCUS_FN R distance_scale(R deviation) {
-  return deviation > R(1) / fold::SquareScales<R>::least_root ? fold::SquareScales<R>::down : R(1);
-}
-/// What an element adds to the distance of the mean from the first element.
-template <bool of_deviation>
-struct FromFirst {
-  static constexpr unsigned repeated = 0b110;
-  template <class R>
-  LOCUS_FN R operator()(R x, R first, R deviation) const {
-    const R scale = of_deviation ? distance_scale(deviation) : R(1);
-    return x * scale - first * scale;
-  }
-};
-/// The gradient of a variance, or, divided by it, of a deviation.
+/// The gradient of a variance, or, divided by it, of a deviation. The mean is mean + rest.
 template <class R, bool of_deviation>
 struct MomentSlope {
   static constexpr unsigned repeated = 0b11101;
   R share;
-  LOCUS_FN R operator()(R g, R x, R first, R offset, R deviation) const {
-    const R scale = of_deviation ? distance_scale(deviation) : R(1), distance = (x * scale - first * scale) - offset;
-    if constexpr (!of_deviation) return times_slope<MomentSlope>(g * share, distance);
-    else return deviation == R(0) ? R(0) : times_slope<MomentSlope>(g * share, distance / (deviation * scale));
+  LOCUS_FN R operator()(R g, R x, R mean, R rest, R deviation) const {
+    if constexpr (!of_deviation) {
+      return times_slope<MomentSlope>(g * share, (x - mean) - rest);
+    } else {
+      const R half = R(0.5);  // of the distance, which may be no number of the type
+      const R slope = ((x * half - mean * half) - rest * half) / (deviation * half);
+      return times_slope<MomentSlope>(kept_if(deviation != R(0), g * share), slope);
+    }
   }
 };
 
-/// Adds the gradient of a variance of x to dx, or, where `deviation` has memory, of the deviation that it holds. The
-/// mean is the first element and the distance from it, in the type of computation, so that no digit is lost beside an
-/// offset. Two launches.
+/// The mean over axes as two tensors that are to be added, so that it has twice the digits of T. One launch.
+/// shape: axes.kept
+template <class T, class D>
+[[nodiscard]] fold::DoubleWord<Tensor<T, D>> exact_mean(const FoldedAxes& axes, const Tensor<T, D>& x) {
+  using Op = fold::ExactMean<T>;
+  using Result = fold::DoubleWord<T>;
+  Shape words = axes.kept;
+  words.push_back(2);
+  const Tensor<T, D> means(words, x.device());
+  const Strides dense = row_major(axes.kept);
+  const auto plan = make_reduce_plan<1>(x.shape(), {operand_of(x), PlanOperand{&axes.kept, &dense}}, axes.folded);
+  const Op op(axes.count);
+  Backend<D>::reduce(x.device(), plan, Folded<Symbol<0>, Op, T>{{}, op}, op, Pack<const T*>(x.data()),
+                     static_cast<const Result*>(nullptr), reinterpret_cast<Result*>(means.data()));
+  return {means.select(-1, 0), means.select(-1, 1)};
+}
+
+/// Adds the gradient of a variance of x to dx, or, where `deviation` has memory, of the deviation that it holds. Two
+/// launches.
 template <bool of_deviation, class T, class D>
 void add_moment_slope(const FoldedAxes& axes, double correction, const Tensor<T, D>& x, const Tensor<T, D>& g,
                       const Tensor<T, D>& deviation, Gradient<T, D>& dx) {
   using R = compute_t<T>;
   if (x.empty()) return dx.give(Tensor<T, D>(x.shape(), x.device()));
-  Tensor<T, D> first = x;
-  for (int d = 0; d < x.rank(); ++d)
-    if (axes.folds(d)) first = first.slice(d, 0, 1);
-  const Tensor<R, D> offset(axes.kept, x.device());
-  const Strides dense = row_major(axes.kept);
-  const auto plan = make_reduce_plan<3>(
-      x.shape(), {operand_of(x), operand_of(first), operand_of(deviation), PlanOperand{&axes.kept, &dense}},
-      axes.folded);
-  Backend<D>::reduce(x.device(), plan, FromFirst<of_deviation>{}, fold::Mean<R>(axes.count),
-                     Pack<const T*, const T*, const T*>(x.data(), first.data(), deviation.data()),
-                     static_cast<const R*>(nullptr), offset.data());
-  const double rest = static_cast<double>(axes.count) - correction;
-  const MomentSlope<R, of_deviation> slope{static_cast<R>((of_deviation ? 1 : 2) / (rest > 0 ? rest : 0))};
-  map_to(dx, slope, g.reshape(axes.kept), x, first, offset, deviation);
+  const double degrees = static_cast<double>(axes.count) - correction;
+  const MomentSlope<R, of_deviation> slope{static_cast<R>((of_deviation ? 1 : 2) / (degrees > 0 ? degrees : 0))};
+  const auto [mean, rest] = exact_mean(axes, x);
+  map_to(dx, slope, g.reshape(axes.kept), x, mean, rest, deviation);
 }
 
 }  // namespace detail

@@ -156,7 +156,7 @@ class Stage {
     for (int i = 0; i < count; ++i) {
       operands_[i] = operands[i];
       stride_[i] = along.inner_stride(i);
-      repeated_[i] = nullptr;
+      gathered_[i] = nullptr;
       const bool is_one = (repeated >> i & 1u) != 0;
       if (operands[i].data && (stride_[i] == 1 || is_one)) continue;
       elsewhere_ |= 1u << i;
@@ -198,9 +198,9 @@ class Stage {
   [[nodiscard]] [[gnu::noinline]] const void* staged(int i, std::int64_t offset, std::int64_t n) {
     if (!operands_[i].data) return tile(i);
     const std::byte* const source = address(i, offset);
-    if (stride_[i] == 0 && source == repeated_[i] && n <= filled_[i]) return tile(i);
+    if (source == gathered_[i] && n <= filled_[i]) return tile(i);
     gather(tile(i), source, stride_[i], n, operands_[i].size);
-    repeated_[i] = source;
+    gathered_[i] = source;
     filled_[i] = n;
     return tile(i);
   }
@@ -217,7 +217,7 @@ class Stage {
   std::uint32_t streams_ = 0;
   ByteOperand operands_[max_operands];
   std::int64_t stride_[max_operands];
-  const std::byte* repeated_[max_operands];
+  const std::byte* gathered_[max_operands];  ///< what the tile holds
   std::int64_t filled_[max_operands];
   std::byte* tiles_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 // What a reduction on Cpu does with elements: loops over dense rows of them, compiled for each functor.
 
+#include <locus/core/short_run.hpp>
 #include <locus/cpu/loops/stage.hpp>
 #include <locus/cpu/reduce/lanes.hpp>
 
@@ -135,9 +136,9 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     std::int64_t row = 0;
     if constexpr (columns_are_vectorized && !std::is_integral_v<A>) {  // few sum integers so
       if constexpr (!is_vectorized && sizeof...(I) == 1) {  // structs take longer to add to totals than to one another
-        for (; row + 8 <= rows.count; row += 8) {
-          fold_together<8>(f, op, rows, in..., totals);
-          advance(rows.step, 8, in...);
+        for (; row + 16 <= rows.count; row += 16) {
+          fold_together<16>(f, op, rows, in..., totals);
+          advance(rows.step, 16, in...);
         }
       }
       for (; row + 4 <= rows.count; row += 4) {
@@ -169,14 +170,11 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     [&]<int... row>(std::integer_sequence<int, row...>) LOCUS_INLINED {
       const Row each[] = {next(row)...};
       LOCUS_IVDEP
-      for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], pairwise<0, together>(op, each, k));
+      for (std::int64_t k = 0; k < n; ++k) {
+        const auto element = [&](std::int32_t r) LOCUS_INLINED { return each[r](k); };
+        totals[k] = op.combine(totals[k], locus::detail::fold_few<together>(op, element));
+      }
     }(std::make_integer_sequence<int, together>{});
-  }
-  template <int first, int count, class Row>
-  [[nodiscard]] LOCUS_FN static A pairwise(const Op& op, const Row* rows, std::int64_t k) {
-    if constexpr (count == 1) return rows[first](k);
-    else
-      return op.combine(pairwise<first, count / 2>(op, rows, k), pairwise<first + count / 2, count / 2>(op, rows, k));
   }
   LOCUS_LOOP_FN static void fold_row(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in,
                                      A* totals) {
