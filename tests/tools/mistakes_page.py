@@ -35,6 +35,11 @@ STRUCTS = {"Adam:": "optim/adam.hpp AdamOptions", "AdamW:": "optim/adam.hpp Adam
            "nn::MaxPool1d:": "ops/pool.hpp MaxPool1dOptions", "nn::MaxPool2d:": "ops/pool.hpp MaxPool2dOptions",
            "nn::AvgPool1d:": "ops/pool.hpp AvgPoolOptions", "nn::AvgPool2d:": "ops/pool.hpp AvgPoolOptions"}
 
+# The same of classes whose messages are types, by their files in refuse/.
+GUIDES = {"criterion_cross_entropy_guide.inc": "ops/cross_entropy.hpp CrossEntropyOptions",
+          "criterion_nll_guide.inc": "nn/nll_loss.hpp NLLLossOptions",
+          "criterion_bce_with_logits_guide.inc": "nn/criterion.hpp LossOptions"}
+
 
 def fields_of(text, struct):
     """The names of a struct's fields, each of which has a default."""
@@ -61,6 +66,12 @@ def stale_options(include=common.ROOT / "include" / "locus"):
                 problems.append(f"{path.name} lists {', '.join(names)}, but {struct} has {', '.join(fields)}")
             if "_".join(names) not in why:
                 problems.append(f"{path.name}: g++'s words list other options than clang's")
+    for name, place in GUIDES.items():
+        header, struct = place.split()
+        if not (guide := include / "refuse" / "nn" / name).exists():
+            problems.append(f"{name} of GUIDES of mistakes_page.py is not there")
+        elif f"_options_{'_'.join(names := fields_of((include / header).read_text(), struct))}>" not in guide.read_text():
+            problems.append(f"{name} lists other options than {struct}, which has {', '.join(names)}")
     return problems + [f"no message begins with {message}" for message in sorted(STRUCTS.keys() - found)]
 
 

@@ -69,10 +69,9 @@ struct GradientRoute {
   bool reduced = false;  ///< out is a temporary of the full shape, to be summed over broadcast dimensions
 };
 
-/// What the nodes of expressions have in common whose operands have the same types: compiled once for them, not for
-/// each formula. V are the element types of the operands, Saved what they stand for; of the masks, a bit for each
-/// operand, `wanted` says whose gradients can be wanted, and `unchanged` to which the result's gradient passes as it
-/// is.
+/// Base of expression nodes with operands of the same types, compiled once for all formulas. V: element types. Saved:
+/// types of saved operands. Bit i of `wanted`: operand i may want a gradient. Bit i of `unchanged`: its gradient is the
+/// result's own.
 template <class T, class D, unsigned wanted, unsigned unchanged, class V, class... Saved>
 class GradientsOfOperands;
 template <class T, class D, unsigned wanted, unsigned unchanged, class... V, class... Saved>

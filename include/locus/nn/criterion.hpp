@@ -80,6 +80,7 @@ CrossEntropyLoss() -> CrossEntropyLoss<>;
 CrossEntropyLoss(CrossEntropyOptions) -> CrossEntropyLoss<>;
 template <class T, class D>
 CrossEntropyLoss(const Tensor<T, D>&, CrossEntropyOptions = {}) -> CrossEntropyLoss<Tensor<T, D>>;
+#include <locus/refuse/nn/criterion_cross_entropy_guide.inc>
 
 /// mse_loss(prediction, target): (prediction - target)^2.
 struct MSELoss {
@@ -198,5 +199,6 @@ BCEWithLogitsLoss() -> BCEWithLogitsLoss<>;
 BCEWithLogitsLoss(LossOptions) -> BCEWithLogitsLoss<>;
 template <class T, class D>
 BCEWithLogitsLoss(const PosWeight<T, D>&, LossOptions = {}) -> BCEWithLogitsLoss<PosWeight<T, D>>;
+#include <locus/refuse/nn/criterion_bce_with_logits_guide.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

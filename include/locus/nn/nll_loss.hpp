@@ -122,5 +122,6 @@ NLLLoss() -> NLLLoss<>;
 NLLLoss(NLLLossOptions) -> NLLLoss<>;
 template <class T, class D>
 NLLLoss(const Tensor<T, D>&, NLLLossOptions = {}) -> NLLLoss<Tensor<T, D>>;
+#include <locus/refuse/nn/criterion_nll_guide.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

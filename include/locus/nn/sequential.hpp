@@ -165,6 +165,7 @@ template <class M, class... Rest>
 Sequential(M&&, Rest&&...) -> Sequential<
     value_of<detail::first_with_place_t<M, Rest...>>, device_of<detail::first_with_place_t<M, Rest...>>,
     typename detail::InputOf<value_of<detail::first_with_place_t<M, Rest...>>, std::remove_cvref_t<M>>::type>;
+#include <locus/refuse/nn/sequential_guide.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn
 

@@ -125,6 +125,7 @@ class Scheduler {
     at_->watches_metric = true;
     at_->best = plateau.maximize ? -infinity : infinity;
   }
+#include <locus/refuse/optim/scheduler_class.inc>
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(at_); }
   [[nodiscard]] double lr() const { return position().optimizer->lr(); }

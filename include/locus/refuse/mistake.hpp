@@ -344,6 +344,11 @@ struct include_locus_ops_cov_hpp;
 struct include_locus_ops_masked_select_hpp;
 struct include_locus_ops_multinomial_hpp;
 struct include_locus_linalg_linalg_hpp;
+struct include_locus_models_resnet_hpp;
+struct include_locus_models_gpt2_hpp;
+struct include_locus_models_lenet5_hpp;
+struct include_locus_models_mlp_hpp;
+struct its_header_is_missing;
 struct include_locus_io_safetensors_hpp;
 struct include_locus_io_npy_hpp;
 struct include_locus_io_training_hpp;
@@ -395,6 +400,12 @@ struct say_clamp_x_low_high;
 struct a_model_has_no_mode;
 struct model_x_is_inference_where_x_is_plain;
 struct model_trace_x_is_training;
+struct a_parameter_instead_of_a_list;
+struct write_it_in_braces_as_in_optim_Adam_w;
+struct a_schedule_without_an_optimizer_before_it;
+struct say_optim_Scheduler_optimizer_schedule;
+struct loss_returns_a_number_or_a_plain_tensor;
+struct return_a_tensor_computed_from_the_prediction;
 struct a_layer_is_named_as_after_the_move;
 struct name_layers_as_they_are_before_it;
 struct say_std_move_model_to_Cuda;
@@ -411,6 +422,9 @@ struct make_it_of_in_out_kernel_and_options_stride_padding_output_padding_groups
 struct make_it_of_in_out_with_bias;
 struct make_it_of_kernel_stride_padding_and_options_ceil_mode_count_include_pad_divisor_override;
 struct make_it_of_kernel_stride_padding_and_options_dilation_ceil_mode;
+struct make_it_of_weights_and_options_reduction_ignore_index;
+struct make_it_of_weights_and_options_reduction_ignore_index_label_smoothing;
+struct make_it_of_nn_PosWeight_and_options_reduction;
 struct make_it_of_width_eps_elementwise_affine;
 struct make_it_of_width_heads_and_options_dropout_bias_kdim_vdim;
 struct say_data_loader_Cpu_dataset;
@@ -472,7 +486,7 @@ struct MistakeOf {
   using right = Right;
 };
 
-struct NoTypes;  ///< in place of the device of a layer whose types are not written
+struct NoTypes;  ///< in place of types of a layer that are not written
 
 /// An argument of any type, by a conversion: see refuse/usage.inc.
 template <class Why = void>

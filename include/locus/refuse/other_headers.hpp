@@ -167,6 +167,59 @@ template <class why = error::not_possible<error::no_such_form_or_its_header_is_m
 void resume_training(...) = delete;
 #endif
 }  // namespace io
+
+namespace detail {
+/// Whether Options, which the header of what was called defines, is only declared; T has it asked where it is called.
+template <class T, class Options>
+concept NotIncluded = !requires { sizeof(std::conditional_t<std::is_void_v<T>, T, Options>); };
+}  // namespace detail
+namespace models {
+// These have forms without arguments, beside which an ellipsis would be as good a match: gone where the header is here.
+struct ResNetOptions;
+struct GPT2Options;
+struct LeNet5Options;
+template <class T, class D>
+struct MlpOptions;
+#if LOCUS_CLANG_REFUSES
+template <class T, class D = Cpu>
+  requires locus::detail::NotIncluded<T, ResNetOptions>
+error::refused resnet18(...) __attribute__((diagnose_if(true, "models::resnet18: #include <locus/models/resnet.hpp> is missing", "error")));
+template <class T, class D = Cpu>
+  requires locus::detail::NotIncluded<T, ResNetOptions>
+error::refused resnet34(...) __attribute__((diagnose_if(true, "models::resnet34: #include <locus/models/resnet.hpp> is missing", "error")));
+template <class T, class D = Cpu>
+  requires locus::detail::NotIncluded<T, ResNetOptions>
+error::refused resnet50(...) __attribute__((diagnose_if(true, "models::resnet50: #include <locus/models/resnet.hpp> is missing", "error")));
+template <class T, class D = Cpu>
+  requires locus::detail::NotIncluded<T, GPT2Options>
+error::refused gpt2(...) __attribute__((diagnose_if(true, "models::gpt2: #include <locus/models/gpt2.hpp> is missing", "error")));
+template <class T, class D = Cpu>
+  requires locus::detail::NotIncluded<T, LeNet5Options>
+error::refused lenet5(...) __attribute__((diagnose_if(true, "models::lenet5: #include <locus/models/lenet5.hpp> is missing", "error")));
+template <class T, class D = Cpu>
+  requires locus::detail::NotIncluded<T, MlpOptions<T, Cpu>>
+error::refused mlp(...) __attribute__((diagnose_if(true, "models::mlp: #include <locus/models/mlp.hpp> is missing", "error")));
+#else
+template <class T, class D = Cpu, class why = error::not_possible<error::its_header_is_missing, error::include_locus_models_resnet_hpp>>
+  requires locus::detail::NotIncluded<T, ResNetOptions>
+void resnet18(...) = delete;
+template <class T, class D = Cpu, class why = error::not_possible<error::its_header_is_missing, error::include_locus_models_resnet_hpp>>
+  requires locus::detail::NotIncluded<T, ResNetOptions>
+void resnet34(...) = delete;
+template <class T, class D = Cpu, class why = error::not_possible<error::its_header_is_missing, error::include_locus_models_resnet_hpp>>
+  requires locus::detail::NotIncluded<T, ResNetOptions>
+void resnet50(...) = delete;
+template <class T, class D = Cpu, class why = error::not_possible<error::its_header_is_missing, error::include_locus_models_gpt2_hpp>>
+  requires locus::detail::NotIncluded<T, GPT2Options>
+void gpt2(...) = delete;
+template <class T, class D = Cpu, class why = error::not_possible<error::its_header_is_missing, error::include_locus_models_lenet5_hpp>>
+  requires locus::detail::NotIncluded<T, LeNet5Options>
+void lenet5(...) = delete;
+template <class T, class D = Cpu, class why = error::not_possible<error::its_header_is_missing, error::include_locus_models_mlp_hpp>>
+  requires locus::detail::NotIncluded<T, MlpOptions<T, Cpu>>
+void mlp(...) = delete;
+#endif
+}  // namespace models
 LOCUS_REFUSALS_END
 // clang-format on
 

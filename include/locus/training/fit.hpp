@@ -42,6 +42,26 @@ template <class M, class Optimizer, class S, class U, class D>
 concept Fittable =
     Trainable<M, Optimizer, input_t<S>, D> && Trainable<M, Optimizer, input_t<U>, D> && FitsModels<Optimizer>;
 
+template <class L, class Prediction, class D, class Fields>
+inline constexpr bool loses_record = false;
+template <class L, class Prediction, class D, class X>
+inline constexpr bool loses_record<L, Prediction, D, data::Fields<X>> =
+    requires(const L& loss, const Prediction& prediction, const Tensor<X, D>& target) {
+      requires !TracedFloats<decltype(loss(prediction, target))>;
+    };
+template <class L, class Prediction, class D, class X, class Y, class... Z>
+inline constexpr bool loses_record<L, Prediction, D, data::Fields<X, Y, Z...>> =
+    requires(const L& loss, const Prediction& prediction) {
+      requires !TracedFloats<decltype(loss(prediction, std::declval<const Tensor<Y, D>&>(),
+                                           std::declval<const Tensor<Z, D>&>()...))>;
+    };
+/// Whether a loss of what a model makes of batches of S on D is a number or a plain tensor, which has no gradient. (A
+/// model that is a function is not asked.)
+template <class L, class M, class S, class D>
+concept LosesRecord = HasPlace<M> && loses_record<L, Traced<compute_t<value_of<M>>, D>, D, data::detail::fields_t<S>>;
+template <class L, class M, class S, class U, class D>
+concept TrainsBy = LossFor<L, M, S, D> && LossFor<L, M, U, D> && !LosesRecord<L, M, S, D>;
+
 /// The validation's may be a temporary one.
 template <class X>
 inline constexpr bool is_loader_to_validate =
@@ -287,7 +307,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 ///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},
 ///         Metric{"mean error", nn::L1Loss{}});
 template <class M, class Optimizer, class L, class S, class U, class D, class... F>
-  requires(detail::Fittable<M, Optimizer, S, U, D> && detail::LossFor<L, M, S, D> && detail::LossFor<L, M, U, D>)
+  requires(detail::Fittable<M, Optimizer, S, U, D> && detail::TrainsBy<L, M, S, U, D>)
 void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& train, data::Loader<U, D>& valid,
          History& history, const FitOptions& options = {}, const Metric<F>&... metrics) {
   const auto score_of = [&](auto& batches) { return detail::evaluate_all(model, loss, batches, metrics...); };
@@ -304,7 +324,7 @@ void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>
 }
 
 template <class M, class Optimizer, class L, class S, class U, class D, class... F>
-  requires(detail::Fittable<M, Optimizer, S, U, D> && detail::LossFor<L, M, S, D> && detail::LossFor<L, M, U, D>)
+  requires(detail::Fittable<M, Optimizer, S, U, D> && detail::TrainsBy<L, M, S, U, D>)
 void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& train, data::Loader<U, D>&& valid,
          History& history, const FitOptions& options = {}, const Metric<F>&... metrics) {
   fit(model, optimizer, loss, train, valid, history, options, metrics...);

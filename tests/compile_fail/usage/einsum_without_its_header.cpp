@@ -7,6 +7,8 @@
 #ifndef LOCUS_MUST_FAIL
 #include <locus/io/safetensors.hpp>
 #include <locus/linalg/linalg.hpp>
+#include <locus/models/mlp.hpp>
+#include <locus/models/resnet.hpp>
 #include <locus/ops/einsum.hpp>
 #include <locus/ops/order_statistics.hpp>
 #include <locus/ops/sort.hpp>

@@ -1,0 +1,19 @@
+// A loss of values.
+// group: Arguments
+// because: gradients come from what was recorded as the loss was computed, and values are not recorded
+// expect-error(gcc): error::return_a_tensor_computed_from_the_prediction
+// expect-error(nvcc): error::return_a_tensor_computed_from_the_prediction
+// expect-error(clang): return a tensor that is computed from the prediction
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const nn::Linear<float, Cpu>& model, optim::Sgd<float, Cpu>& optimizer,
+             data::Loader<data::TensorDataset<float, float>, Cpu>& train, History& history) {
+#ifdef LOCUS_MUST_FAIL
+  const auto loss = [](const auto& x, const auto& y) { return mean(square(x.value() - y)); };
+#else
+  const auto loss = [](const auto& x, const auto& y) { return mean(square(x - y)); };
+#endif
+  fit(model, optimizer, loss, train, train, history);
+}
