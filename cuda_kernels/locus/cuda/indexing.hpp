@@ -82,12 +82,14 @@ struct Walk {
     detail::fill_walk(piece, extent, stride[0]);
   }
 
-  /// Where every operand is at `count` positions of the walk, in elements from where it begins.
-  template <int count>
+  /// Where every operand is at `count` positions of the walk, in elements from where it begins. Of a rank that is
+  /// known, extents and strides are constants of the kernel; they are loaded otherwise.
+  template <int known_rank = 0, int count>
   LOCUS_FN constexpr void offsets(uint32_t (&position)[count], int32_t (&offset)[count][N > 0 ? N : 1]) const {
+    const int dims = known_rank > 0 ? known_rank : rank;
     for (int k = 0; k < count; ++k)
       for (int i = 0; i < N; ++i) offset[k][i] = 0;
-    for (int d = 0; d + 1 < rank; ++d) {
+    for (int d = 0; d + 1 < dims; ++d) {
       for (int k = 0; k < count; ++k) {
         const uint32_t rest = extent[d].quotient(position[k]);
         const auto at = static_cast<int32_t>(position[k] - rest * extent[d].value);
@@ -96,7 +98,7 @@ struct Walk {
       }
     }
     for (int k = 0; k < count; ++k)
-      for (int i = 0; i < N; ++i) offset[k][i] += static_cast<int32_t>(position[k]) * stride[rank - 1][i];
+      for (int i = 0; i < N; ++i) offset[k][i] += static_cast<int32_t>(position[k]) * stride[dims - 1][i];
   }
   LOCUS_FN constexpr void offsets(uint32_t position, int32_t (&offset)[N > 0 ? N : 1]) const {
     uint32_t positions[1] = {position};

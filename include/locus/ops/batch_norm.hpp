@@ -325,15 +325,15 @@ template <class X, class S, class... W>
 /// `batches` counts. Otherwise they are the running ones. Without running statistics, always those of the batch. What a
 /// checkpoint computes again learns nothing. With `whole`, the batch that counts in training is that of all ranks, of
 /// which x is a part, and may be an empty one; gradients are those of the sum of all ranks' losses, of the weight and
-/// bias this part's share. shape: x and residual (batch, channels, ...), weight and bias (channels) or empty handles
-/// for none -> that of x gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training,
-/// weight rstd g
+/// bias this part's share.
+/// shape: x and residual (batch, channels, ...), weight and bias (channels) or empty handles for none -> that of x
+/// gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
 ///        otherwise; sum(g n) for the weight, sum(g) for the bias and g for the residual, where g is 0 where relu is
 /// With `relu` in the options, the result is max(0, that), of the same numbers as relu(batch_norm(...)). With a
 /// residual, it is that + residual, with relu max(0, that + residual), which 16 bits round once.
-/// cost:  training three launches, which read x twice, and one that counts; otherwise two. Backward at most three,
-/// which
-///        read x and g twice, and one more where relu follows a residual. Saves x, and where relu follows a residual y
+/// cost:  training three launches, which read x twice, and one that counts, on Cpu two more where squares overflow or
+///        vanish; otherwise two. Backward at most three, which read x and g twice, and one more where relu follows a
+///        residual. Saves x, and where relu follows a residual y
 /// throws ShapeError; ArgumentError for one value per channel in training, as PyTorch does, an eps below 0, running
 ///        statistics whose elements share memory, or neither momentum nor `batches`. An empty batch changes no
 ///        statistics but the count
