@@ -68,7 +68,7 @@ __device__ typename Op::Accumulator fold_lane(const ReduceArguments<F, Op, T, Pa
       for (int k = 0; k < in_flight; ++k)
         ((offset[k][i] = static_cast<int32_t>(position[k]) * a.reduced.stride[0][i]), ...);
     } else if (a.reduced.rank == 2) {  // as of the channels of images
-      a.reduced.template offsets<2>(position, offset);
+      a.reduced.offsets_of_rank_2(position, offset);
     } else {
       a.reduced.offsets(position, offset);
     }
