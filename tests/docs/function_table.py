@@ -115,7 +115,8 @@ def scalar_source():
     lines = ["#include <locus/locus.hpp>", "using namespace locus;"]
     for name in names:
         lines += [f"template <class T> concept Has_{name} = requires(T x) {{ {{ math::{name}(x) }} -> std::same_as<T>; }} || "
-                  f"requires(T x) {{ {{ math::{name}(x, x) }} -> std::same_as<T>; }};",
+                  f"requires(T x) {{ {{ math::{name}(x, x) }} -> std::same_as<T>; }} || "
+                  f"requires(T x) {{ {{ math::{name}(x, x, x) }} -> std::same_as<T>; }};",
                   f"static_assert(Has_{name}<float> && Has_{name}<double>);"]
     return "\n".join([*lines, ""])
 

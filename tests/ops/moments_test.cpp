@@ -396,6 +396,15 @@ LOCUS_DEVICE_TEST("a deviation is one launch, and its gradient two", D) {
   CHECK(log.launches() == more + 2);
 }
 
+LOCUS_DEVICE_TEST("variances of tensors of the highest rank have gradients", D) {
+  Shape shape = Dims::filled(max_rank, 1);
+  shape[0] = 2;
+  shape[max_rank - 1] = 3;
+  const auto x = sample<double, D>(shape, 1);
+  CHECK(gradcheck([](const auto& v) { return var(v, 0) + stddev(v, 0); }, x));
+  CHECK(gradcheck([](const auto& v) { return var(v, -1) + stddev(v, -1); }, x));
+}
+
 LOCUS_DEVICE_TEST("variances beside an offset keep their digits along every axis, and so do their gradients", D) {
   const auto check = [](const auto& x, double allowed) {
     const auto exact = variable(x.template as<double>().eval());
@@ -442,7 +451,8 @@ LOCUS_DEVICE_TEST("moments and their gradients keep their digits beside an outli
     const auto exact = variable(rows.template as<double>().eval());
     const auto v = variable(rows);
     const auto compare = [&](const auto& f) {
-      const auto y = f(v), wanted = f(exact);
+      const auto y = f(v);
+      const auto wanted = f(exact);
       locus_test::check_empty(locus_test::relative_difference(y, reference(wanted), 2 * allowed), __FILE__, __LINE__);
       y.backward(sample<value_of<std::remove_cvref_t<decltype(rows)>>, D>(y.shape(), 5, 1, 1));
       wanted.backward(sample<double, D>(y.shape(), 5, 1, 1));

@@ -98,6 +98,16 @@ struct Walk {
     for (int k = 0; k < count; ++k)
       for (int i = 0; i < N; ++i) offset[k][i] += static_cast<int32_t>(position[k]) * stride[rank - 1][i];
   }
+  /// The same where the rank is 2: extents and strides are constants of the kernel, which nothing loads.
+  template <int count>
+  LOCUS_FN constexpr void offsets_of_rank_2(const uint32_t (&position)[count],
+                                            int32_t (&offset)[count][N > 0 ? N : 1]) const {
+    for (int k = 0; k < count; ++k) {
+      const uint32_t rest = extent[0].quotient(position[k]);
+      const auto at = static_cast<int32_t>(position[k] - rest * extent[0].value);
+      for (int i = 0; i < N; ++i) offset[k][i] = at * stride[0][i] + static_cast<int32_t>(rest) * stride[1][i];
+    }
+  }
   LOCUS_FN constexpr void offsets(uint32_t position, int32_t (&offset)[N > 0 ? N : 1]) const {
     uint32_t positions[1] = {position};
     int32_t offsets_of_one[1][N > 0 ? N : 1];

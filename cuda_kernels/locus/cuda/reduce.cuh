@@ -52,43 +52,47 @@ __device__ typename Op::Accumulator fold_lane(const ReduceArguments<F, Op, T, Pa
                                               uint32_t begin, uint32_t end, std::integer_sequence<int, i...>) {
   constexpr int N = static_cast<int>(sizeof...(I));
   constexpr int of_line = N > 1 ? ReduceTiles::in_flight_of_line / N : ReduceTiles::in_flight_of_line;
-  constexpr int in_flight = is_line && of_line > ReduceTiles::in_flight ? of_line : ReduceTiles::in_flight;
+  // Structs, such as moments, are cheaper to fold with one another than with a total whose count is not known.
+  constexpr bool in_groups = N == 1 && !Arithmetic<typename Op::Accumulator>;
+  constexpr int of_walk = in_groups ? 2 * ReduceTiles::in_flight : ReduceTiles::in_flight;
+  constexpr int in_flight = is_line && of_line > of_walk ? of_line : of_walk;
   const uint32_t step = a.tiles.lanes;
   typename Op::Accumulator total = a.op.identity();
   for (uint32_t first = begin + a.tiles.lane(threadIdx.x); first < end; first += in_flight * step) {
-    Pack<Summand<I>...> values[in_flight];
+    uint32_t position[in_flight];
+    int32_t offset[in_flight][N > 0 ? N : 1];
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) position[k] = first + static_cast<uint32_t>(k) * step;
     if constexpr (is_line) {
 #pragma unroll
-      for (int k = 0; k < in_flight; ++k) {
-        const uint32_t at = first + static_cast<uint32_t>(k) * step;
-        if (at < end)
-          (get<i>(values[k]).load(get<i>(inputs), static_cast<int32_t>(at) * a.reduced.stride[0][i],
-                                  a.reduced.first_index + at),
-           ...);
-      }
+      for (int k = 0; k < in_flight; ++k)
+        ((offset[k][i] = static_cast<int32_t>(position[k]) * a.reduced.stride[0][i]), ...);
+    } else if (a.reduced.rank == 2) {  // as of the channels of images
+      a.reduced.offsets_of_rank_2(position, offset);
     } else {
-      uint32_t position[in_flight];
-      int32_t offset[in_flight][N > 0 ? N : 1];
-#pragma unroll
-      for (int k = 0; k < in_flight; ++k) position[k] = first + static_cast<uint32_t>(k) * step;
       a.reduced.offsets(position, offset);
-#pragma unroll
-      for (int k = 0; k < in_flight; ++k) {
-        const uint32_t at = first + static_cast<uint32_t>(k) * step;
-        if (at < end) (get<i>(values[k]).load(get<i>(inputs), offset[k][i], a.reduced.first_index + at), ...);
-      }
     }
+    Pack<Summand<I>...> values[in_flight];
+    const auto place = [&](int k) { return first + static_cast<uint32_t>(k) * step; };
+    const auto load = [&](int k) {
+      (get<i>(values[k]).load(get<i>(inputs), offset[k][i], a.reduced.first_index + place(k)), ...);
+    };
     const auto summand = [&](int k) { return a.f(get<i>(values[k])()...); };
-    if constexpr (N == 1 && !Arithmetic<typename Op::Accumulator>) {
-      // Structs, such as moments, are cheaper to combine with one another than with a total whose count is not known.
-      if (first + (in_flight - 1) * step < end) {
+    if constexpr (in_groups) {
+      if (place(in_flight - 1) < end) {
+#pragma unroll
+        for (int k = 0; k < in_flight; ++k) load(k);
         total = a.op.combine(total, locus::detail::fold_few<in_flight>(a.op, summand));
         continue;
       }
     }
 #pragma unroll
     for (int k = 0; k < in_flight; ++k) {
-      if (first + static_cast<uint32_t>(k) * step < end) total = a.op.combine(total, summand(k));
+      if (place(k) < end) load(k);
+    }
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) {
+      if (place(k) < end) total = a.op.combine(total, summand(k));
     }
   }
   return total;

@@ -119,8 +119,7 @@ template <class T>
 }
 
 namespace detail {
-/// An integer as a double that rounds to 16 bits as it does itself: of 64 bits, the lowest 16 are joined into one that
-/// says whether any of them is set.
+/// x as a double that rounds to 16 bits like x. A sticky bit replaces the lowest 16 of 64 bits.
 template <class I>
 [[nodiscard]] LOCUS_FN constexpr double double_of(I x) {
   if constexpr (sizeof(I) < 8 || !std::is_integral_v<I>) {

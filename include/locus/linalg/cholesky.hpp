@@ -84,8 +84,7 @@ namespace linalg {
 /// gradient: L^-T S L^-1, symmetric, where S is the lower triangle of L^T g mirrored, its diagonal once, halved
 /// cost:  n^3 / 3 for each matrix, a copy of it and two launches; on Cuda the host waits once. Backward about 6 n^3
 /// throws NumericError for a matrix that is not positive definite, or holds NaN in its lower triangle, naming it and
-/// the
-///        pivot; ShapeError
+///        the pivot; ShapeError
 template <detail::MatrixOperand X>
 [[nodiscard]] auto cholesky(const X& x) {
   return apply(operation::Cholesky{}, x);

@@ -164,8 +164,7 @@ template <class Q, class K, class V>
 
 /// The same of several heads, whose queries, keys and values lie side by side in x, as one projection makes them.
 /// shape: x (batch, l, 3 width), or without the batch -> (batch, l, width): queries, keys and values of `width` each,
-/// in
-///        each of them the heads one after the other. A mask broadcasts to (batch, heads, l, l).
+///        in each of them the heads one after the other. A mask broadcasts to (batch, heads, l, l).
 /// cost:  that of scaled_dot_product_attention; nothing is copied
 /// throws ShapeError also unless the heads divide the width
 ///

@@ -331,9 +331,9 @@ template <class X, class S, class... W>
 ///        otherwise; sum(g n) for the weight, sum(g) for the bias and g for the residual, where g is 0 where relu is
 /// With `relu` in the options, the result is max(0, that), of the same numbers as relu(batch_norm(...)). With a
 /// residual, it is that + residual, with relu max(0, that + residual), which 16 bits round once.
-/// cost:  training three launches, which read x twice, and one that counts; otherwise two. Backward at most three,
-/// which
-///        read x and g twice, and one more where relu follows a residual. Saves x, and where relu follows a residual y
+/// cost:  training three launches, which read x twice, and one that counts, on Cpu two more where squares overflow or
+///        vanish; otherwise two. Backward at most three, which read x and g twice, and one more where relu follows a
+///        residual. Saves x, and where relu follows a residual y
 /// throws ShapeError; ArgumentError for one value per channel in training, as PyTorch does, an eps below 0, running
 ///        statistics whose elements share memory, or neither momentum nor `batches`. An empty batch changes no
 ///        statistics but the count

@@ -287,7 +287,7 @@ struct ExactMean {
     const Accumulator sum = exact_sum(a.high, b.high);
     return {sum.high, sum.low + (a.low + b.low)};
   }
-  /// In double where that has more digits; else distances from one of a few elements, or from near the mean.
+  /// In double where that has more digits; else distances from one of a few elements, or from near the mean of many.
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
     if constexpr (sizeof(R) < sizeof(double) && most_passes<Run> > 1) {
@@ -296,13 +296,9 @@ struct ExactMean {
       const R high = static_cast<R>(sum);
       return {high, static_cast<R>(sum - static_cast<double>(high))};
     } else {
-      const R n = static_cast<R>(run.size());
-      R near = run[0].high;
-      if constexpr (most_passes<Run> > 1)
-        near = run.fold(Sum<R>{}, [](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.high; }) / n;
-      const R from = near;
+      const R n = static_cast<R>(run.size()), near = level_of(run);
       const R rest =
-          run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.high - from; });
+          run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.high - near; });
       const R product = math::fma(near, n, R(0));  // a plain product would be contracted with what follows
       return exact_sum(product, math::fma(near, n, -product) + rest);
     }
@@ -311,6 +307,19 @@ struct ExactMean {
     const T high = from_register<T>(sum.high / count);
     const R rest = math::fma(-load_as_register(high), count, sum.high) + sum.low;
     return {high, from_register<T>(rest / count)};
+  }
+
+ private:
+  /// Of few elements the smaller one of two, of which one may be an outlier.
+  template <class Run>
+  LOCUS_FN static R level_of(const Run& run) {
+    if constexpr (most_passes<Run> > 1) {
+      const auto self = [](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.high; };
+      return run.fold(Sum<R>{}, self) / static_cast<R>(run.size());
+    } else {
+      const R first = run[0].high, second = run[1].high;
+      return second * second < first * first ? second : first;
+    }
   }
 };
 
@@ -456,7 +465,12 @@ struct ScaledVariance {
         };
         return run.fold(Sum<R>{}, square);
       };
-      result = {result.count, from, mean, squares(R(1)), squares(Scales::down), squares(Scales::up)};
+      const R plain = squares(R(1));
+      result = {result.count, from, mean, plain, plain * Scales::down * Scales::down, plain * Scales::up * Scales::up};
+      if (!Scales::fits(plain)) {
+        result.lowered = squares(Scales::down);
+        result.raised = squares(Scales::up);
+      }
       if (pass + 1 == most_passes<Run> || !is_outlier(mean * scale_of(result), result.count, squares_of(result))) break;
     }
     const auto mean = exact_sum(result.mean, result.rest);

@@ -38,15 +38,13 @@ template <class T, class D>
 [[nodiscard]] fold::DoubleWord<Tensor<T, D>> exact_mean(const FoldedAxes& axes, const Tensor<T, D>& x) {
   using Op = fold::ExactMean<T>;
   using Result = fold::DoubleWord<T>;
-  Shape words = axes.kept;
-  words.push_back(2);
-  const Tensor<T, D> means(words, x.device());
+  const Tensor<T, D> words({elements(axes.kept), 2}, x.device());
   const Strides dense = row_major(axes.kept);
   const auto plan = make_reduce_plan<1>(x.shape(), {operand_of(x), PlanOperand{&axes.kept, &dense}}, axes.folded);
   const Op op(axes.count);
   Backend<D>::reduce(x.device(), plan, Folded<Symbol<0>, Op, T>{{}, op}, op, Pack<const T*>(x.data()),
-                     static_cast<const Result*>(nullptr), reinterpret_cast<Result*>(means.data()));
-  return {means.select(-1, 0), means.select(-1, 1)};
+                     static_cast<const Result*>(nullptr), reinterpret_cast<Result*>(words.data()));
+  return {words.select(1, 0).reshape(axes.kept), words.select(1, 1).reshape(axes.kept)};
 }
 
 /// Adds the gradient of a variance of x to dx, or, where `deviation` has memory, of the deviation that it holds. Two
