@@ -23,7 +23,7 @@ STORE = CPU / "reduce" / "rows.hpp", "for (std::int64_t c = begin; c < end; ++c)
 SUMS = CPU / "reduce" / "column_sums.hpp", "for (int lane = 0; lane < row_lanes; ++lane) {  // a whole vector"
 SUMS_TAIL = CPU / "reduce" / "column_sums.hpp", "for (std::int32_t lane = 0; lane < row_lanes; ++lane) {"
 PAIRS = CPU / "reduce" / "column_sums.hpp", "for (std::int64_t i = 0; i < n; ++i) sum[i] += other[i];"
-TOGETHER = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], pairwise"
+TOGETHER = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], of_rows("
 COLUMNS = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f("
 ACTIVATE = CPU / "gemm" / "gemm.hpp", "for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(activation("
 

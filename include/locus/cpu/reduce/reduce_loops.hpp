@@ -169,11 +169,11 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     using Row = decltype(next(0));
     [&]<int... row>(std::integer_sequence<int, row...>) LOCUS_INLINED {
       const Row each[] = {next(row)...};
+      const auto of_rows = [&](std::int64_t k) LOCUS_INLINED {
+        return locus::detail::fold_few<together>(op, [&](std::int32_t r) LOCUS_INLINED { return each[r](k); });
+      };
       LOCUS_IVDEP
-      for (std::int64_t k = 0; k < n; ++k) {
-        const auto element = [&](std::int32_t r) LOCUS_INLINED { return each[r](k); };
-        totals[k] = op.combine(totals[k], locus::detail::fold_few<together>(op, element));
-      }
+      for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], of_rows(k));
     }(std::make_integer_sequence<int, together>{});
   }
   LOCUS_LOOP_FN static void fold_row(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in,
