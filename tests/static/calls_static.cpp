@@ -96,23 +96,24 @@ inline constexpr bool answered = true;
                                  optim::Group<float, Cpu>& group, const std::vector<optim::Group<float, Cpu>>& groups,
                                  const optim::AdamOptions& options) {
   using Of = optim::Adam<float, Cpu>;
-  static_assert(
-      answered<decltype(Of{{w}}), decltype(Of{{w, b}}), decltype(Of({w, b})), decltype(Of{{w, b}, {.lr = 0.1}}),
-               decltype(Of{list}), decltype(Of{fixed, options}), decltype(Of(std::move(list), {.lr = 0.1})),
-               decltype(Of{model.parameters()}), decltype(Of{model.parameters(), {.lr = 0.1}}), decltype(Of{groups}),
-               decltype(Of{groups, options}), decltype(Of{{group, group}}),
-               decltype(Of{{group, {fixed, {.lr = 1}}}, {.lr = 0.1}})>);
+  static_assert(answered<decltype(Of{{w}}), decltype(Of({w})), decltype(Of{{w, b}}), decltype(Of({w, b})),
+                         decltype(Of{{w, b}, {.lr = 0.1}}), decltype(Of{list}), decltype(Of{fixed, options}),
+                         decltype(Of(std::move(list), {.lr = 0.1})), decltype(Of{model.parameters()}),
+                         decltype(Of{model.parameters(), {.lr = 0.1}}), decltype(Of{groups}), decltype(Of({group})),
+                         decltype(Of{groups, options}), decltype(Of{{group, group}}),
+                         decltype(Of{{group, {fixed, {.lr = 1}}}, {.lr = 0.1}})>);
 }
 
 #define LOCUS_TEST_GUIDES(Optimizer)                                                                                  \
-  static_assert(answered<decltype(Optimizer{{w}}), decltype(Optimizer{{w, b}}), decltype(Optimizer({w, b})),          \
-                         decltype(Optimizer{{w}, {.lr = 0.1}}), decltype(Optimizer{{w, b}, Optimizer##Options{}}),    \
-                         decltype(Optimizer{list}), decltype(Optimizer{fixed}), decltype(Optimizer(std::move(list))), \
-                         decltype(Optimizer{fixed, {.lr = 0.1}}), decltype(Optimizer{model.parameters()}),            \
-                         decltype(Optimizer{model.parameters(), {.lr = 0.1}}), decltype(Optimizer{groups}),           \
-                         decltype(Optimizer{groups, {.lr = 0.1}}), decltype(Optimizer{{group, group}}),               \
-                         decltype(Optimizer{{group, optim::Group{list, {.lr = 1}}}, {.lr = 0.1}}),                    \
-                         decltype(Optimizer{{group}})>)
+  static_assert(                                                                                                      \
+      answered<                                                                                                       \
+          decltype(Optimizer{{w}}), decltype(Optimizer({w})), decltype(Optimizer{{w, b}}),                            \
+          decltype(Optimizer({w, b})), decltype(Optimizer({group})), decltype(Optimizer{{w}, {.lr = 0.1}}),           \
+          decltype(Optimizer{{w, b}, Optimizer##Options{}}), decltype(Optimizer{list}), decltype(Optimizer{fixed}),   \
+          decltype(Optimizer(std::move(list))), decltype(Optimizer{fixed, {.lr = 0.1}}),                              \
+          decltype(Optimizer{model.parameters()}), decltype(Optimizer{model.parameters(), {.lr = 0.1}}),              \
+          decltype(Optimizer{groups}), decltype(Optimizer{groups, {.lr = 0.1}}), decltype(Optimizer{{group, group}}), \
+          decltype(Optimizer{{group, optim::Group{list, {.lr = 1}}}, {.lr = 0.1}}), decltype(Optimizer{{group}})>)
 
 [[maybe_unused]] void guides(const nn::Sequential<float, Cpu>& model, const Parameter<float>& w, Parameter<float>& b,
                              std::vector<Parameter<float>>& list, const std::vector<Parameter<float>>& fixed,
