@@ -401,10 +401,11 @@ def check(report):
 
 
 def write():
+    made = pages()  # before the old ones go
     for path in (DOCS / "reference").glob("*.md"):
         path.unlink()
     (DOCS / "reference").mkdir(exist_ok=True)
-    for name, text in pages().items():
+    for name, text in made.items():
         (DOCS / name).write_text(text)
 
 

@@ -152,6 +152,36 @@ TEST_CASE("a run of other parts is refused, and nothing has changed") {
   CHECK(other.bytes() == before);
 }
 
+TEST_CASE("the rest of an epoch needs the batches that it was saved with; the start of one does not") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  Run run;
+  run.train(1, [&] { return run.batches < 2; });
+  run.save(path);
+  Run other;
+  const std::string before = other.bytes();
+  const auto resume = [&](auto loader) {
+    return io::resume_training(path, other.model, other.optimizer, other.scheduler, loader, other.batches);
+  };
+  const auto shuffled = [](auto dataset, std::int64_t batch_size) {
+    return data::loader<Cpu>(std::move(dataset), {.batch_size = batch_size, .shuffle = true, .seed = 5});
+  };
+  const auto wider = message_of<ArgumentError>([&] { (void)resume(shuffled(digits(), 7)); });
+  CHECK(
+      contains(wider,
+               "stopped after 2 of 5 batches of 5 samples each, drawn from 22; this loader has 4 batches of 7 samples "
+               "each, drawn from 22"));
+  const auto more = message_of<ArgumentError>([&] {
+    (void)resume(shuffled(data::TensorDataset(zeros({23, 6}), zeros({23, 2})), 5));
+  });
+  CHECK(contains(more, "drawn from 23"));
+  CHECK(other.bytes() == before);
+  CHECK(resume(shuffled(digits(), 5)));
+  run.train(1, [] { return true; });
+  run.save(path);
+  CHECK(resume(shuffled(digits(), 7)));
+}
+
 TEST_CASE("two models and their optimizers are told apart by their order") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "run";

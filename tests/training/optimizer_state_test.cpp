@@ -80,6 +80,16 @@ TEST_CASE("a state that does not fit changes nothing") {
   optim::Sgd sgd{std::vector{w}, {.momentum = 0.5}};
   CHECK_THROWS_WITH_AS(load_state_dict(of_v, state_dict(of_w)), doctest::Contains("(3,)"), ShapeError);
   CHECK_THROWS_WITH_AS(load_state_dict(sgd, state_dict(of_w)), doctest::Contains("momentum_buffer"), ArgumentError);
+  optim::Sgd plain{std::vector{w}, {.lr = 0.1}};
+  CHECK_THROWS_WITH_AS(load_state_dict(plain, state_dict(of_w)), doctest::Contains("'state.0.exp_avg'"), ArgumentError);
+  optim::Sgd of_both{std::vector{w, v}, {.lr = 0.3}};
+  CHECK_THROWS_WITH_AS(load_state_dict(plain, state_dict(of_both)), doctest::Contains("1 parameters in 1 groups lacks"),
+                       ArgumentError);
+  CHECK(plain.lr() == 0.1);
+  const Parameter small(full<bfloat16>({2}, bfloat16(1.f)));
+  const optim::Adam of_small{std::vector{small}, {.lr = 0.2}};
+  load_state_dict(of_w, state_dict(of_small));  // float has no masters
+  CHECK(of_w.lr() == 0.2);
   CHECK(of_v.lr() == 0.1);
   CHECK_THROWS_AS(of_w.set_steps({1, 2}), ShapeError);
   CHECK_THROWS_WITH_AS(of_w.set_steps({-5}), doctest::Contains("-5 steps"), ArgumentError);

@@ -19,6 +19,8 @@ concept HasPosition = requires(P& part) {
   part.check_position(part.position());
   part.set_position(part.position());
   part.seed();
+  part.batch_size();
+  part.dataset().size();
 };
 
 template <class P>
@@ -129,7 +131,8 @@ template <class P>
   else if constexpr (std::is_same_v<P, History>) return state_of_history(part);
   else if constexpr (HasPosition<P>)
     state.add("position", vector_of<std::int64_t>({static_cast<std::int64_t>(part.position().epoch),
-                                                   part.position().batch, static_cast<std::int64_t>(part.seed())}));
+                                                   part.position().batch, static_cast<std::int64_t>(part.seed()),
+                                                   part.batch_size(), part.dataset().size(), part.size()}));
   else state.add("value", vector_of<std::int64_t>({part}));
   return state;
 }
@@ -140,6 +143,24 @@ template <class T>
   if (!(x.shape() == Shape{count}))
     fail<ShapeError>({"resume_training: '", name, "' has shape ", x.shape(), "; expected ", Shape{count}});
   return {x.data(), x.data() + count};
+}
+/// Of a loader's position; files of older versions have the first three: epoch, batch and seed.
+inline constexpr std::int64_t numbers_of_position = 6, numbers_without_sizes = 3;
+/// throws ShapeError
+[[nodiscard]] inline std::vector<std::int64_t> position_numbers(const nn::StateDict<Cpu>& state) {
+  const bool is_old = state.get<std::int64_t>("position").shape() == Shape{numbers_without_sizes};
+  return numbers_of<std::int64_t>(state, "position", is_old ? numbers_without_sizes : numbers_of_position);
+}
+/// The rest of an epoch is the same only where batch size, data set and number of batches are the same.
+/// throws ArgumentError
+LOCUS_OUT_OF_LINE inline void require_same_epoch(const std::vector<std::int64_t>& saved,
+                                                 const std::array<std::int64_t, 3>& here) {
+  if (std::equal(here.begin(), here.end(), saved.begin() + numbers_without_sizes)) return;
+  fail<ArgumentError>({"resume_training: the run stopped after ", saved[1], " of ", saved[5], " batches of ", saved[3],
+                       " samples each, drawn from ", saved[4], "; this loader has ", here[2], " batches of ", here[0],
+                       " samples each, drawn from ", here[1],
+                       ", so that the rest of its epoch would be other samples; give it the data set, the batch size "
+                       "and as many ranks as when it was saved"});
 }
 /// Checks a state against a part, and returns a call that makes the part what the state says. The call allocates
 /// nothing and throws nothing. throws what loading the part throws
@@ -154,11 +175,13 @@ template <class P>
     part.check_state(numbers);
     return [&part, numbers] { part.load_state(numbers); };
   } else if constexpr (HasPosition<P>) {
-    const auto at = numbers_of<std::int64_t>(state, "position", 3);
+    const auto at = position_numbers(state);
     if (const auto seed = static_cast<std::uint64_t>(at[2]); seed != part.seed())
       fail<ArgumentError>({"resume_training: the loader shuffled by the seed ", seed, ", and this one by ", part.seed(),
                            " (0: not at all); give it .seed = ", seed, ", or its batches are others"});
     const data::LoaderPosition position{static_cast<std::uint64_t>(at[0]), at[1]};
+    if (position.batch > 0 && at.size() > numbers_without_sizes)
+      require_same_epoch(at, {part.batch_size(), part.dataset().size(), part.size()});
     part.check_position(position);
     return [&part, position] { part.set_position(position); };
   } else if constexpr (std::is_same_v<P, History>) {
@@ -287,9 +310,10 @@ void save_training(const std::string& path, const Parts&... parts) {
 /// Goes on where save_training left off: the same parts, in the same order of those of a kind, become what they were,
 /// and on Cpu the run what it would have been without interruption, bit for bit. false, and nothing changes, where
 /// there is no such file: the run begins.
-/// throws DataError for a file that cannot be read; ArgumentError where it holds other parts, or the loader shuffled by
-/// another seed; what loading a part throws; OutOfMemory. Then no part has changed: all of the file is read and checked
-/// first, and from then on nothing allocates
+/// throws DataError for a file that cannot be read; ArgumentError where it holds other parts, where the loader shuffled
+/// by another seed, and in mid-epoch where it has another batch size, data set or number of batches; what loading a
+/// part throws; OutOfMemory. Then no part has changed: all of the file is read and checked first, and from then on
+/// nothing allocates
 /// cost: the state once more in host memory, and for parts on another device there, too, while it loads
 ///
 ///     manual_seed(1);

@@ -87,6 +87,25 @@ struct OptimizerLoad {
     for (const auto& [source, target] : copies) (void)target.copy_(source);
   }
 };
+/// throws ArgumentError for a parameter's state or a group that the optimizer does not have, which is another
+/// optimizer's. Masters may be more: float32 parameters go on from 16-bit ones.
+template <HasState O, class D>
+void require_known_state(const O& optimizer, const nn::StateDict<D>& state) {
+  std::set<std::string> known;
+  visit_state(optimizer, [&](const std::string& name, const auto&) { known.insert(name); });
+  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i)
+    for (const char* const name : {".step", ".master"}) known.insert(join("state.", i, name));
+  for (std::size_t g = 0; g < optimizer.groups().size(); ++g)
+    for (const char* const name : {".lr", ".weight_decay"}) known.insert(join("param_groups.", g, name));
+  for (const auto& entry : state) {
+    const bool is_state = entry.name.starts_with("state.") || entry.name.starts_with("param_groups.");
+    if (is_state && !known.contains(entry.name))
+      fail<ArgumentError>({"load_state_dict: the state has '", locus::detail::shown(entry.name),
+                           "', which this optimizer of ", optimizer.parameters().size(), " parameters in ",
+                           optimizer.groups().size(), " groups lacks; expected the state of an optimizer of the same ",
+                           "class, options and groups"});
+  }
+}
 /// throws as load_state_dict()
 template <HasState O, class D>
 [[nodiscard]] OptimizerLoad<O> load_of(O& optimizer, const nn::StateDict<D>& state) {
@@ -110,13 +129,15 @@ template <HasState O, class D>
   for (std::size_t g = 0; g < optimizer.groups().size(); ++g)
     load.rates.push_back({number_of<double>(state, join("param_groups.", g, ".lr")),
                           number_of<double>(state, join("param_groups.", g, ".weight_decay"))});
+  require_known_state(optimizer, state);
   return load;
 }
 }  // namespace detail
 
-/// Copies a state into an optimizer of as many parameters and groups, after which it goes on as the one that was saved.
-/// Names that it does not have are passed over. Waits for the device. throws ArgumentError for a name that is missing,
-/// another element type, or a number out of range; ShapeError for another shape. Then nothing was changed
+/// Copies a state into an optimizer of the same class, options and groups, after which it goes on as the one that was
+/// saved. Waits for the device. throws ArgumentError for a name that is missing, state of a parameter or group that the
+/// optimizer does not have, another element type, or a number out of range; ShapeError for another shape. Then nothing
+/// was changed
 template <detail::HasState O, class D>
   requires locus::detail::IsWrong<detail::OptimizerStateMistake<O, D>, locus::detail::Wrong::nothing>
 void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
