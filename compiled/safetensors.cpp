@@ -6,9 +6,9 @@
 #error "the compiled library is compiled without -DLOCUS_COMPILED"
 #endif
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template nn::StateDict<Cpu> io::detail::read_safetensors(const std::string&);
 template void io::detail::write_safetensors(const std::string&, const nn::StateDict<Cpu>&);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

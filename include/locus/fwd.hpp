@@ -9,7 +9,7 @@ struct Cuda;
 struct Pinned;
 }  // namespace locus
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 class Dims;
 template <class T, class D>
@@ -59,4 +59,4 @@ template <class S, class D>
 class Loader;
 }  // namespace data
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -5,7 +5,7 @@
 #include <locus/cuda/backend.hpp>
 #include <locus/refuse/mistake.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// A device chosen at run time.
 struct AnyDevice {
@@ -89,4 +89,4 @@ decltype(auto) with_device(const AnyDevice& device, F&& f) {
 
 #include <locus/refuse/select.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -17,7 +17,8 @@
 using namespace locus;
 using namespace locus_test;
 
-namespace {}  // namespace
+namespace {
+}  // namespace
 
 LOCUS_DEVICE_TEST("backward of a scalar, and of a tensor with a cotangent", D) {
   const auto x = variable(tensor<float, D>({2, 2}, {1, 2, 3, 4}));

@@ -55,7 +55,7 @@ std::atomic<int> allocations_left{0};
 
 }  // namespace
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 template <>
 inline constexpr bool can_access<Cpu, Scarce> = true;
 template <>
@@ -74,7 +74,7 @@ TEST_CASE("without a GPU a loader for Cuda is refused when its epoch begins") {
   CHECK_THROWS_AS((void)loader.begin(), CudaUnavailable);
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 
 // Two iterators of one epoch would each get some of its batches.
 static_assert(!std::is_copy_constructible_v<data::Loader<data::LabelledImages, Cpu>::Iterator>);

@@ -44,7 +44,7 @@ inline std::int64_t restart_peak() { return counting_peak = counting_bytes.load(
 
 }  // namespace locus_test
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Backend<locus_test::Counting> {
@@ -125,4 +125,4 @@ struct Transfer<locus_test::Counting, locus_test::Counting> {
 
 static_assert(Device<locus_test::Counting>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -110,7 +110,7 @@ struct FaultyEpilogue {
 
 }  // namespace locus_test
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Backend<locus_test::FaultyDevice> {
@@ -258,4 +258,4 @@ struct Histogram<locus_test::FaultyDevice> {
 
 static_assert(Device<locus_test::FaultyDevice>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

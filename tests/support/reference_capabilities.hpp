@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct RunningSums<locus_test::ReferenceDevice> {
@@ -60,4 +60,4 @@ struct Histogram<locus_test::ReferenceDevice> {
 static_assert(AddsRunningSums<locus_test::ReferenceDevice> && SortingDevice<locus_test::ReferenceDevice> &&
               HistogramDevice<locus_test::ReferenceDevice> && SumsColumns<locus_test::ReferenceDevice>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

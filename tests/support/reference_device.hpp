@@ -141,7 +141,7 @@ void visit_rows([[maybe_unused]] std::int64_t rows, [[maybe_unused]] const F& f,
 
 }  // namespace locus_test
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Backend<locus_test::ReferenceDevice> {
@@ -287,4 +287,4 @@ struct Transfer<locus_test::ReferenceDevice, locus_test::ReferenceDevice> {
 
 static_assert(Device<locus_test::ReferenceDevice> && RowTeam<locus_test::ReferenceTeam>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

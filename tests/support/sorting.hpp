@@ -14,7 +14,7 @@ inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
 }  // namespace locus_test
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Sorting<locus_test::Counting> {
@@ -41,4 +41,4 @@ struct Histogram<locus_test::Counting> {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

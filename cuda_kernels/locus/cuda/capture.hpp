@@ -5,7 +5,7 @@
 #include <locus/device/launch_log.hpp>
 #include <locus/device/replay.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 /// A captured launch whose functor is made anew for each replay. The functor is the first thing in the kernel's first
@@ -268,4 +268,4 @@ class CapturedStep final : public locus::detail::StepCapture {
   detail::LaunchUpdate* adds_to_ = nullptr;  ///< whose launches are being captured
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -6,7 +6,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 /// 12040 -> "12.4"
@@ -202,4 +202,4 @@ LOCUS_OUT_OF_LINE inline void require_memory_of(int ordinal, const void* data) {
                        ", and the tensor would be on cuda:", ordinal, "; name the GPU of the memory"});
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

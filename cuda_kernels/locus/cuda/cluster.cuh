@@ -9,7 +9,7 @@
 #define LOCUS_CLUSTERS LOCUS_ON_DEVICE
 #endif
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// Waits for all threads of the cluster; what they wrote before, also to each other's blocks, is seen after.
 LOCUS_FN void synchronize_cluster() {
@@ -29,4 +29,4 @@ LOCUS_FN void synchronize_cluster() {
 #endif
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -3,7 +3,7 @@
 
 #include <locus/cuda/ordinal.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::detail {
 
 /// For questions about kernels, of which all are compiled for the same architectures. Never launched.
 template <class>
@@ -18,4 +18,4 @@ __global__ void any_kernel() {}
 }
 inline const bool kernels_are_known = (kernels_run_on_answer = &kernels_run_on, true);
 
-}  // namespace locus::inline LOCUS_ABI::cuda::detail
+}}}  // namespace locus::LOCUS_ABI::cuda::detail

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 /// Page-locked buffers through which pageable memory travels, used in turn. The driver would stage such copies too, but
@@ -129,4 +129,4 @@ inline void copy_on_device(Cuda from, const void* source, Cuda to, void* target,
   copied.block(source_context.stream());
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

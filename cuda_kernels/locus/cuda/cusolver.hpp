@@ -8,7 +8,7 @@
 
 #include <cusolverDn.h>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// cuSOLVER's functions for one element type.
 template <class T>
@@ -157,4 +157,4 @@ class Solver {
   cusolverDnHandle_t handle_ = nullptr;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -4,7 +4,7 @@
 #include <locus/core/shared.hpp>
 #include <locus/cuda/ordinal.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// Lets the calling thread make calls, for the time of its life, that it may not make elsewhere while it captures.
 class UncapturedCalls {
@@ -50,4 +50,4 @@ class Event : public Counted {
   cudaEvent_t event_ = nullptr;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -8,7 +8,7 @@
 #include <array>
 #include <atomic>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 /// Blocks of long rows for which a multiprocessor has registers: one loads while another one computes.
@@ -147,4 +147,4 @@ void for_each_row(Context& context, int64_t rows, int64_t cols, const F& f) {
   trace.end(plan.blocks, static_cast<unsigned>(plan.threads * plan.teams));
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -6,7 +6,7 @@
 #include <locus/cuda/gemm_epilogue.cuh>
 #include <locus/cuda/gemm_integer.cuh>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 template <class T>
@@ -233,4 +233,4 @@ void gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -8,7 +8,7 @@
 #include <locus/cuda/tuned_gemm_plans.hpp>
 #include <locus/device/launch_log.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// The other way to a product with an epilogue: the product by itself into c, then a launch that finishes c, or makes
 /// what the epilogue makes beside c.
@@ -213,4 +213,4 @@ class Blas {
   detail::GemmPlanTable<detail::GemmPlan> plans_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

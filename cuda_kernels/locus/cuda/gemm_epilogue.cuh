@@ -5,7 +5,7 @@
 #include <locus/cuda/map.cuh>
 #include <locus/device/linear_fusion.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// An activation functor says what it is by a static member `is_identity`, `is_relu` or `is_gelu_tanh`; specialize for
 /// others' functors.
@@ -163,4 +163,4 @@ template <class T, class E>
 }
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

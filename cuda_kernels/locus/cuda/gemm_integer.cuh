@@ -5,7 +5,7 @@
 #include <locus/cuda/trace.hpp>
 #include <locus/device/launch_log.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::detail {
 
 /// Integers are multiplied and added as unsigned numbers, which wrap around.
 template <class T>
@@ -63,4 +63,4 @@ void integer_gemm(Context& context, const GemmBatch& batch, const MatrixRef<cons
   trace.end(tiles.blocks(), ProductTiles::threads);
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda::detail
+}}}  // namespace locus::LOCUS_ABI::cuda::detail

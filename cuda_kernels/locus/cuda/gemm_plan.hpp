@@ -4,7 +4,7 @@
 #include <locus/cuda/gemm_product.hpp>
 #include <locus/cuda/tuning.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::detail {
 
 /// A product as cuBLASLt wants it described, and the algorithm that computes it.
 struct GemmPlan {
@@ -158,4 +158,4 @@ inline void take(GemmPlan& plan, const cublasLtMatmulHeuristicResult_t& candidat
   return true;
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda::detail
+}}}  // namespace locus::LOCUS_ABI::cuda::detail

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::cuda::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::detail {
 
 /// The form of a product, or of a pass of a convolution: everything that the library's choice of an algorithm depends
 /// on, besides library and GPU.
@@ -71,4 +71,4 @@ class GemmPlanTable {
   std::vector<std::uint32_t> places_;  ///< of entries, at the place that the key's hash says, or behind it
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda::detail
+}}}  // namespace locus::LOCUS_ABI::cuda::detail

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 inline std::atomic<bool> tf32{false}, fused_relu{false};
@@ -145,4 +145,4 @@ inline void check(cublasStatus_t status, const char* call, const BlasProduct& p)
     detail::raise(status, join("gemm of ", detail::text_of(p), ": ", call).c_str());
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

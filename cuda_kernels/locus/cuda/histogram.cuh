@@ -4,7 +4,7 @@
 #include <locus/cuda/trace.hpp>
 #include <locus/cuda/tuning.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 inline constexpr int count_threads = tuning::count_threads;
@@ -59,4 +59,4 @@ void count(Context& context, const Bin* bins, int64_t n, int64_t* counts, int64_
   trace.end(blocks, detail::count_threads);
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

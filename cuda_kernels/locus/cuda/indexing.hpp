@@ -4,7 +4,7 @@
 #include <locus/cuda/tuning.hpp>
 #include <locus/device/verbs.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 using std::int32_t;
 using std::int64_t;
@@ -281,4 +281,4 @@ struct ReduceTiles {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

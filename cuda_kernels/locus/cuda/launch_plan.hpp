@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// The widest vector for which no operand needs more than 16 bytes.
 template <class... X>
@@ -213,4 +213,4 @@ struct ProductTiles {
   [[nodiscard]] LOCUS_FN constexpr int64_t col(int64_t task) const { return task % across * tile; }
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

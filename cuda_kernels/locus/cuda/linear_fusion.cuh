@@ -5,7 +5,7 @@
 #include <locus/cuda/gemm.cuh>
 #include <locus/device/linear_fusion.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 /// What follows a product without its epilogue: the epilogue, and then more.
@@ -98,4 +98,4 @@ template <class T, class Sum>
   return is_queued;
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -7,7 +7,7 @@
 #include <locus/cuda/vectorize.cuh>
 #include <locus/device/launch_log.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 template <class F, class In, class Out>
@@ -239,4 +239,4 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
   }(std::make_integer_sequence<int, ins>{}, std::make_integer_sequence<int, outs>{});
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -10,7 +10,7 @@
 #include <new>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// Sizes of blocks on a GPU and in page-locked memory.
 using Sizes = SizeClass<512>;
@@ -411,4 +411,4 @@ class PinnedMemory {
   MemoryStats stats_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

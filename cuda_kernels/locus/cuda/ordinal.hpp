@@ -3,7 +3,7 @@
 
 #include <locus/cuda/check.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 /// Whether this process uses a GPU already. Making one current starts it, which takes hundreds of MB and fails where
@@ -59,4 +59,4 @@ class OrdinalGuard {
   int previous_ = -1;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -3,7 +3,7 @@
 
 #include <locus/cuda/stream.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// Lets kernels on `reader` use memory of `owner`. False where the machine does not connect them; copies between the
 /// two still work, by way of the host.
@@ -29,4 +29,4 @@ inline void copy_in_stream(Context& context, void* target, const void* source, i
         "copy between two ranks");
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

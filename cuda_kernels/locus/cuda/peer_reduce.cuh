@@ -6,7 +6,7 @@
 #include <locus/cuda/tuning.hpp>
 #include <locus/cuda/vectorize.cuh>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// Ranks that one launch reads and writes, at most.
 inline constexpr int most_peers = 64;
@@ -149,4 +149,4 @@ void combine_partial(Context& context, const void* sum, const void* x, void* out
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

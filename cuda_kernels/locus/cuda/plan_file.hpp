@@ -15,7 +15,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-namespace locus::inline LOCUS_ABI::cuda::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::detail {
 
 /// How a product or a convolution is computed: by an algorithm in the library's own words, which another version does
 /// not understand.
@@ -213,4 +213,4 @@ class GemmPlanFile {
   bool read_is_reported_ = false, write_is_reported_ = false;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda::detail
+}}}  // namespace locus::LOCUS_ABI::cuda::detail

@@ -8,7 +8,7 @@
 #include <locus/cuda/warp.cuh>
 #include <locus/device/launch_log.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 template <class F, class Op, class T, class In>
@@ -291,4 +291,4 @@ void reduce(Context& context, const ReducePlan<static_cast<int>(sizeof...(I))>& 
   detail::TypedReduce<F, Op, T, I...>::run(context, plan, f, op, inputs, previous, out);
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// Columns that a thread has at once of a short row.
 inline constexpr int row_items = tuning::row_items;
@@ -194,4 +194,4 @@ constexpr void place_fragments(RowPlan& plan, std::int64_t cols, const RowFragme
   return plan;
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -4,7 +4,7 @@
 
 #include <locus/cuda/row_plan.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// What a block has for its rows besides registers.
 struct RowMemory {
@@ -92,4 +92,4 @@ class MemoryRows {
   std::size_t shared_used_ = 0, workspace_used_ = 0;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

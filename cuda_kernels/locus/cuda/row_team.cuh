@@ -6,7 +6,7 @@
 #include <locus/cuda/vectorize.cuh>
 #include <locus/cuda/warp.cuh>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// The threads that share a row, and their part of it. The first row that is loaded decides which columns a thread
 /// has: vectors of neighbours where the row is aligned for them.
@@ -279,4 +279,4 @@ class RowTeam {
   bool arranged_ = false;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <iterator>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// Items in one call of CUB, which counts with 32 bits; longer lists are cut.
 inline constexpr int64_t most_items = INT32_MAX;
@@ -116,4 +116,4 @@ void select(Context& context, const Flag* flags, int64_t n, int64_t* positions, 
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

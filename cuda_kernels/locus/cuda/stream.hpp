@@ -10,7 +10,7 @@
 #include <array>
 #include <atomic>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 inline constexpr int max_devices = 64;
 
@@ -263,4 +263,4 @@ class Scratch {
 /// than outside. throws CudaUnavailable
 [[nodiscard]] inline cudaStream_t stream(Cuda device = {}) { return Context::current(device.ordinal).stream(); }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// Times what is queued in a context's stream. The host waits for it.
 class StreamTimer {
@@ -64,4 +64,4 @@ class StreamTimer {
   cudaEvent_t start_ = nullptr, end_ = nullptr;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

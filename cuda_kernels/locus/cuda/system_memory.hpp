@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 /// What LOCUS_CUDA_POOL in the environment says; see docs/build-options.md. throws ArgumentError
@@ -97,4 +97,4 @@ class SystemMemory {
   cudaMemPool_t pool_ = nullptr;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -4,7 +4,7 @@
 #include <locus/cuda/stream.hpp>
 #include <locus/device/launch_trace.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// A launch; from begin() to end(), which waits for it, unless a step is being captured. Costs next to nothing where
 /// launches are not observed.
@@ -70,4 +70,4 @@ class LaunchTrace {
   Launch* launch_ = nullptr;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -7,7 +7,7 @@
 #include <locus/cuda/vectorize.cuh>
 #include <locus/device/launch_log.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 
@@ -60,4 +60,4 @@ template <class T>
 }
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -5,7 +5,7 @@
 #include <locus/cuda/indexing.hpp>
 #include <locus/cuda/tuning.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// A copy in which the source is dense along one dimension and the target along another, cut into square tiles of both.
 /// Within a tile, `a` counts along the source's dense dimension and `b` along the target's.
@@ -84,4 +84,4 @@ struct Transposition {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

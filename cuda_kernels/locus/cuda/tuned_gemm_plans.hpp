@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& gemm_is_autotuned() {
@@ -132,4 +132,4 @@ class TunedGemmPlans {
 
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

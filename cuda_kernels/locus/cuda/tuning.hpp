@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI::cuda::tuning {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::tuning {
 
 inline constexpr std::int64_t piece_elements = std::int64_t{1} << 30;  ///< of a launch of map: offsets fit 32 bits
 inline constexpr std::uint32_t map_threads = 256;                      ///< of a block
@@ -42,4 +42,4 @@ inline constexpr int most_candidates = 8;  ///< algorithms that are timed for a 
 
 inline constexpr std::size_t staged_bytes = std::size_t{1} << 20;  ///< of a copy from pageable memory, at a time
 
-}  // namespace locus::inline LOCUS_ABI::cuda::tuning
+}}}  // namespace locus::LOCUS_ABI::cuda::tuning

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 template <int bytes>
@@ -88,4 +88,4 @@ __device__ void apply(const F& f, int j, const Pack<InputVector<I, width>...>& i
   (get<o>(out).set(j, get<o>(result)), ...);
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

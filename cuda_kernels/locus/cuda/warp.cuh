@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 inline constexpr int warp_size = 32;
 
@@ -53,4 +53,4 @@ LOCUS_FN void synchronize_block() {
 #endif
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 struct BackwardOptions {
   bool retain_graph = false;  ///< keep what was saved, so that backward() can run again
@@ -202,4 +202,4 @@ void after_backward(F f) {
   BackwardWalk::at_end(Shared<detail::PassEnd>(new detail::PassEndOf<F>(std::move(f))));
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 #include <locus/autograd/expression.hpp>
 #include <locus/core/random.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -187,4 +187,4 @@ template <class F, TensorLike... X>
 
 #include <locus/refuse/autograd/checkpoint.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

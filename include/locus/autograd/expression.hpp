@@ -3,8 +3,7 @@
 
 #include <locus/autograd/traced.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Position of the n-th bit that is set.
 [[nodiscard]] constexpr int set_bit(unsigned mask, int n) {
@@ -290,5 +289,4 @@ struct Materialize<Role::traced, T, D> {
   }
 };
 
-}  // namespace detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -4,7 +4,7 @@
 
 #include <locus/autograd/parameter.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// Slots begin at 64-byte boundaries.
@@ -262,6 +262,6 @@ template <class T, class D>
   return {std::move(in_order), memory, first};
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 
 #include <locus/instances/autograd/flat.inc>

@@ -4,7 +4,7 @@
 #include <locus/autograd/parameter.hpp>
 #include <locus/tensor/random.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 struct GradcheckOptions {
   double step = 1e-5;      ///< half the distance of the central difference
@@ -118,4 +118,4 @@ template <class F, FloatingDType... T, Device D>
   return gradcheck(f, GradcheckOptions{}, inputs...);
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

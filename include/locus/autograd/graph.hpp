@@ -5,7 +5,7 @@
 #include <locus/core/shared.hpp>
 #include <locus/ops/operation.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 class GraphNode;
 
@@ -368,6 +368,6 @@ class SavedValues {
   std::uint32_t versions_[sizeof...(S) + 1] = {};
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 
 #include <locus/instances/autograd/graph.inc>

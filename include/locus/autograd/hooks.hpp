@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -134,4 +134,4 @@ class GradientHook {
   Shared<detail::HookFunction> function_;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

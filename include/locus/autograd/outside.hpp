@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Memory of any place that is kept, for its version.
 class KeptMemory : public Counted {
@@ -117,4 +117,4 @@ class Within {
   V outer_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -4,7 +4,7 @@
 
 #include <locus/autograd/expression.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace nn::detail {
 template <class T, class D, class U, class E, class... Own>
@@ -225,6 +225,6 @@ template <TensorLike X, class T, class D>
 
 #include <locus/refuse/autograd/parameter.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 
 #include <locus/instances/autograd/parameter.inc>

@@ -6,7 +6,7 @@
 #include <locus/autograd/outside.hpp>
 #include <locus/ops/unfold.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// The scalar 1 on a device: the adjoint of a loss. Kept, so that a training step needs no launch for it.
@@ -365,6 +365,6 @@ struct Record<Role::traced> {
 };
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 
 #include <locus/instances/autograd/traced.inc>

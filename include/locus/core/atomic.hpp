@@ -13,7 +13,7 @@
 #endif
 #include <unistd.h>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// What an access orders, as std::memory_order does.
 enum class Order : int {
@@ -100,4 +100,4 @@ class Signal : public Atomic<std::uint32_t> {
   Atomic<int> sleepers_{0};
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

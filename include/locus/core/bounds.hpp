@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 template <class X>
 [[nodiscard]] LOCUS_FN constexpr X smaller(X a, X b) {
@@ -61,4 +61,4 @@ constexpr void require_fits(std::string_view caller, [[maybe_unused]] const N& n
     if (!fits<T>(number)) refuse_to_fit<T>(caller, number, way_out);
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -6,9 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Whether the derivative of F passes the adjoint to some arguments and exactly 0 to the others.
 template <class F>
@@ -53,6 +51,4 @@ template <class F, class G, class S>
   else return kept_if(adjoint != G(0), product);
 }
 
-}  // namespace detail
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::detail

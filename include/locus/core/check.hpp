@@ -57,7 +57,7 @@ struct NumericError : Error {
 
 }  // namespace locus
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -150,4 +150,4 @@ LOCUS_OUT_OF_LINE inline void require_not_negative(std::string_view caller, cons
 }
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

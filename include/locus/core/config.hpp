@@ -166,4 +166,5 @@
 #define LOCUS_ABI LOCUS_JOIN(LOCUS_ABI_PRODUCTS, without_zlib)
 #endif
 
-namespace locus::inline LOCUS_ABI {}
+namespace locus { inline namespace LOCUS_ABI {
+}}

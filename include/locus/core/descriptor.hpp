@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// throws DataError for an empty path, and for one with a NUL, at which the system would end it
 inline void require_path(const char* verb, const std::string& path) {
@@ -74,4 +74,4 @@ class Descriptor {
   int number_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

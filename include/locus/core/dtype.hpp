@@ -13,7 +13,7 @@
 #include <cuda_fp16.h>
 #endif
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 #if LOCUS_CUDA
 using half = __half;
@@ -180,4 +180,4 @@ template <DType T>
   else return "uint64";
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

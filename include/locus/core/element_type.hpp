@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"  // g++ behind nvcc takes an enumerator for one of the scope around it
@@ -87,4 +87,4 @@ inline constexpr ElementType element_type = detail::element_type_of<T>();
   return "unknown";
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Its text; empty where it is not set.
 [[nodiscard]] inline std::string_view environment(const char* variable) {
@@ -68,4 +68,4 @@ namespace locus::inline LOCUS_ABI::detail {
   return seconds;
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

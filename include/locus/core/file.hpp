@@ -13,9 +13,7 @@
 
 #include <sys/uio.h>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
 
@@ -175,6 +173,4 @@ inline void write_file_atomically(const std::string& path, std::string_view text
   write_file_atomically(path, Span<const std::string_view>(&text, 1));
 }
 
-}  // namespace io
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::io

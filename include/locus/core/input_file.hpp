@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// A regular file that is open for reading.
 class InputFile {
@@ -62,4 +62,4 @@ class InputFile {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

@@ -23,7 +23,7 @@ extern "C" [[gnu::const]] double sqrt(double) noexcept;
 #pragma GCC diagnostic pop
 #endif
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 [[nodiscard]] LOCUS_FN float sqrt(float x) { return ::sqrtf(x); }
 [[nodiscard]] LOCUS_FN double sqrt(double x) { return ::sqrt(x); }
@@ -55,4 +55,4 @@ struct Wrapping<T> {
 template <class T>
 using wrapping_t = typename Wrapping<T>::type;
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <new>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// The state of a value: unknown, being computed by a thread, or known. Not a template, so that it is compiled once.
 class MemoState {
@@ -117,4 +117,4 @@ class Memo {
   };
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

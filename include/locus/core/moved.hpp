@@ -3,7 +3,7 @@
 
 #include <locus/core/check.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 [[noreturn]] LOCUS_COLD LOCUS_OUT_OF_LINE inline void fail_moved_from(std::string_view name) {
   fail<ArgumentError>({"this ", name, " was moved from: it is empty; use the object that it was moved to"});
@@ -35,4 +35,4 @@ class Presence {
   bool moved_ = false;
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

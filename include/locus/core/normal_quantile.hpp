@@ -3,7 +3,7 @@
 
 #include <locus/core/rng.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// c[0] + c[1] x + ... + c[7] x^7
 LOCUS_FN double polynomial(const double (&c)[8], double x) {
@@ -40,4 +40,4 @@ LOCUS_FN double polynomial(const double (&c)[8], double x) {
   return centered < 0 ? -size : size;
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

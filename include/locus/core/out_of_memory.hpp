@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// An OutOfMemory that needs no memory itself.
 struct BareOutOfMemory final : OutOfMemory {
@@ -41,4 +41,4 @@ template <class T>
                           [&] { return std::vector<T>(static_cast<std::size_t>(count)); });
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

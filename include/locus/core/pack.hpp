@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 template <int I, class T>
@@ -119,7 +119,7 @@ constexpr void static_for(F&& f) {
   }(std::make_integer_sequence<int, N>{});
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 
 template <class... T>
 struct std::tuple_size<locus::Tuple<T...>> : std::integral_constant<std::size_t, sizeof...(T)> {};

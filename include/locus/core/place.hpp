@@ -27,7 +27,7 @@ struct Pinned {
 
 }  // namespace locus
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <class T, class D>
 class Tensor;
@@ -58,4 +58,4 @@ using value_of = typename detail::bare_t<X>::value_type;
 template <class A, class B>
 concept SameDevice = detail::HasPlace<A> && detail::HasPlace<B> && std::is_same_v<device_of<A>, device_of<B>>;
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

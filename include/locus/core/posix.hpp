@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// A lock that one thread holds at a time.
 class Mutex {
@@ -70,4 +70,4 @@ class Stopwatch {
   double start_ = now();
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -5,7 +5,7 @@
 #include <locus/core/posix.hpp>
 #include <locus/core/rng.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Random numbers for tensors on D. What is drawn depends on (seed, offset) alone, so equal generators give equal
 /// numbers on every device. Not for use by two threads at once.
@@ -199,4 +199,4 @@ inline void manual_seed(std::uint64_t seed) {
   detail::change(detail::current_seed(), seed);
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

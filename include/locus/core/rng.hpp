@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Four 32-bit lanes: the counter of Philox, and what it makes of it.
 struct PhiloxBlock {
@@ -221,4 +221,4 @@ constexpr void shuffle(Span<std::int64_t> values, Philox& engine) {
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

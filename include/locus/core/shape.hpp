@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 inline constexpr int max_rank = 8;
 
@@ -203,4 +203,4 @@ template <class Clash>
   return true;
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

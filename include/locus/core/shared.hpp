@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Base of an object that counts its owners.
 class Counted {
@@ -76,4 +76,4 @@ class Shared {
   T* object_ = nullptr;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

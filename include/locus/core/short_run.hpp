@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// map(first) ... map(first + count - 1), combined pairwise.
 template <int first, int count, class Op, class Map>
@@ -45,4 +45,4 @@ template <int count, class Op, class Element>
   else return fold_pairwise<0, count>(op, element);
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// The front of a text, at most about `most` characters, in printable ASCII: control characters become \n, \t or \x1b,
 /// bytes of others \xc3. "..." stands for what is left out.
@@ -42,4 +42,4 @@ class ShownNames {
   std::size_t count_ = 0;
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -5,7 +5,7 @@
 
 #include <concepts>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// One number for both, or {height, width}.
 struct Size2d {
@@ -18,4 +18,4 @@ struct Size2d {
   [[nodiscard]] friend std::string to_string(const Size2d& size) { return to_string(Dims{size.height, size.width}); }
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -5,7 +5,7 @@
 
 #include <concepts>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// One number for all, or {depth, height, width}.
 struct Size3d {
@@ -17,4 +17,4 @@ struct Size3d {
   [[nodiscard]] friend constexpr bool operator==(const Size3d&, const Size3d&) = default;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Block sizes: multiples of the granule (a power of two) up to eight of them, then an eighth of the power of two
 /// below, so that at most 12.5 % is lost.
@@ -33,4 +33,4 @@ struct SizeClass {
   static constexpr int first_power = static_cast<int>(std::bit_width(granule * steps)) - 1;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// U is T, or T is const U: pointers to one convert to pointers to the other, and arrays of them, too.
@@ -47,4 +47,4 @@ class Span {
   std::size_t size_ = 0;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

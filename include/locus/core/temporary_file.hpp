@@ -18,7 +18,7 @@
 #include <dirent.h>
 #include <sys/file.h>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// The folder part of a path; "." where it has none.
 [[nodiscard]] inline std::string folder_of(const std::string& path) {
@@ -137,4 +137,4 @@ inline void sync_folder(const std::string& path) noexcept {
   if (folder) (void)fsync(folder.number());
 }
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

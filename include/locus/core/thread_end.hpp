@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Calls end(object) at the end of each thread that noted an object. Not for the main thread's, which ends with the
 /// program; and for no thread where the program uses all keys of thread-specific data that the system has: then objects
@@ -23,4 +23,4 @@ class ThreadEnd {
   bool has_key_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -9,7 +9,7 @@
 #include <locus/device/verbs.hpp>
 
 #if LOCUS_DEVICE_PASS
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 // nvcc's device pass throws host code away: empty functions spare it the loops.
 template <class... X>
 void map(const X&...) {}
@@ -19,7 +19,7 @@ template <class... X>
 void reduce(const X&...) {}
 template <class... X>
 void gemm(const X&...) {}
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu
 #else
 #include <locus/cpu/gemm/gemm.hpp>
 #include <locus/cpu/loops/map.hpp>
@@ -28,7 +28,7 @@ void gemm(const X&...) {}
 #include <locus/cpu/reduce/rows.hpp>
 #endif
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Backend<Cpu> {
@@ -98,4 +98,4 @@ struct Transfer<Cpu, Cpu> {
 
 static_assert(Device<Cpu>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/cpu/threads/scratch.hpp>
 #include <locus/device/factorization.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 namespace cpu::detail {
 
 struct FactorizationScratch {
@@ -139,4 +139,4 @@ struct Factorization<Cpu> {
 
 static_assert(FactorizingDevice<Cpu>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 #include <locus/cpu/backend.hpp>
 #include <locus/device/capabilities.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Histogram<Cpu> {
@@ -17,4 +17,4 @@ struct Histogram<Cpu> {
 
 static_assert(HistogramDevice<Cpu>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

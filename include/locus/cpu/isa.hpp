@@ -55,8 +55,7 @@
   [[maybe_unused]] const float own = zero;
 #endif
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// Instruction sets of x86-64, each with all of those before it; `generic` is whatever the program is compiled for, and
 /// all there is on other processors. Loops know of no more than avx512; the others multiply bfloat16 by instructions of
@@ -236,5 +235,4 @@ struct Versions<loop> {
 LOCUS_LOOPS_END
 #undef LOCUS_HOST_ALONE
 
-}  // namespace cpu
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu

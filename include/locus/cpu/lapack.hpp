@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace locus::inline LOCUS_ABI::cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 // Declared here, by other names, as LAPACK has a header in some distributions alone. Integers have 32 bits, but in
 // builds for 64-bit integers, which call their functions otherwise. Fortran passes the length of a text behind all
@@ -52,4 +52,4 @@ LOCUS_LAPACK(float, s)
 LOCUS_LAPACK(double, d)
 #undef LOCUS_LAPACK
 
-}  // namespace locus::inline LOCUS_ABI::cpu::detail
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -15,7 +15,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
 // Tells the address sanitizer which memory of the pool belongs to no tensor.
@@ -161,4 +161,4 @@ class PoolMemory {
   std::byte* data_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu

@@ -6,7 +6,7 @@
 #include <locus/cpu/threads/scratch.hpp>
 #include <locus/device/capabilities.hpp>
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
 
@@ -120,9 +120,9 @@ void select(const Flag* flags, std::int64_t n, std::int64_t* positions) {
     if (flags[i]) *positions++ = i;
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Sorting<Cpu> {
@@ -140,4 +140,4 @@ struct Sorting<Cpu> {
 
 static_assert(SortingDevice<Cpu>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -3,7 +3,7 @@
 
 #include <locus/device/stream.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// On the host, operations are done when they return: there is nothing to order.
 template <>
@@ -28,4 +28,4 @@ class Stream<Cpu> {
   void synchronize() const {}
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 // Loops over elements and rows.
 
@@ -79,4 +79,4 @@ inline constexpr std::int64_t packed_rows = 2016;        ///< of a, packed at a 
 inline constexpr std::int64_t kept_rows = 1008, kept_columns = 1024;  ///< of sums that are kept apart at a time
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu

@@ -22,7 +22,7 @@
 #include <locus/cuda/gemm.hpp>
 #endif
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 #if LOCUS_CUDA
 
@@ -232,4 +232,4 @@ void require_kernels(Cuda device) {
 }  // namespace detail
 #endif
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -12,7 +12,7 @@
 #else
 #include <cstddef>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 /// cuDNN's version; 0: this program has none.
 [[nodiscard]] constexpr std::size_t cudnn_version() { return 0; }
 /// Whether convolutions may be computed by cuDNN; without it, none are.
@@ -21,14 +21,14 @@ inline void allow_cudnn(bool) {}
 /// Whether cuDNN may add up gradients in another order each time.
 inline void allow_nondeterministic_cudnn(bool) {}
 [[nodiscard]] inline bool nondeterministic_cudnn_allowed() { return false; }
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda
 #endif
 
 #if LOCUS_NVCC && LOCUS_CUDNN
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/cudnn/conv.cuh>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Convolution<Cuda> {
@@ -57,5 +57,5 @@ struct Convolution<Cuda> {
 static_assert(ConvolvingDevice<Cuda, float> && ConvolvingDevice<Cuda, half> && ConvolvingDevice<Cuda, bfloat16> &&
               !ConvolvingDevice<Cuda, double>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 #endif

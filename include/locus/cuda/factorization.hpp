@@ -8,7 +8,7 @@
 #include <locus/cuda/cusolver.hpp>
 #endif
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Factorization<Cuda> {
@@ -60,4 +60,4 @@ struct Factorization<Cuda> {
 
 static_assert(FactorizingDevice<Cuda>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -8,7 +8,7 @@
 #include <locus/cuda/histogram.cuh>
 #endif
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct Histogram<Cuda> {
@@ -26,4 +26,4 @@ struct Histogram<Cuda> {
 
 static_assert(HistogramDevice<Cuda>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -8,7 +8,7 @@
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/linear_fusion.cuh>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct LinearFusion<Cuda> {
@@ -41,5 +41,5 @@ struct LinearFusion<Cuda> {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 #endif

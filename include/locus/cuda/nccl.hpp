@@ -22,7 +22,7 @@
 
 #include <new>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// One rank of NCCL. What it does is queued in the current stream of its GPU. NCCL is asked to return at once; while it
 /// is not done, `waits(is_own)` is called again and again, and may throw. is_own: whether this rank's GPU has not yet
@@ -133,5 +133,5 @@ class NcclRank {
   ncclComm_t rank_ = nullptr;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 #endif

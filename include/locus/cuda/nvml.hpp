@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 
@@ -65,4 +65,4 @@ class Nvml {
 [[nodiscard]] inline double utilization(Cuda) { return __builtin_nan(""); }
 #endif
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

@@ -14,7 +14,7 @@
 #endif
 
 // Files of one program may find other headers: what differs between them has another name.
-namespace locus::inline LOCUS_ABI::nvtx::inline LOCUS_NVTX {
+namespace locus { inline namespace LOCUS_ABI { namespace nvtx { inline namespace LOCUS_NVTX {
 
 namespace detail {
 inline void push([[maybe_unused]] const char* name) {
@@ -44,7 +44,7 @@ class Range {
   ~Range() { detail::pop(); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::nvtx::inline LOCUS_NVTX
+}}}}  // namespace locus::LOCUS_ABI::nvtx::LOCUS_NVTX
 
 #undef LOCUS_NVTX
 #undef LOCUS_HAS_NVTX

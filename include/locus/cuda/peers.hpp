@@ -10,7 +10,7 @@
 #include <locus/cuda/peer_memory.hpp>
 #endif
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// What ranks on GPUs do beside the verbs.
 struct PeerMemory {
@@ -62,4 +62,4 @@ struct PeerMemory {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

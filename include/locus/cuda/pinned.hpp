@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 #if LOCUS_CUDA
 
@@ -85,4 +85,4 @@ struct Transfer<Pinned, Pinned> {
 
 static_assert(MemorySpace<Pinned>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

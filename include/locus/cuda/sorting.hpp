@@ -12,7 +12,7 @@
 #include <locus/cuda/sorting.cuh>
 #endif
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 #if LOCUS_NVCC
 
@@ -49,4 +49,4 @@ struct Sorting<Cuda> {
 
 static_assert(SortingDevice<Cuda>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

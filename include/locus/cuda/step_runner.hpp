@@ -4,7 +4,7 @@
 #include <locus/cuda/backend.hpp>
 #include <locus/device/capture.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 #if LOCUS_CUDA
 /// The first time the step runs as it is: then its memory is there, and what is made at a first use. The second time it
@@ -51,4 +51,4 @@ class StepRunner<Cuda> {
 };
 #endif
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -4,7 +4,7 @@
 #include <locus/cuda/pinned.hpp>
 #include <locus/device/stream.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 #if LOCUS_CUDA
 
@@ -123,4 +123,4 @@ class Stream<Cuda> {
 
 #endif
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

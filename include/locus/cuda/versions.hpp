@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 #if LOCUS_CUDA
 namespace detail {
@@ -60,4 +60,4 @@ namespace detail {
 }
 #endif
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

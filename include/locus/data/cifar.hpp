@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 /// What the labels of CIFAR-10 stand for.
 inline constexpr std::array<std::string_view, 10> cifar10_classes = {
@@ -211,4 +211,4 @@ inline void read_cifar_file(io::detail::InputFile& file, std::int64_t count, con
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

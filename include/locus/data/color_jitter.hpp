@@ -3,7 +3,7 @@
 
 #include <locus/data/transforms.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 template <class R>
@@ -163,4 +163,4 @@ class ColorJitter {
   ColorJitterOptions options_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -7,7 +7,7 @@
 #include <locus/ops/fold.hpp>
 #include <locus/tensor/copy.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 struct ReadsNothing {
@@ -272,4 +272,4 @@ template <detail::Transforms... F>
   return detail::composed_of(detail::pack_of(transforms)...);
 }
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

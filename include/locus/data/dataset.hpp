@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 template <class T>
@@ -257,4 +257,4 @@ template <Dataset S>
 
 #include <locus/refuse/data/dataset.inc>
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

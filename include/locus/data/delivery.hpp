@@ -4,7 +4,7 @@
 #include <locus/data/dataset.hpp>
 #include <locus/tensor/copy_async.hpp>
 
-namespace locus::inline LOCUS_ABI::data::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
 /// Where batches are prepared: on D itself where the host writes it, in pinned memory for Cuda, otherwise on the host.
 template <class D>
@@ -127,4 +127,4 @@ class Delivery<S, Cuda> {
   Arriving arriving_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::data::detail
+}}}  // namespace locus::LOCUS_ABI::data::detail

@@ -4,7 +4,7 @@
 #include <locus/data/dataset.hpp>
 #include <locus/data/sampler.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 /// What becomes of the samples that are too few to give each rank one more.
 enum class Remainder {
@@ -83,4 +83,4 @@ class DistributedSampler {
 
 static_assert(Sampler<DistributedSampler>);
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -9,9 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 
@@ -254,6 +252,4 @@ struct DrawnDigits {
   return digits;
 }
 
-}  // namespace data
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::data

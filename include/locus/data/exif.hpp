@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI::data::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
 /// 1 to 8 of a block of EXIF data, as its first directory has it; 1, as it lies, where it says nothing that makes
 /// sense.
@@ -52,4 +52,4 @@ inline void put_upright(const std::uint8_t* from, std::int64_t planes, std::int6
       }
 }
 
-}  // namespace locus::inline LOCUS_ABI::data::detail
+}}}  // namespace locus::LOCUS_ABI::data::detail

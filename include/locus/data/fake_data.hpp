@@ -5,7 +5,7 @@
 #include <locus/core/rng.hpp>
 #include <locus/data/labelled_images.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 struct FakeDataOptions {
   std::int64_t size = 1000;
@@ -59,4 +59,4 @@ class FakeDataAs {
 
 using FakeData = FakeDataAs<float>;
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 /// What the labels of Fashion-MNIST stand for.
 inline constexpr std::array<std::string_view, 10> fashion_mnist_classes = {
@@ -29,4 +29,4 @@ inline constexpr std::array<std::string_view, 10> kmnist_classes = {"o",  "ki", 
   return detail::read_mnist_files(folder, part);
 }
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -9,7 +9,7 @@
 #include <zlib.h>
 #endif
 
-namespace locus::inline LOCUS_ABI::data::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
 #if LOCUS_ZLIB
 
@@ -94,4 +94,4 @@ class Gunzip {
 
 #endif
 
-}  // namespace locus::inline LOCUS_ABI::data::detail
+}}}  // namespace locus::LOCUS_ABI::data::detail

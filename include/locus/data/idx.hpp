@@ -12,9 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 struct IdxFile {
   Dims extents;
@@ -176,6 +174,4 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
                    ".gz; expected one of them"});
 }
 
-}  // namespace data
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::data

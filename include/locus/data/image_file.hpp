@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 struct ImageOptions {
   std::int64_t channels = 3;                         ///< 3: red, green and blue; 1: grey; 0: as in the file
@@ -147,4 +147,4 @@ template <class Decoder>
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -12,7 +12,7 @@
 
 #include <dirent.h>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 struct ImageFolderOptions {
   Size2d size = 224;                    ///< images are scaled to cover it, and cut to it around the middle
@@ -186,4 +186,4 @@ class ImageFolderAs {
 
 using ImageFolder = ImageFolderAs<float>;
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -25,7 +25,7 @@
 #include <jerror.h>
 #endif
 
-namespace locus::inline LOCUS_ABI::data::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
 /// An image in memory: rows of pixels, of one channel or three side by side.
 struct DecodedExtents {
@@ -129,4 +129,4 @@ class JpegDecoder {
 
 #endif
 
-}  // namespace locus::inline LOCUS_ABI::data::detail
+}}}  // namespace locus::LOCUS_ABI::data::detail

@@ -4,7 +4,7 @@
 #include <locus/data/dataset.hpp>
 #include <locus/expr/operators.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 /// Which images of a published data set.
 enum class Part { train, test };
@@ -162,6 +162,6 @@ class LabelledImagesAs {
 
 using LabelledImages = LabelledImagesAs<float>;
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data
 
 #include <locus/instances/data/labelled_images.inc>

@@ -8,7 +8,7 @@
 #include <locus/data/preparation.hpp>
 #include <locus/data/sampler.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 /// In place of a seed: one is drawn, another for every loader, as manual_seed() determines.
 inline constexpr std::uint64_t drawn_seed = ~std::uint64_t{0};
@@ -368,4 +368,4 @@ template <Device D, Dataset S, Sampler Order>
 
 #include <locus/refuse/data/loader.inc>
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -5,7 +5,7 @@
 #include <locus/data/transformed.hpp>
 #include <locus/ops/reduce.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 template <class L>
@@ -122,4 +122,4 @@ MixedLoss(Criterion) -> MixedLoss<Criterion>;
 
 #include <locus/refuse/data/mixed.inc>
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

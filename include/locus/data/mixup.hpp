@@ -6,7 +6,7 @@
 #include <locus/expr/operators.hpp>
 #include <locus/ops/join.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 struct MixupOptions {
   double alpha = 0.2;      ///< shares are drawn from Beta(alpha, alpha); 0 mixes nothing
@@ -110,4 +110,4 @@ template <class X, class Y>
 
 #include <locus/refuse/data/mixup.inc>
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 
@@ -88,4 +88,4 @@ struct Mnist {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

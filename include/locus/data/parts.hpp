@@ -7,7 +7,7 @@
 
 #include <initializer_list>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 template <class S>
@@ -196,4 +196,4 @@ template <Dataset S, Dataset... More>
 
 #include <locus/refuse/data/parts.inc>
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

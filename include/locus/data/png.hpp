@@ -20,7 +20,7 @@
 #include <png.h>
 #endif
 
-namespace locus::inline LOCUS_ABI::data::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
 #if LOCUS_PNG
 
@@ -107,4 +107,4 @@ class PngDecoder {
 
 #endif
 
-}  // namespace locus::inline LOCUS_ABI::data::detail
+}}}  // namespace locus::LOCUS_ABI::data::detail

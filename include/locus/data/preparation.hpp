@@ -11,7 +11,7 @@
 #include <exception>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::data::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
 /// A number of batches, of which so many are prepared ahead, in a ring. Derived classes prepare a batch in its slot of
 /// the ring, a part at a time.
@@ -178,4 +178,4 @@ class Preparation {
   Signal changed_{0};   ///< counts what workers wait for
 };
 
-}  // namespace locus::inline LOCUS_ABI::data::detail
+}}}  // namespace locus::LOCUS_ABI::data::detail

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 
@@ -115,4 +115,4 @@ inline void require_resizable(const char* caller, const Size2d& size) {
                                          [&] { return detail::resized(image, size); });
 }
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

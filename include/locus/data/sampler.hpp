@@ -7,7 +7,7 @@
 #include <concepts>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 /// Says which samples an epoch visits, and in which order; how many is the same in every epoch. A loader takes the
 /// samplers below or one of your own.
@@ -64,4 +64,4 @@ struct RandomSampler {
 
 static_assert(Sampler<SequentialSampler> && Sampler<RandomSampler> && Sampler<SubsetRandomSampler>);
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -4,7 +4,7 @@
 #include <locus/data/dataset.hpp>
 #include <locus/expr/expr.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 template <class X>
@@ -178,4 +178,4 @@ template <Dataset S, class F>
 
 #include <locus/refuse/data/map.inc>
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -5,7 +5,7 @@
 #include <locus/data/compose.hpp>
 #include <locus/data/labelled_images.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 
@@ -153,4 +153,4 @@ template <detail::HasImages S, detail::Transforms F>
 
 #include <locus/refuse/data/transformed.inc>
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

@@ -8,7 +8,7 @@
 
 #include <initializer_list>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 /// Extents and positions within an image: its elements are fewer than 2^30.
 using PixelIndex = std::int32_t;
@@ -214,4 +214,4 @@ class Cutout {
   CutoutOptions options_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

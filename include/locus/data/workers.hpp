@@ -7,7 +7,7 @@
 #include <locus/cuda/backend.hpp>
 #include <locus/data/loader.hpp>
 
-namespace locus::inline LOCUS_ABI::data {
+namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 /// The most that suggested_workers() answers by itself: each worker prepares one batch, and by default no more than so
 /// many are prepared ahead.
@@ -66,4 +66,4 @@ template <Device D>
 /// The same for Cuda where there is a GPU, otherwise for Cpu.
 [[nodiscard]] inline int suggested_workers() { return detail::workers_beside(cuda::is_available()); }
 
-}  // namespace locus::inline LOCUS_ABI::data
+}}}  // namespace locus::LOCUS_ABI::data

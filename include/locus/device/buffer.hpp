@@ -5,7 +5,7 @@
 #include <locus/core/shared.hpp>
 #include <locus/device/replay.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// What owns memory that no Backend allocated, such as a mapped file. Its destructor gives the memory back.
 struct MemoryOwner : Counted {
@@ -95,4 +95,4 @@ class Buffer {
   Shared<Block> block_;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -13,7 +13,7 @@
 
 #include <locus/device/verbs.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// A device whose for_each_row also sums over the rows, in the same launch.
 ///
@@ -99,4 +99,4 @@ class StepRunner;
 template <class D>
 concept CapturingDevice = Device<D> && requires { requires detail::StepRunner<D>::captures; };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/device/replay.hpp>
 #include <locus/device/stream.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// How a captured step runs on D. By default each call runs it anew: on the host there is nothing to capture.
@@ -128,4 +128,4 @@ template <class Step>
 
 #include <locus/refuse/device/capture.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

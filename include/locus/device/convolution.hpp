@@ -5,7 +5,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/device/verbs.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// A position along a dimension of images. On a GPU, 64 bits would take twice the registers.
 using ConvIndex = std::int32_t;
@@ -115,4 +115,4 @@ concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shap
   { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

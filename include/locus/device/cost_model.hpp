@@ -3,7 +3,7 @@
 
 #include <locus/device/place.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// By default, what is fast on the host where the host can reach the memory. Specialize it for a device of your own, in
 /// particular for one whose memory the host shares and whose verbs only queue work: for it, all of these are false.
@@ -24,4 +24,4 @@ struct CostModel {
   static constexpr bool reads_scalars = HostAccessible<D>;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// The name of F as the compiler spells it, and more around it.
 template <class F>
@@ -205,4 +205,4 @@ LOCUS_COLD inline void add_formula(ShortText& text, const TypeName& node, int pr
   return text;
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

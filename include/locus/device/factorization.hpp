@@ -4,7 +4,7 @@
 
 #include <locus/device/verbs.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Matrices of one size, dense and in column-major order, as LAPACK has them, one after another.
 struct MatrixBatch {
@@ -66,4 +66,4 @@ concept FactorizingDevice = Device<D> && requires(D device, const MatrixBatch& b
   Factorization<D>::eigh(device, batch, true, a, a, info);
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

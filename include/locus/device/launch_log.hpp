@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Launches of the calling thread, by verb, and replays of captured steps, each of which is one launch whatever it
 /// holds. A copy between devices is not a launch.
@@ -49,4 +49,4 @@ class LaunchLog {
   LaunchCounts start_ = detail::launches;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -9,7 +9,7 @@
 
 #include <cstdio>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Atomic<bool>& tracing() {
@@ -154,4 +154,4 @@ class HostTrace {
 };
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -188,4 +188,4 @@ class DevicePhases {
 };
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

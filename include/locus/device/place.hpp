@@ -3,7 +3,7 @@
 
 #include <locus/device/verbs.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Whether code running on Exec may dereference memory of Mem.
 template <class Exec, class Mem>
@@ -22,4 +22,4 @@ template <class From, class To>
 concept CopyableTo =
     requires(From from, To to, void* data) { Transfer<From, To>::copy(from, data, to, data, std::size_t{}); };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

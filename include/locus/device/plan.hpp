@@ -8,7 +8,7 @@
 
 #include <array>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Walk over N operands of one broadcast shape, outermost dimension first; rank is at least 1.
 template <int N>
@@ -154,4 +154,4 @@ constexpr void outer_offsets(const Plan<N>& plan, std::int64_t row, std::int64_t
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/core/shared.hpp>
 #include <locus/device/verbs.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Run on the host before each replay, in the order of the run that was captured: checks first, then all else.
 class ReplayAction : public Counted {
@@ -89,4 +89,4 @@ void map_anew(D device, const Plan<n>& plan, const Make& make, const Pack<I...>&
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

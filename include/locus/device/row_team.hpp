@@ -5,7 +5,7 @@
 
 #include <concepts>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// A row as for_each_row's teams read it; stride in elements. A null row reads as zero.
 template <class T>
@@ -120,4 +120,4 @@ concept CountsBytes = RowFunctor<F> && requires {
 template <class F>
 concept WaitsForMemory = CountsBytes<F> && requires { requires F::waits_for_memory; };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

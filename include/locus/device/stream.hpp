@@ -4,7 +4,7 @@
 
 #include <locus/refuse/mistake.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// An event: a point in a stream, complete when the work queued before it is done. A shared handle, or none.
 template <class D>
@@ -35,4 +35,4 @@ decltype(auto) with_stream(const Stream<D>& stream, F&& f) {
 }
 #include <locus/refuse/device/stream.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

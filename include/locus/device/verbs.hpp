@@ -22,7 +22,7 @@
 
 #include <cstddef>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// What an allocator did so far; bytes.
 struct MemoryStats {
@@ -203,4 +203,4 @@ concept Device =
       Backend<D>::gemm(device, batch, a, a, c, Epilogue<float, detail::ProbeActivation<float>>{});
     };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -3,7 +3,7 @@
 
 #include <locus/nn/module.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 namespace dist::detail {
 
 /// The element type that the model takes, where it names one.
@@ -68,4 +68,4 @@ template <class W, class... X>
   requires std::is_base_of_v<dist::detail::AroundModel<W, typename W::model_type>, W>
 struct CallMistake<W, X...> : CallMistake<typename W::model_type, X...> {};
 }  // namespace nn::detail
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

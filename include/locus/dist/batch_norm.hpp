@@ -8,7 +8,7 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/copy.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 
@@ -104,4 +104,4 @@ std::int64_t synchronize_batch_norm(const M& model, const Communicator<D>& comm)
 
 #include <locus/refuse/dist/batch_norm.inc>
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

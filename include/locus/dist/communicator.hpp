@@ -5,7 +5,7 @@
 #include <locus/dist/member.hpp>
 #include <locus/dist/or_tell.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 /// A plain tensor or expression on D.
@@ -279,4 +279,4 @@ void call_as_rank(const Communicator<D>& comm, const F& f) {
 }
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

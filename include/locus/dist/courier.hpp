@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// A job that waits for no other one.
 class Errand : public Job {
@@ -87,4 +87,4 @@ class Courier {
   Worker worker_{};
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -6,7 +6,7 @@
 #include <locus/device/buffer.hpp>
 #include <locus/dist/rendezvous.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 
@@ -303,4 +303,4 @@ class CudaEngine : public Engine<Cuda> {
   Shared<Group> group_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -8,8 +8,7 @@
 #include <locus/nn/flatten.hpp>
 #include <locus/ops/join.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 /// Where the replicas of a model are that is on `first`, unless it is said: all GPUs, that one first. Elsewhere, and on
@@ -242,6 +241,4 @@ LOCUS_REFUSALS_END
 template <class M, class E>
 DataParallel(const M&, std::initializer_list<E>) -> DataParallel<M>;
 
-}  // namespace dist
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::dist

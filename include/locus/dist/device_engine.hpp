@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// A Link moves memory of GPUs: run(call, f) calls f() as a collective of all ranks; together(owner, f) calls f(),
 /// whose send(data, bytes, peer) and receive(data, bytes, peer) are made together, in the order of the current stream,
@@ -110,4 +110,4 @@ class DeviceEngine : public StagedEngine<Cuda> {
   Link link_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

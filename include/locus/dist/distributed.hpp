@@ -6,8 +6,7 @@
 #include <locus/dist/same_model.hpp>
 #include <locus/nn/flatten.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 template <class M>
 class Distributed;
@@ -120,6 +119,4 @@ template <class M, class D>
 
 #include <locus/refuse/dist/distributed.inc>
 
-}  // namespace dist
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::dist

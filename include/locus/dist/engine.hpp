@@ -9,7 +9,7 @@
 #include <locus/dist/or_tell.hpp>
 #include <locus/dist/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// What a communicator may be told; the same on all ranks.
 struct Options {
@@ -187,4 +187,4 @@ auto or_leave(Engine<D>& engine, const F& f) {
 }
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

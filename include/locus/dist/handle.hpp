@@ -7,7 +7,7 @@
 #include <locus/expr/operands.hpp>
 #include <locus/tensor/copy_async.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 namespace dist {
 
 namespace detail {
@@ -130,4 +130,4 @@ namespace detail {
 template <class T, class D>
 struct IsPendingCopy<dist::Handle<T, D>> : std::true_type {};
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

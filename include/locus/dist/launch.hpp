@@ -5,7 +5,7 @@
 #include <locus/dist/spawn.hpp>
 #include <locus/dist/tcp.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 #if LOCUS_MPI
 inline namespace with_mpi {
@@ -55,4 +55,4 @@ void launch(int ranks, const F& f, Options options = {}) {
 }
 
 }  // inline namespace
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -4,7 +4,7 @@
 #include <locus/dist/cuda_engine.hpp>
 #include <locus/dist/thread_engine.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// How to make ranks of this process: `static std::vector<Shared<Engine<D>>> engines(int ranks, const Options&)`, one
 /// for each rank. Each is then used by one thread.
@@ -38,4 +38,4 @@ struct LocalRanks<Cuda> {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -7,7 +7,7 @@
 
 #include <sched.h>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// A call with the tensors that it reads and writes.
 template <class T, class D>
@@ -171,4 +171,4 @@ class Member : public Counted {
   Worker collectives_, receives_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -7,7 +7,7 @@
 #include <locus/device/place.hpp>
 #include <locus/dist/message_letters.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// See message_peers.hpp for what a Link is.
 template <HostAccessible D, class Link>
@@ -339,4 +339,4 @@ class MessageEngine : public Engine<D> {
   Atomic<std::int64_t> completed_{0};
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -5,7 +5,7 @@
 #include <locus/core/out_of_memory.hpp>
 #include <locus/dist/message_peers.hpp>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// A letter with its memory, until it has been sent. Where that takes longer, it goes on beside the program: while its
 /// rank is there, and for a time-out after it has left, or after its process began to end.
@@ -135,4 +135,4 @@ class MessageLetters {
   std::vector<std::int64_t> sent_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

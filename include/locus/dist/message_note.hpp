@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// Notes of a pair of ranks keep their order: when one says that its sender has ended, all letters were announced.
 struct Note {
@@ -25,4 +25,4 @@ struct Note {
   char reason[256] = {};       ///< of a failure
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

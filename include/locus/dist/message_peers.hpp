@@ -16,7 +16,7 @@
 #include <cstring>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 template <class Link>
 class MessagePeers : public Owner {
@@ -271,4 +271,4 @@ class MessagePeers : public Owner {
   Shared<Telling> failure_telling_, end_telling_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -6,7 +6,7 @@
 #include <locus/dist/mpi_device_link.hpp>
 #include <locus/dist/staged_engine.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 /// A number of processes in the environment; 0: there is none.
@@ -81,4 +81,4 @@ template <class D>
 }  // namespace without_mpi
 #endif
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

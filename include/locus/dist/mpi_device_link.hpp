@@ -10,7 +10,7 @@
 #include <mpi-ext.h>
 #endif
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// Whether MPI says that it takes memory of GPUs. LOCUS_MPI_CUDA_AWARE in the environment, 1 or 0, says it of one that
 /// does not say.
@@ -61,5 +61,5 @@ class MpiDeviceLink {
   MpiLink::Transfers* transfers_ = nullptr;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail
 #endif

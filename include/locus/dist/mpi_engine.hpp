@@ -6,7 +6,7 @@
 
 #if LOCUS_MPI
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 template <HostAccessible D>
 class MpiEngine final : public MessageEngine<D, detail::MpiLink> {
@@ -22,5 +22,5 @@ class MpiEngine final : public MessageEngine<D, detail::MpiLink> {
   [[nodiscard]] int rank_on_machine() const { return this->peers().link.rank_on_machine(); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist
 #endif

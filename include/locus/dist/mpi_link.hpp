@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// Two communicators of our own, so that messages of the program are no one's elements, nor are notes.
 class MpiLink {
@@ -243,5 +243,5 @@ class MpiLink::Transfers {
   std::vector<Request> requests_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail
 #endif

@@ -7,7 +7,7 @@
 #if LOCUS_MPI
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// What is freed too early gives its number to the next communicator, which then takes the last note of a slower rank
 /// for its own first one. So each is freed by all ranks at their next meeting, once all have read the last note of all
@@ -73,5 +73,5 @@ class MpiRetired {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail
 #endif

@@ -26,7 +26,7 @@
 #endif
 #include <mpi.h>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 [[noreturn]] LOCUS_COLD inline void refuse_mpi(const char* call, int status) {
   char text[MPI_MAX_ERROR_STRING] = {};
@@ -160,5 +160,5 @@ class MpiSession {
   const Owner* kept_ = nullptr;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail
 #endif

@@ -9,7 +9,7 @@
 #include <locus/dist/mpi.hpp>
 #include <locus/dist/tcp.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 #if LOCUS_NCCL
 namespace detail {
@@ -149,4 +149,4 @@ inline namespace without_nccl {
 }  // namespace without_nccl
 #endif
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -5,7 +5,7 @@
 
 #include <exception>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 inline constexpr const char* no_exception_text = "something that is no std::exception";
 
@@ -23,4 +23,4 @@ auto or_tell(const F& f, const Tell& tell) {
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -4,7 +4,7 @@
 #include <locus/dist/handle.hpp>
 #include <locus/dist/worker.hpp>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// Orders the streams of two threads on two places: what the first had queued when this was made comes before what
 /// the second queues after enter(), and what that had queued at leave() before what the first queues after join().
@@ -73,4 +73,4 @@ class OrderedJob final : public Job {
   std::exception_ptr failure_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

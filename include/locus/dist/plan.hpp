@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// How the sums of all_reduce are made. `automatic`: by size, see choose_algorithm.
 enum class Algorithm : std::uint8_t { automatic, one_shot, two_shot, ring };
@@ -93,4 +93,4 @@ inline constexpr std::int64_t part_grain = 64;
 [[nodiscard]] constexpr int ring_owned(int rank, int ranks) { return (rank + 1) % ranks; }
 [[nodiscard]] constexpr int ring_taken(int rank, int ranks, int step) { return (rank - step + ranks) % ranks; }
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -3,7 +3,7 @@
 
 #include <locus/dist/same_model.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// Rank 0 calls f, and the others wait for it to end: as long as the time-out says. All ranks call it, with or without
 /// something to do:
@@ -31,4 +31,4 @@ void on_rank_zero(const Communicator<D>& comm, const F& f) {
   if (!why.empty()) throw RankError(why, 0);
 }
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -8,7 +8,7 @@
 #include <locus/nn/buffer.hpp>
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// What `distributed` may be told; the same on all ranks.
 struct DistributedOptions {
@@ -343,4 +343,4 @@ class Reducer : public Counted {
 };
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

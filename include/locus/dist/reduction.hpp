@@ -7,7 +7,7 @@
 #include <locus/cuda/peers.hpp>
 #include <locus/dist/plan.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace op {
 /// Of bool: whether any is true.
@@ -164,4 +164,4 @@ void fold_on_host(const Reducer<D>& reducer, const void* const* sources, int ran
 }
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -8,7 +8,7 @@
 #include <exception>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// All ranks make the same steps: each counts its own, and waits until others have come as far. A step orders memory:
 /// what a rank wrote before it, others see after they waited for it.
@@ -255,4 +255,4 @@ class Rendezvous : public Counted {
   std::vector<Letter> mail_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -5,7 +5,7 @@
 #include <locus/dist/worker.hpp>
 #include <locus/nn/module.hpp>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// A copy of the elements in another place, in memory of its own.
 template <class T, class D>
@@ -121,4 +121,4 @@ class Replica : public Counted {
   Worker worker;  ///< the last member: its thread ends before what it uses does
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -5,7 +5,7 @@
 #include <locus/dist/ordered_job.hpp>
 #include <locus/dist/replica.hpp>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// The backward pass of replicas 1, 2, ... It begins as soon as their results have gradients, goes on while the calling
 /// thread goes back through replica 0, whose nodes are older than those results, and ends here, at a node that is older
@@ -184,4 +184,4 @@ class ReplicaResultNode final : public TensorNode<U, device_of<M>> {
   std::size_t part_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// A line for each parameter and buffer, name, type, shape and whether it is trained, and one for the options.
 template <class M>
@@ -150,4 +150,4 @@ void require_same_model(const M& model, const Communicator<D>& comm, const Distr
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// An address of a host, with a port.
 struct SocketAddress {
@@ -204,4 +204,4 @@ class Socket {
   int number_ = -1;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 /// Threads that are ranks, and what the first of them that failed threw.
@@ -88,4 +88,4 @@ void spawn(int ranks, const F& f, Options options = {}) {
   if (all.failure) std::rethrow_exception(all.failure);
 }
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

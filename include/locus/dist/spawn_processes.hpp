@@ -12,7 +12,7 @@
 #include <csignal>
 #include <cstdio>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 
@@ -225,4 +225,4 @@ void spawn_processes(int ranks, const F& f, Options options = {}) {
   all.finish(options.timeout + 1);            // in which those that wait for the failed rank give up
 }
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

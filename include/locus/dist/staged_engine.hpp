@@ -6,7 +6,7 @@
 #include <locus/device/buffer.hpp>
 #include <locus/dist/engine.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 /// The GPU of a process: those of its machine in turn. throws CudaUnavailable
@@ -82,4 +82,4 @@ class StagedEngine : public Engine<D> {
   Shared<Engine<Cpu>> host_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

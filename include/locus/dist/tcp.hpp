@@ -7,7 +7,7 @@
 #include <locus/dist/staged_engine.hpp>
 #include <locus/dist/tcp_link.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 [[nodiscard]] inline Shared<Engine<Cpu>> tcp_engine(const TcpPlace& place, const Options& options) {
@@ -48,4 +48,4 @@ template <class D>
   return tcp<D>(TcpPlace::from_environment(), options);
 }
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

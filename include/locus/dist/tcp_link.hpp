@@ -5,7 +5,7 @@
 #include <locus/dist/tcp_rendezvous.hpp>
 #include <locus/dist/tcp_stream.hpp>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 class TcpLink {
  public:
@@ -185,4 +185,4 @@ class TcpLink::Transfers {
   std::vector<Shared<Transfer>> transfers_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// What a process says first.
 struct Hello {
@@ -123,4 +123,4 @@ class Reception {
   int scarce_error_ = 0;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// Who a process is among others, and where they meet.
 struct TcpPlace {
@@ -321,4 +321,4 @@ class TcpRendezvous {
 };
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

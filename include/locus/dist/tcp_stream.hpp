@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// One thread at a time uses it.
 class TcpStream {
@@ -219,4 +219,4 @@ class TcpStream {
   std::vector<Shared<Transfer>> wanted_{}, unasked_{}, sending_{};
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -4,7 +4,7 @@
 #include <locus/device/place.hpp>
 #include <locus/dist/rendezvous.hpp>
 
-namespace locus::inline LOCUS_ABI::dist {
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 
@@ -211,4 +211,4 @@ class ThreadEngine : public Engine<D> {
   Shared<Group> group_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist
+}}}  // namespace locus::LOCUS_ABI::dist

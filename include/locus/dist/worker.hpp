@@ -6,7 +6,7 @@
 
 #include <exception>
 
-namespace locus::inline LOCUS_ABI::dist::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// Something to do, that others wait for.
 class Job : public Owner {
@@ -160,4 +160,4 @@ class Worker {
   Queue added_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::dist::detail
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -5,7 +5,7 @@
 #include <locus/expr/functors/bounded_activation.hpp>
 #include <locus/expr/operators.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// 1.0507 x where x > 0, 1.7581 (e^x - 1) elsewhere.
 template <detail::FloatingOperand X>
@@ -117,4 +117,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/expr/activations.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

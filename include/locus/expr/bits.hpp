@@ -6,7 +6,7 @@
 #include <locus/expr/functors/bits.hpp>
 #include <locus/expr/operators.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 template <class X>
@@ -89,4 +89,4 @@ template <class L, class R>
 
 #include <locus/refuse/expr/bits.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 
 #include <locus/expr/functors.hpp>
 
-namespace locus::inline LOCUS_ABI::functor {
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 /// Activations that a layer before them can compute in its own launch.
 enum class Activation { none, relu, tanh, sigmoid };
@@ -56,4 +56,4 @@ template <class F>
   else return requires { requires F::is_identity; };
 }
 
-}  // namespace locus::inline LOCUS_ABI::functor
+}}}  // namespace locus::LOCUS_ABI::functor

@@ -5,7 +5,7 @@
 #include <locus/expr/expr.hpp>
 #include <locus/tensor/draw.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace functor {
 
@@ -61,4 +61,4 @@ template <class D>
 }
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

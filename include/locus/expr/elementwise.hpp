@@ -3,7 +3,7 @@
 
 #include <locus/expr/operands.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// The values that F gets in registers; a number beside a tensor becomes one of the tensor's type.
@@ -92,4 +92,4 @@ template <class F, TensorLike... X>
 }
 #include <locus/refuse/expr/elementwise.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 #include <locus/core/memo.hpp>
 #include <locus/expr/part.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <class T, class D, class Tree, class... Handles>
 class Expr;
@@ -337,4 +337,4 @@ auto Expr<T, D, Tree, H...>::as() && {
   return detail::pending(functor::Convert<U>{}, std::move(*this));
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/expr/functors/trigonometric.hpp>
 #include <locus/expr/operators.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 #define LOCUS_UNARY(name, Functor)                         \
   template <detail::FloatingOperand X>                     \
@@ -126,4 +126,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/expr/functions.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -6,7 +6,7 @@
 
 #include <concepts>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Input number I of a tree.
 template <int I>
@@ -254,4 +254,4 @@ struct Evaluator<Apply<F, C...>, In, wanted> {
 };
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 
 #include <locus/expr/expr.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 template <class X>
 concept Computes = TensorLike<X> && Device<device_of<X>>;
@@ -36,9 +36,9 @@ concept IndexOperand = TensorLike<X> && std::is_same_v<value_of<X>, std::int64_t
 
 #include <locus/refuse/expr/operands_mistakes.inc>
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Whether two operands, tensor-like or numbers, may meet in one operation: in one place, which computes, with one
 /// element type, and not both of them parameters. For functions of your own too, in any namespace:
@@ -74,4 +74,4 @@ concept NormalizedWith = Computes<X> && FloatingDType<value_of<X>> && (TensorLik
                          (CombinablePair<X, W> && ...) && NotParametersAlone<X, W...>;
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

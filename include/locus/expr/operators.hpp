@@ -10,7 +10,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/expr/elementwise.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 #define LOCUS_BINARY(name, Functor)                                                   \
   template <class L, class R>                                                         \
@@ -206,4 +206,4 @@ LOCUS_UPDATE(operator%=, functor::Remainder)
 
 #include <locus/refuse/expr/operators.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -6,7 +6,7 @@
 #include <locus/expr/node.hpp>
 #include <locus/tensor/copy.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// A handle and the version of its elements when it entered the expression.
 template <class H>
@@ -136,4 +136,4 @@ void compute_in_place(std::string_view name, const Part<Tree, H...>& part, const
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

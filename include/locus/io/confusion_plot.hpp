@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
 /// From almost white to blue by the square root of a share in [0, 1]: few mistakes are seen, too.
@@ -108,4 +108,4 @@ inline void plot_confusion(const std::string& path, const Tensor<std::int64_t, C
   write_file_atomically(path, detail::ConfusionPainter(counts, names).svg(title, subtitle));
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

@@ -11,7 +11,7 @@
 #include <initializer_list>
 #include <optional>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 struct CsvOptions {
   char delimiter = ',';      ///< between cells: ';' or '\t' of other files
@@ -346,4 +346,4 @@ class CsvTable {
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

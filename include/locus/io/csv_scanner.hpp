@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// A cell in the text: without the quotation marks around it.
 struct CsvCell {
@@ -109,4 +109,4 @@ struct CsvScanner {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

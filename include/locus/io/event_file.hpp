@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdio>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// CRC-32C (Castagnoli), of RFC 3720.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::uint32_t crc32c_of(std::string_view bytes) {
@@ -170,4 +170,4 @@ inline void make_folders(const std::string& folder) {
               made.fetch_add(1, Order::relaxed));
 }
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
 /// What training of the epoch took.
@@ -125,4 +125,4 @@ inline void plot_history(const std::string& path, const History& history, const 
   detail::figure_of(history, title, labels).write(path);
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 /// An image and what stands below it; what is empty takes no line in a grid where it is empty of all.
 struct CaptionedImage {
@@ -92,4 +92,4 @@ inline void write_image_grid(const std::string& path, const std::vector<Captione
   write_file_atomically(path, image_grid(images, options));
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

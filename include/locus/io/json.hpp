@@ -10,9 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 /// Builds a JSON text in the order in which it is told.
 ///
@@ -158,6 +156,4 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace io
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::io

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// Goes over a text from front to back: whoever calls says what is expected next, or takes any value as a whole.
 /// Nothing is recursive, so that no nesting overflows the stack, and no memory is asked for but that of strings and a
@@ -221,4 +221,4 @@ class JsonReader {
   return !digits.empty();
 }
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

@@ -5,7 +5,7 @@
 #include <locus/io/safetensors.hpp>
 #include <locus/io/safetensors_file.hpp>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
 /// A part of a file's memory, with a version of its own.
@@ -47,4 +47,4 @@ namespace detail {
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

@@ -6,7 +6,7 @@
 
 #include <sys/mman.h>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// A file that is mapped, copy on write: what is written to the memory stays in it, the file does not change.
 class MappedFile final : public MemoryOwner {
@@ -34,4 +34,4 @@ class MappedFile final : public MemoryOwner {
   void* memory_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

@@ -10,7 +10,7 @@
 
 #include <bit>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
 
@@ -197,4 +197,4 @@ void save_npz(const std::string& path, const nn::StateDict<D>& state) {
                                   [&] { detail::write_npz(path, state.template to<Cpu>()); });
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

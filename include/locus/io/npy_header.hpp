@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// A type of NumPy that Locus has, without its byte order.
 struct NpyType {
@@ -196,4 +196,4 @@ inline constexpr std::string_view npy_magic = "\x93NUMPY";
   return whole + text;
 }
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

@@ -10,7 +10,7 @@
 #include <charconv>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 /// An event of a trace.
 struct TracedPhase {
@@ -271,4 +271,4 @@ struct Lane {
 
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

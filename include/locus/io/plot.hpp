@@ -12,9 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace plot {
+namespace locus { inline namespace LOCUS_ABI { namespace plot {
 
 struct Axis {
   std::string label;
@@ -301,6 +299,4 @@ class Figure {
   std::vector<Panel> panels_;
 };
 
-}  // namespace plot
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::plot

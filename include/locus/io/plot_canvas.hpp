@@ -8,11 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace plot {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace plot { namespace detail {
 
 struct Box {
   double left, top, width, height;
@@ -121,8 +117,4 @@ class Canvas {
   std::string text_;
 };
 
-}  // namespace detail
-
-}  // namespace plot
-
-}  // namespace locus::inline LOCUS_ABI
+}}}}  // namespace locus::LOCUS_ABI::plot::detail

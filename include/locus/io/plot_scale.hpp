@@ -12,9 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace plot {
+namespace locus { inline namespace LOCUS_ABI { namespace plot {
 
 enum class Scale { linear, log2, log10 };
 
@@ -197,6 +195,4 @@ class AxisScale {
 
 }  // namespace detail
 
-}  // namespace plot
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::plot

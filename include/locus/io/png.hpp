@@ -5,7 +5,7 @@
 #include <locus/io/zip.hpp>
 #include <locus/tensor/copy.hpp>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
 
@@ -77,4 +77,4 @@ inline void write_png(const std::string& path, const Tensor<std::uint8_t, Cpu>& 
   write_file_atomically(path, encode_png(image));
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

@@ -4,7 +4,7 @@
 #include <locus/io/history.hpp>
 #include <locus/io/phases.hpp>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 struct ReportOptions {
   std::string title = "Training";
@@ -78,4 +78,4 @@ LOCUS_OUT_OF_LINE inline void write_report(const std::string& path, const Histor
   write_file_atomically(path, html);
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

@@ -5,24 +5,24 @@
 #include <locus/core/out_of_memory.hpp>
 #include <locus/nn/state_dict.hpp>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 /// Files from and to the memory of the host: D is Cpu. In safetensors_file.hpp, or in the compiled library.
 template <class D>
 [[nodiscard]] nn::StateDict<D> read_safetensors(const std::string& path);
 template <class D>
 void write_safetensors(const std::string& path, const nn::StateDict<D>& state);
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail
 
 #ifdef LOCUS_COMPILED
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 extern template nn::StateDict<Cpu> read_safetensors(const std::string&);
 extern template void write_safetensors(const std::string&, const nn::StateDict<Cpu>&);
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail
 #else
 #include <locus/io/safetensors_file.hpp>
 #endif
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 /// Reads a safetensors file into the memory of D. Tensors of types that Locus lacks, as int16 and complex ones, and
 /// those of more than eight dimensions are not read: .unread() of the state names them, and asking for one is an error.
@@ -53,4 +53,4 @@ void save(const std::string& path, const nn::StateDict<D>& state) {
                                   [&] { detail::write_safetensors<Cpu>(path, state.template to<Cpu>()); });
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

@@ -8,9 +8,7 @@
 
 #include <bit>
 
-namespace locus::inline LOCUS_ABI::io {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io { namespace detail {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files hold little-endian numbers");
 
@@ -95,6 +93,4 @@ void write_safetensors(const std::string& path, const nn::StateDict<D>& state) {
   write_file_atomically(path, parts);
 }
 
-}  // namespace detail
-
-}  // namespace locus::inline LOCUS_ABI::io
+}}}}  // namespace locus::LOCUS_ABI::io::detail

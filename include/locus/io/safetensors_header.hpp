@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// A type of the format by its name, and in bytes; those that are not of ElementType cannot be read.
 struct SafetensorsType {
@@ -228,4 +228,4 @@ class HeaderWriter {
   std::uint64_t offset_ = 0;
 };
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <type_traits>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 /// A named number, truth or text by which runs are told apart.
 ///
@@ -215,4 +215,4 @@ class TensorBoard {
   Shared<detail::EventFile> file_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

@@ -10,7 +10,7 @@
 
 #include <tuple>
 
-namespace locus::inline LOCUS_ABI::io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
 
@@ -332,4 +332,4 @@ bool resume_training(const std::string& path, Parts&... parts) {
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI::io
+}}}  // namespace locus::LOCUS_ABI::io

@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace io {
+namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";  ///< U+FFFD, for what cannot be shown
 
@@ -39,6 +37,4 @@ inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";  ///< 
   return true;
 }
 
-}  // namespace io
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::io

@@ -16,7 +16,7 @@
 #include <zlib.h>
 #endif
 
-namespace locus::inline LOCUS_ABI::io::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// Goes on with the checksum of bytes before these.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::uint32_t crc32_of(const void* data, std::size_t count,
@@ -335,4 +335,4 @@ class ZipWriter {
   std::uint64_t offset_ = 0, count_ = 0;
 };
 
-}  // namespace locus::inline LOCUS_ABI::io::detail
+}}}  // namespace locus::LOCUS_ABI::io::detail

@@ -4,7 +4,7 @@
 #include <locus/linalg/lu.hpp>
 #include <locus/ops/triangle.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -94,4 +94,4 @@ template <detail::MatrixOperand X>
 
 }  // namespace linalg
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

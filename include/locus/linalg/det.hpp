@@ -3,7 +3,7 @@
 
 #include <locus/linalg/lu.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -145,4 +145,4 @@ template <detail::MatrixOperand X>
 
 }  // namespace linalg
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 #include <locus/linalg/matrices.hpp>
 #include <locus/ops/triangle.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// The eigenvalues, and the memory in which the eigenvectors are rows, where they are asked for.
@@ -55,4 +55,4 @@ template <detail::PlainMatrixOperand X>
 
 }  // namespace linalg
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

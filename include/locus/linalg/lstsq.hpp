@@ -3,7 +3,7 @@
 
 #include <locus/linalg/svd.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// 1 / s where s counts, 0 elsewhere.
@@ -72,4 +72,4 @@ template <class A, class B>
 
 }  // namespace linalg
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -3,7 +3,7 @@
 
 #include <locus/linalg/matrices.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Factors of the transposed matrices: those are what row-major memory is in column-major order.
 template <class T, class D>
@@ -90,4 +90,4 @@ template <class T, class D>
   return result;
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

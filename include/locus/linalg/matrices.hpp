@@ -10,7 +10,7 @@
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 #include <locus/refuse/linalg/matrices_mistakes.inc>
 
@@ -103,4 +103,4 @@ template <class T, class D>
   return x.transpose().clone();
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace linalg {
 
@@ -107,4 +107,4 @@ template <detail::MatrixOperand X>
 
 }  // namespace linalg
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

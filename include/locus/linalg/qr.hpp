@@ -4,7 +4,7 @@
 #include <locus/linalg/matrices.hpp>
 #include <locus/ops/triangle.hpp>
 
-namespace locus::inline LOCUS_ABI::linalg {
+namespace locus { inline namespace LOCUS_ABI { namespace linalg {
 
 /// What qr returns: `auto [q, r] = linalg::qr(x)`.
 template <class T, class D>
@@ -34,4 +34,4 @@ template <detail::PlainMatrixOperand X>
 
 #include <locus/refuse/linalg/qr.inc>
 
-}  // namespace locus::inline LOCUS_ABI::linalg
+}}}  // namespace locus::LOCUS_ABI::linalg

@@ -3,7 +3,7 @@
 
 #include <locus/linalg/matrices.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace linalg {
 
@@ -79,4 +79,4 @@ template <detail::PlainMatrixOperand X>
 
 }  // namespace linalg
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

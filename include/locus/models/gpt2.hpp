@@ -9,7 +9,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::models {
+namespace locus { inline namespace LOCUS_ABI { namespace models {
 
 /// models::gpt2<float, D>({.vocab_size = 128, .n_positions = 256, .n_embd = 192, .n_layer = 6, .n_head = 6}); the names
 /// and defaults are those of Hugging Face's GPT2Config.
@@ -268,4 +268,4 @@ template <class T, class D = Cpu>
   return GPT2<T, D>(options, device);
 }
 
-}  // namespace locus::inline LOCUS_ABI::models
+}}}  // namespace locus::LOCUS_ABI::models

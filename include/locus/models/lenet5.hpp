@@ -3,7 +3,7 @@
 
 #include <locus/nn/sequential.hpp>
 
-namespace locus::inline LOCUS_ABI::models {
+namespace locus { inline namespace LOCUS_ABI { namespace models {
 
 /// The default options are for MNIST.
 ///
@@ -91,4 +91,4 @@ template <class T, class D = Cpu>
   return LeNet5<T, D>(options, device);
 }
 
-}  // namespace locus::inline LOCUS_ABI::models
+}}}  // namespace locus::LOCUS_ABI::models

@@ -3,7 +3,7 @@
 
 #include <locus/nn/sequential.hpp>
 
-namespace locus::inline LOCUS_ABI::models {
+namespace locus { inline namespace LOCUS_ABI { namespace models {
 
 template <class T, class D>
 struct MlpOptions {
@@ -33,4 +33,4 @@ template <class T, class D = Cpu>
   return model;
 }
 
-}  // namespace locus::inline LOCUS_ABI::models
+}}}  // namespace locus::LOCUS_ABI::models

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace locus::inline LOCUS_ABI::models {
+namespace locus { inline namespace LOCUS_ABI { namespace models {
 
 /// The default options are torchvision's, for ImageNet.
 struct ResNetOptions {
@@ -303,4 +303,4 @@ template <class T, class D = Cpu>
   return ResNet<T, D, Bottleneck>({3, 4, 6, 3}, options, device);
 }
 
-}  // namespace locus::inline LOCUS_ABI::models
+}}}  // namespace locus::LOCUS_ABI::models

@@ -3,7 +3,7 @@
 
 #include <locus/nn/module.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// Base of a layer without parameters: a function with a name in a network.
 template <class Derived>
@@ -80,6 +80,6 @@ struct Unflatten final : Stateless<Unflatten> {
   [[nodiscard]] auto forward(const auto& x) const { return unflatten(x, dim, sizes); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn
 
 #include <locus/instances/nn/activation.inc>

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// An extent that is no multiple of what products of its type and device are computed by.
 struct ExtentAdvice {
@@ -245,4 +245,4 @@ template <class M, TensorLike X>
   return advise(model, Shape(batch.shape()));
 }
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

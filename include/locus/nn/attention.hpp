@@ -5,7 +5,7 @@
 #include <locus/ops/attention.hpp>
 #include <locus/tensor/factory.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// PyTorch's, with its defaults: nn::MultiheadAttention<float, D>{64, 8, {.dropout = 0.1}}.
 struct MultiheadAttentionOptions {
@@ -239,4 +239,4 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
 #define LOCUS_REFUSED_LAYER MultiheadAttention
 #include <locus/refuse/nn/no_types.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -7,7 +7,7 @@
 #include <locus/nn/flatten.hpp>
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 struct AverageOptions {
   double decay = 0.999;          ///< how much of the average an update keeps
@@ -167,4 +167,4 @@ class AveragedModel {
   Buffer<R, D> exact_;   ///< of 16-bit averages
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -5,7 +5,7 @@
 #include <locus/ops/batch_norm.hpp>
 #include <locus/tensor/factory.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// PyTorch's, with its defaults: nn::BatchNorm1d<float, D>{64, {.momentum = std::nullopt}}.
 struct BatchNormOptions {
@@ -158,4 +158,4 @@ class BatchNorm2d final : public detail::BatchNorm<BatchNorm2d<T, D>, T, D> {
 #define LOCUS_REFUSED_LAYER BatchNorm2d
 #include <locus/refuse/nn/no_types.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

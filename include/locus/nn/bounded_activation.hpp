@@ -5,7 +5,7 @@
 #include <locus/expr/activations.hpp>
 #include <locus/nn/activation.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 struct SELU final : Stateless<SELU> {
   [[nodiscard]] auto forward(const auto& x) const { return selu(x); }
@@ -51,4 +51,4 @@ struct GLU final : Stateless<GLU> {
   [[nodiscard]] auto forward(const auto& x) const { return glu(x, axis); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

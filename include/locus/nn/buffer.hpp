@@ -5,7 +5,7 @@
 #include <locus/autograd/parameter.hpp>
 #include <locus/core/element_type.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
 using namespace locus::detail;
@@ -141,4 +141,4 @@ template <class T, class D>
 inline constexpr bool is_buffer<Buffer<T, D>> = true;
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -6,7 +6,7 @@
 #include <locus/ops/conv.hpp>
 #include <locus/ops/pad.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// PyTorch's, with its defaults: nn::Conv2d<float, D>{3, 64, 3, {.stride = 2, .padding = 1, .bias = false}}.
 struct Conv1dOptions {
@@ -226,4 +226,4 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
 #define LOCUS_REFUSED_LAYER ConvTranspose2d
 #include <locus/refuse/nn/no_types.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

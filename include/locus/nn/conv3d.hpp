@@ -4,7 +4,7 @@
 #include <locus/nn/conv.hpp>
 #include <locus/ops/conv3d.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// PyTorch's, with its defaults.
 struct Conv3dOptions {
@@ -63,4 +63,4 @@ class Conv3d final : public detail::ConvLayer<Conv3d<T, D>, T, D> {
   Conv3dOptions options_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

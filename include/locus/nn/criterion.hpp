@@ -4,7 +4,7 @@
 #include <locus/nn/loss.hpp>
 #include <locus/ops/index.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
 struct NoClassWeights {};
@@ -201,4 +201,4 @@ template <class T, class D>
 BCEWithLogitsLoss(const PosWeight<T, D>&, LossOptions = {}) -> BCEWithLogitsLoss<PosWeight<T, D>>;
 #include <locus/refuse/nn/criterion_bce_with_logits_guide.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

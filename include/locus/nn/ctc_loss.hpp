@@ -5,7 +5,7 @@
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/ctc.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 struct CTCLossOptions {
   std::int64_t blank = 0;  ///< the class that stands between labels
@@ -113,4 +113,4 @@ struct CTCLoss {
 #include <locus/refuse/nn/criterion_ctc.inc>
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

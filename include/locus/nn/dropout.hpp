@@ -4,7 +4,7 @@
 #include <locus/nn/activation.hpp>
 #include <locus/ops/dropout.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// Drops elements with probability p in training: of traced input that is not frozen. Otherwise the input passes
 /// unchanged, without a launch. See locus::dropout.
@@ -25,4 +25,4 @@ struct Dropout2d final : Stateless<Dropout2d> {
   [[nodiscard]] auto forward(const auto& x) const { return dropout2d(x, p); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

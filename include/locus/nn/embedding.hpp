@@ -5,7 +5,7 @@
 #include <locus/nn/module.hpp>
 #include <locus/ops/index.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// The row of a table for every index, as torch.nn.Embedding. Its input holds int64: a network that begins with it is
 /// an nn::Sequential<T, D, std::int64_t>.
@@ -58,4 +58,4 @@ class Embedding final : public Layer<Embedding<T, D>, T, D> {
 #define LOCUS_REFUSED_LAYER Embedding
 #include <locus/refuse/nn/no_types.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -4,7 +4,7 @@
 #include <locus/autograd/flat.hpp>
 #include <locus/nn/module.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// Values and gradients of all parameters of a model, each in one dense block; see flatten(parameters). Optimizers that
 /// are made of it, and clipping, use this memory.
@@ -18,4 +18,4 @@ template <class M>
   return locus::flatten(model.parameters());
 }
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -4,7 +4,7 @@
 
 #include <locus/nn/members.hpp>
 
-namespace locus::inline LOCUS_ABI::nn::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
 
 /// What a layer's forward is called on: the tensor of what is like one, anything else as it is.
 template <class X>
@@ -62,4 +62,4 @@ template <class M>
 concept AnswersCalls = std::is_final_v<M> || requires { &M::forward; };
 #include <locus/refuse/nn/forward_mistakes.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn::detail
+}}}  // namespace locus::LOCUS_ABI::nn::detail

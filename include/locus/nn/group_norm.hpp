@@ -8,7 +8,7 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
 /// Weights of ones and biases of zeros, or none. throws ArgumentError
@@ -158,4 +158,4 @@ class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T,
   InstanceNormOptions options_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

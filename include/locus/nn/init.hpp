@@ -9,7 +9,7 @@
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/random.hpp>
 
-namespace locus::inline LOCUS_ABI::nn::init {
+namespace locus { inline namespace LOCUS_ABI { namespace nn::init {
 
 namespace detail {
 /// A tensor or a parameter of floating-point numbers, on a device that computes.
@@ -227,6 +227,6 @@ const W& xavier_normal_(const W& weight, double gain = 1) {
 
 #include <locus/refuse/nn/init.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn::init
+}}}  // namespace locus::LOCUS_ABI::nn::init
 
 #include <locus/instances/nn/init.inc>

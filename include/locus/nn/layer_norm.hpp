@@ -5,7 +5,7 @@
 #include <locus/ops/layer_norm.hpp>
 #include <locus/tensor/factory.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
 /// throws ArgumentError unless there is something to normalize, with a number for eps
@@ -105,4 +105,4 @@ class RMSNorm final : public Layer<RMSNorm<T, D>, T, D> {
   double eps_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -5,7 +5,7 @@
 #include <locus/nn/module.hpp>
 #include <locus/ops/linear.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// y = x W^T + b. shape: (..., in) -> (..., out). Parameters: weight (out, in), bias (out), both initialized uniformly
 /// in +-1/sqrt(in), as in PyTorch. cost: one launch; in a Sequential on Cpu it includes the activation after it
@@ -56,6 +56,6 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
 #define LOCUS_REFUSED_LAYER Linear
 #include <locus/refuse/nn/no_types.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn
 
 #include <locus/instances/nn/linear.inc>

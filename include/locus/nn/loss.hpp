@@ -5,7 +5,7 @@
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/reduce.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 using locus::cross_entropy;
 
@@ -265,4 +265,4 @@ template <class P, class Y, class T, class D>
 
 #include <locus/refuse/nn/loss.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

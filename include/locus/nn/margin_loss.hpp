@@ -5,7 +5,7 @@
 #include <locus/nn/criterion.hpp>
 #include <locus/ops/norm.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
 /// An operand of several formulas, in the type in which it is computed: traced where another one is, so that a
@@ -180,4 +180,4 @@ struct TripletMarginLoss {
 #include <locus/refuse/nn/criterion_triplet_margin.inc>
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -5,9 +5,7 @@
 #include <locus/fwd.hpp>
 #include <locus/nn/buffer.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace nn { namespace detail {
 
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string child_name(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : join(prefix, ".", name);
@@ -167,5 +165,4 @@ void walk_members(const M& layer, const std::string& prefix, MemberWalk<T, D>& w
   }
 }
 
-}  // namespace detail
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}}  // namespace locus::LOCUS_ABI::nn::detail

@@ -10,7 +10,7 @@
 
 #include <cxxabi.h>
 
-namespace locus::inline LOCUS_ABI::nn::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
 
 /// Layers of Locus that copies of a type-erased module look for; in nn/shipped_layers.hpp.
 template <class T, class D>
@@ -275,4 +275,4 @@ class ModelCopy {
   std::vector<std::pair<Shared<BufferState<D>>, Shared<BufferState<E>>>> buffers_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn::detail
+}}}  // namespace locus::LOCUS_ABI::nn::detail

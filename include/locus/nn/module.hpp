@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 using functor::Activation;
 
@@ -450,6 +450,6 @@ class Module : public Layer<Module<T, D, In>, T, D> {
   Shared<const Interface> model_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn
 
 #include <locus/instances/nn/module.inc>

@@ -3,7 +3,7 @@
 
 #include <locus/nn/criterion.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 struct NLLLossOptions {
   Reduction reduction = Reduction::mean;
@@ -124,4 +124,4 @@ template <class T, class D>
 NLLLoss(const Tensor<T, D>&, NLLLossOptions = {}) -> NLLLoss<Tensor<T, D>>;
 #include <locus/refuse/nn/criterion_nll_guide.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

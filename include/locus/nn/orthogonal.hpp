@@ -4,7 +4,7 @@
 #include <locus/nn/init.hpp>
 #include <locus/ops/matmul.hpp>
 
-namespace locus::inline LOCUS_ABI::nn::init {
+namespace locus { inline namespace LOCUS_ABI { namespace nn::init {
 
 namespace detail {
 /// Makes neighbouring rows orthonormal, by the modified method of Gram and Schmidt.
@@ -67,4 +67,4 @@ const W& orthogonal_(const W& weight, double gain = 1) {
 
 #include <locus/refuse/nn/orthogonal.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn::init
+}}}  // namespace locus::LOCUS_ABI::nn::init

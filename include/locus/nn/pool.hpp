@@ -4,7 +4,7 @@
 #include <locus/nn/activation.hpp>
 #include <locus/ops/pool.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
 /// Base of a layer that pools windows: it keeps the arguments, which `check`, made for the operation, refuses or takes.
@@ -58,4 +58,4 @@ struct AdaptiveAvgPool2d final : Stateless<AdaptiveAvgPool2d> {
   [[nodiscard]] auto forward(const auto& x) const { return adaptive_avg_pool2d(x, size); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

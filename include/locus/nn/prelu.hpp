@@ -5,7 +5,7 @@
 #include <locus/ops/prelu.hpp>
 #include <locus/tensor/factory.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// x where x > 0, x times a slope elsewhere: one slope for all, or one for each channel, dimension 1. See locus::prelu.
 /// Parameters: weight (num_parameters), at first `init`
@@ -33,4 +33,4 @@ class PReLU final : public Layer<PReLU<T, D>, T, D> {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

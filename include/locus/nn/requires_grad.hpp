@@ -4,7 +4,7 @@
 #include <locus/core/shown.hpp>
 #include <locus/nn/members.hpp>
 
-namespace locus::inline LOCUS_ABI::nn::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
 
 /// Whether a text is as the pattern says, in which `*` stands for any characters.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline bool matches(std::string_view pattern, std::string_view text) {
@@ -64,4 +64,4 @@ LOCUS_OUT_OF_LINE void require_gradients(const ListAllNames<T, D>& names, bool w
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI::nn::detail
+}}}  // namespace locus::LOCUS_ABI::nn::detail

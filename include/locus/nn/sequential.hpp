@@ -4,7 +4,7 @@
 #include <locus/nn/activation.hpp>
 #include <locus/nn/shipped_layers.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
 /// The first module, where it takes another element type than the others.
@@ -167,6 +167,6 @@ Sequential(M&&, Rest&&...) -> Sequential<
     typename detail::InputOf<value_of<detail::first_with_place_t<M, Rest...>>, std::remove_cvref_t<M>>::type>;
 #include <locus/refuse/nn/sequential_guide.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn
 
 #include <locus/instances/nn/sequential.inc>

@@ -16,7 +16,7 @@
 
 #include <locus/nn/attention.hpp>
 
-namespace locus::inline LOCUS_ABI::nn::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
 
 /// A layer that is not listed here must be named where a network that holds it is moved, as a user's own.
 template <class T, class D>
@@ -29,4 +29,4 @@ struct ShippedLayers {
                       Hardswish, Mish, Softmax, LogSoftmax, Identity, Unflatten, Upsample, MultiheadAttention<T, D>>;
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn::detail
+}}}  // namespace locus::LOCUS_ABI::nn::detail

@@ -4,7 +4,7 @@
 #include <locus/nn/activation.hpp>
 #include <locus/ops/softmax.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// See locus::softmax: nn::Softmax{1}. The dimension is always said.
 struct Softmax final : Stateless<Softmax> {
@@ -19,4 +19,4 @@ struct LogSoftmax final : Stateless<LogSoftmax> {
   [[nodiscard]] auto forward(const auto& x) const { return log_softmax(x, dim); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// Tensors of one place by name, of any element types, in the order in which they were added. Their memory is shared.
 template <class D = Cpu>
@@ -361,4 +361,4 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
 
 #include <locus/refuse/nn/state_dict.inc>
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -4,7 +4,7 @@
 #include <locus/nn/activation.hpp>
 #include <locus/ops/interpolate.hpp>
 
-namespace locus::inline LOCUS_ABI::nn {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// See locus::interpolate, of which it keeps the options. throws ArgumentError
 ///
@@ -16,4 +16,4 @@ struct Upsample final : Stateless<Upsample> {
   [[nodiscard]] auto forward(const auto& x) const { return interpolate(x, options); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::nn
+}}}  // namespace locus::LOCUS_ABI::nn

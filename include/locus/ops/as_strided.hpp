@@ -7,7 +7,7 @@
 #include <locus/ops/scatter.hpp>
 #include <locus/tensor/random.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -96,4 +96,4 @@ template <detail::Operand X>
 }
 #include <locus/refuse/ops/as_strided.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -6,7 +6,7 @@
 
 #include <locus/ops/attention_operation.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 #include <locus/refuse/ops/attention_mistakes.inc>
@@ -185,4 +185,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/ops/attention.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

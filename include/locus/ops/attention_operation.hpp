@@ -9,7 +9,7 @@
 
 #include <optional>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -240,4 +240,4 @@ struct PackedAttention : Attention<T, D, drops> {
 
 }  // namespace operation
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

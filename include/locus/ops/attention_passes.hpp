@@ -9,7 +9,7 @@
 #include <locus/ops/attention_rows.hpp>
 #include <locus/ops/matmul.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Bytes of scores, and what goes with them, that a device computes at once; up to four times as many where they would
 /// be those of fewer rows than `few_rows`, with which each product costs more for what it packs.
@@ -284,4 +284,4 @@ class AttentionPasses {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -5,7 +5,7 @@
 #include <locus/ops/dropout.hpp>
 #include <locus/ops/rows.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Where the rows of a part stand among all rows: those of each head lie together, `apart` rows after those of the
 /// last.
@@ -139,4 +139,4 @@ struct LowerTriangle {
   LOCUS_FN void operator()(std::int64_t i, std::uint8_t& out) const { out = i % extent <= i / extent ? 1 : 0; }
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -10,7 +10,7 @@
 
 #include <optional>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// What batch_norm keeps of the batches that it saw, for inference; it changes them in place. Without memory: nothing.
 template <class R, class D>
@@ -359,4 +359,4 @@ template <class X, class S, class W, class B, class A>
 
 #include <locus/refuse/ops/batch_norm.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

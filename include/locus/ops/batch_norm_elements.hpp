@@ -6,9 +6,7 @@
 
 #include <limits>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// The reciprocal deviation of a channel, and what becomes of the running statistics.
 template <class R>
@@ -179,6 +177,4 @@ struct BatchNormSlope : NormalizeChannel<R> {
   }
 };
 
-}  // namespace detail
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -7,7 +7,7 @@
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/norm.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -137,4 +137,4 @@ template <class X, class Y>
 
 #include <locus/refuse/ops/cdist.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/expr/elementwise.hpp>
 #include <locus/ops/reduce.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// How far two numbers may be apart: |x - y| <= absolute + relative |y|, as in NumPy and PyTorch.
 struct CloseOptions {
@@ -48,4 +48,4 @@ template <class X, class Y>
 
 #include <locus/refuse/ops/close.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

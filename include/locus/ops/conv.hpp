@@ -10,7 +10,7 @@
 #include <locus/ops/conv_passes.hpp>
 #include <locus/ops/conv_request.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 struct Conv1dOptions {
   std::int64_t stride = 1;
@@ -219,4 +219,4 @@ template <class X, class W>
 
 #include <locus/refuse/ops/conv.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -3,7 +3,7 @@
 
 #include <locus/ops/conv.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 struct Conv3dOptions {
   Size3d stride = 1;
@@ -42,4 +42,4 @@ template <class X, class W>
 
 #include <locus/refuse/ops/conv3d.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -11,7 +11,7 @@
 #include <locus/ops/conv_widened.hpp>
 #include <locus/ops/matmul.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Bytes of columns that a device computes at once.
 template <class D>
@@ -372,4 +372,4 @@ class ConvPasses {
   std::int64_t most_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

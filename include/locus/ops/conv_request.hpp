@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// The border of a convolution: a number for every side, one for each dimension, or "same": as much as keeps the
 /// extents of the input, at stride 1; where that is odd, the last side has one more, as in PyTorch.
@@ -184,4 +184,4 @@ struct ConvRequest {
 };
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

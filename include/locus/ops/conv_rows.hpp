@@ -4,7 +4,7 @@
 #include <locus/device/convolution.hpp>
 #include <locus/device/row_team.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Windows whose columns are computed together: [first, end) along each dimension, of so many images. They follow each
 /// other in the result: all of some images, some planes or rows of one, or a part of one row.
@@ -209,4 +209,4 @@ struct ChannelBias {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

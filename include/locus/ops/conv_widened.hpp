@@ -5,7 +5,7 @@
 #include <locus/device/convolution.hpp>
 #include <locus/tensor/copy.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 template <class T, class D>
 class ConvPasses;
@@ -90,4 +90,4 @@ class WidenedConvPasses {
   std::int64_t images_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -9,7 +9,7 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/view.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// x as (variables, observations). throws ShapeError
@@ -74,4 +74,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/ops/cov.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

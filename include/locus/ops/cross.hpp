@@ -6,7 +6,7 @@
 
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace operation {
 
@@ -68,4 +68,4 @@ template <class A, class B>
 
 #include <locus/refuse/ops/cross.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 #include <locus/expr/operands.hpp>
 #include <locus/ops/cross_entropy_rows.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// What becomes of the losses of the single examples.
 enum class Reduction { mean, sum, none };
@@ -191,6 +191,6 @@ template <class L, class Y, class W>
 
 #include <locus/refuse/ops/cross_entropy.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 
 #include <locus/instances/ops/cross_entropy.inc>

@@ -4,9 +4,7 @@
 #include <locus/ops/fold.hpp>
 #include <locus/ops/rows.hpp>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// What an example's loss depends on besides its logits.
 template <class T, bool weighted>
@@ -168,6 +166,4 @@ void require_labels(std::string_view name, const Tensor<std::int64_t, D>& labels
   }
 }
 
-}  // namespace detail
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -10,7 +10,7 @@
 
 #include <limits>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -126,4 +126,4 @@ struct CtcPaths {
 
 }  // namespace operation
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -9,7 +9,7 @@
 #include <locus/ops/index.hpp>
 #include <locus/ops/scan.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -235,4 +235,4 @@ template <detail::Operand X>
 
 #include <locus/refuse/ops/cumulative.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

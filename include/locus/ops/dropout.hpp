@@ -4,7 +4,7 @@
 #include <locus/expr/drawn.hpp>
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace functor {
 
@@ -153,4 +153,4 @@ template <class X>
 
 #include <locus/refuse/ops/dropout.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -10,7 +10,7 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/view.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -297,4 +297,4 @@ template <class X, class Y, class W>
 
 #include <locus/refuse/ops/einsum.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

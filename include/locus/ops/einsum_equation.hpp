@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -309,4 +309,4 @@ class CheapestPath {
 };
 
 }  // namespace detail
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

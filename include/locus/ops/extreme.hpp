@@ -8,7 +8,7 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/view.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// throws ShapeError where a result would be the extreme of nothing
@@ -144,4 +144,4 @@ template <detail::Operand X>
 
 #include <locus/refuse/ops/extreme.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

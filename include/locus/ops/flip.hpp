@@ -6,7 +6,7 @@
 
 #include <locus/ops/view.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -132,4 +132,4 @@ template <detail::Operand X>
 
 #include <locus/refuse/ops/flip.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

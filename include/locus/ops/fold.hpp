@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// How elements are folded. Each has an Accumulator, identity(), lift(value), combine(a, b) and finish(a). One whose
 /// Accumulator is a struct may have of_run(run), which folds lifted elements by loops over numbers: run[k] is element
@@ -517,4 +517,4 @@ struct ScaledDeviation : ScaledVariance<T> {
 
 }  // namespace fold
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,9 +4,7 @@
 #include <locus/device/cost_model.hpp>
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 /// What Fast computed, or what is safe where Fast lost what it was to add.
 template <class Fast>
 struct UnlessLost {
@@ -28,6 +26,4 @@ template <class T, class D, class Fold, class Fast, class Safe>
   }
   return fold(safe);
 }
-}  // namespace detail
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::detail

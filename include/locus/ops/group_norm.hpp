@@ -8,7 +8,7 @@
 #include <locus/ops/layer_norm_rows.hpp>
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -252,4 +252,4 @@ template <class X, class W, class B>
 
 #include <locus/refuse/ops/group_norm.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

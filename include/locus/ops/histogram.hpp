@@ -8,7 +8,7 @@
 #include <locus/cuda/histogram.hpp>
 #include <locus/ops/extreme.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -99,4 +99,4 @@ template <detail::IntegerOperand X>
 
 #include <locus/refuse/ops/histogram.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

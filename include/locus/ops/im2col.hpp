@@ -8,7 +8,7 @@
 #include <locus/ops/pad.hpp>
 #include <locus/ops/unfold.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// throws ShapeError unless an operand is (batch, ...) or (...) of so many dimensions, the batch counted
@@ -90,4 +90,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/ops/im2col.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

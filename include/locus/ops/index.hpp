@@ -11,7 +11,7 @@
 
 #include <optional>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -328,4 +328,4 @@ template <DType T = std::int64_t, detail::IndexOperand I>
 
 #include <locus/refuse/ops/index.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

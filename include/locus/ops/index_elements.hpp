@@ -6,9 +6,7 @@
 
 #include <limits>
 
-namespace locus::inline LOCUS_ABI {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// throws IndexError for an index outside [0, extent), on a device that checks_indices
 template <class D>
@@ -310,6 +308,4 @@ struct OneHotRow {
   }
 };
 
-}  // namespace detail
-
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::detail

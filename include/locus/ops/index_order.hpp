@@ -5,7 +5,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/ops/scan.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// The indices in ascending order, and where each stood; equal ones stay in their order.
 template <class D>
@@ -172,4 +172,4 @@ void add_in_order(const Tensor<T, D>& to, const Tensor<T, D>& given, const Tenso
                  AddRun<T>{from.data(), order.keys.data(), order.positions.data(), count, extent, inner, to.data()});
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -9,7 +9,7 @@
 #include <locus/ops/scatter.hpp>
 #include <locus/ops/search.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// How far x is from left to right, 0 to 1, where distances may be no numbers of the type. 0 or 1 where both are equal.
@@ -67,4 +67,4 @@ template <class X, class P, class F>
 
 #include <locus/refuse/ops/interp.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/ops/interpolate_rows.hpp>
 #include <locus/ops/pool.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// One number for both, or {height, width}.
 struct Scale2d {
@@ -159,4 +159,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/ops/interpolate.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

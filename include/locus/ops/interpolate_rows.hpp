@@ -5,7 +5,7 @@
 
 #include <locus/ops/pool_pixels.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Which elements along one dimension an output is made of, as PyTorch computes it: where the extents are equal, the
 /// input's own, whatever the factor. R is the type of coordinates: of the nearest element always float.
@@ -240,4 +240,4 @@ struct ShareTaps {
   [[nodiscard]] LOCUS_FN R divisor(PoolIndex, PoolIndex) const { return R(1); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -7,7 +7,7 @@
 #include <locus/ops/search.hpp>
 #include <locus/ops/unique.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// Whether x is one of some sorted values, found by bisection. NaN is none.
@@ -43,4 +43,4 @@ template <class X, class V>
 }
 #include <locus/refuse/ops/isin.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -215,4 +215,4 @@ detail::JoinedTensors concat(const detail::JoinedTensors&, int axis = 0);
 detail::JoinedTensors stack(const detail::JoinedTensors&, int axis = 0);
 #include <locus/refuse/ops/join.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

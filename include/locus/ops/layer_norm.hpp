@@ -11,7 +11,7 @@
 
 #include <limits>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -209,4 +209,4 @@ template <class X, class W>
 
 #include <locus/refuse/ops/layer_norm.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -5,7 +5,7 @@
 #include <locus/ops/fold.hpp>
 #include <locus/ops/rows.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// How far an element is from the mean of its row. The mean is kept as the row's first element and the distance from
 /// it: a sum of the elements themselves, and the mean itself, would round at the size of an offset common to all.
@@ -217,4 +217,4 @@ struct TimesNormalized {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -6,7 +6,7 @@
 #include <locus/expr/chosen_activation.hpp>
 #include <locus/ops/matmul.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -271,6 +271,6 @@ template <class X, class W, class F = functor::Identity>
 
 #include <locus/refuse/ops/linear.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 
 #include <locus/instances/ops/linear.inc>

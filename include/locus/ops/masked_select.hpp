@@ -7,7 +7,7 @@
 #include <locus/ops/unique.hpp>
 #include <locus/ops/view.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 template <class X, class M>
@@ -30,4 +30,4 @@ template <class X, class M>
 }
 #include <locus/refuse/ops/masked_select.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

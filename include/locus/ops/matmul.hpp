@@ -6,7 +6,7 @@
 
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -212,4 +212,4 @@ template <class A, class B>
 #define LOCUS_REFUSED_CALL "matmul(a, b)"
 #include <locus/refuse/operands.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/ops/fold_safely.hpp>
 #include <locus/ops/reduce.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 struct VarOptions {
   double correction = 1;  ///< subtracted from the number of elements: 1 for a sample, 0 for a whole population
@@ -150,4 +150,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/ops/moments.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -14,7 +14,7 @@
 #include <locus/ops/sort.hpp>
 #include <locus/tensor/random.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -160,4 +160,4 @@ template <detail::Operand X>
   return index_select(whole, 0, randperm<std::int64_t, D>(whole.size(0), whole.device()));
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -8,7 +8,7 @@
 #include <locus/ops/fold_safely.hpp>
 #include <locus/ops/reduce.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace fold {
 enum class NormOrder { zero, one, two, infinity, least };  ///< least is -infinity
@@ -222,4 +222,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/ops/norm.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -10,7 +10,7 @@
 
 #include <limits>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// A normalized tensor, and of each row or group its mean and 1 / sqrt(variance + eps): plain tensors, in float for
 /// half and bfloat16, through which nothing is differentiated.
@@ -106,4 +106,4 @@ template <class X, class W, class B>
 
 #include <locus/refuse/ops/norm_moments.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -13,7 +13,7 @@
 #include <locus/expr/chosen_activation.hpp>
 #include <locus/expr/operators.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// How an operation with a traced operand is recorded; defined by autograd.
@@ -108,4 +108,4 @@ template <class... X>
 
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

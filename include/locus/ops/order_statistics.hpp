@@ -13,7 +13,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// What a quantile is between two elements: linear, as far from the lower as the quantile is; the lower or the higher;
 /// the nearest, the even one of two; their mean.
@@ -213,4 +213,4 @@ template <detail::RankedOperand X>
 
 #include <locus/refuse/ops/order_statistics.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/ops/reduction.hpp>
 #include <locus/ops/rows.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// What stands in the border of pad.
 enum class PadMode {
@@ -319,4 +319,4 @@ template <class X, class S>
 
 #include <locus/refuse/ops/pad.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -9,7 +9,7 @@
 #include <locus/ops/pool_rows.hpp>
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 struct MaxPool1dOptions {
   std::int64_t dilation = 1;  ///< from one element of a window to the next
@@ -304,4 +304,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/ops/pool.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/core/size_2d.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// As a stride: windows lie side by side.
 inline constexpr std::int64_t same_as_kernel = -1;
@@ -181,4 +181,4 @@ struct PoolRequest {
 
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 
 #include <locus/ops/pool_rows.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// A row of work among those of images of so many rows and columns.
 struct PixelOfImage {
@@ -183,4 +183,4 @@ struct MeanGradientTaps {
   [[nodiscard]] LOCUS_FN R divisor(PoolIndex, PoolIndex) const { return R(1); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

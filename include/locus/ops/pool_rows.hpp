@@ -5,7 +5,7 @@
 #include <locus/ops/pool_axis.hpp>
 #include <locus/ops/rows.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// A tensor as planes of rows, of any strides.
 template <class T>
@@ -303,4 +303,4 @@ struct MeanPoolGradientRow {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

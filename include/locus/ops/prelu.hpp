@@ -6,7 +6,7 @@
 
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace operation {
 
@@ -77,4 +77,4 @@ template <class X, class W>
 
 #include <locus/refuse/ops/prelu.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

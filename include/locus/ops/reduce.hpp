@@ -9,7 +9,7 @@
 
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace operation {
 
@@ -136,4 +136,4 @@ template <detail::Operand X>
 
 #include <locus/refuse/ops/reduce.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

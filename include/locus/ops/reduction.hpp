@@ -5,7 +5,7 @@
 #include <locus/ops/fold.hpp>
 #include <locus/ops/operation.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// The axes that a reduction folds: one number, a list such as {0, -1}, or, where nothing is named, all of them.
 class ReduceAxes {
@@ -201,4 +201,4 @@ auto reduce_or_record(const Op& op, X&& x) {
 
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

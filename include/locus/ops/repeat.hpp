@@ -11,7 +11,7 @@
 #include <locus/ops/search.hpp>
 #include <locus/tensor/from.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// throws ArgumentError
@@ -244,4 +244,4 @@ template <MeshIndexing indexing = MeshIndexing::ij, class X, class... Rest>
 
 #include <locus/refuse/ops/repeat.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

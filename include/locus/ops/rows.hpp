@@ -6,7 +6,7 @@
 #include <locus/ops/fold.hpp>
 #include <locus/ops/operation.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Rows of memory: row r = outer * inner_count + inner begins at outer * outer_stride + inner * inner_stride.
 template <class T>
@@ -100,4 +100,4 @@ template <class T, class Team, class Fragment>
   return {largest, sum};
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -8,7 +8,7 @@
 #include <locus/ops/reduction.hpp>
 #include <locus/ops/rows.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -150,4 +150,4 @@ template <detail::Operand X>
 #define LOCUS_REFUSED_FUNCTION cumsum
 #include <locus/refuse/axis.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -16,7 +16,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -450,4 +450,4 @@ template <class X, class M, class V>
 
 #include <locus/refuse/ops/scatter.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -6,7 +6,7 @@
 
 #include <locus/ops/rows.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -113,4 +113,4 @@ template <class V, class X>
 
 #include <locus/refuse/ops/search.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -9,7 +9,7 @@
 #include <locus/ops/rows.hpp>
 #include <locus/ops/view.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -362,4 +362,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/ops/softmax.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -11,7 +11,7 @@
 
 #include <locus/ops/sort_elements.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace operation {
 
@@ -123,4 +123,4 @@ template <detail::SortOperand X>
 
 #include <locus/refuse/ops/sort.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -5,7 +5,7 @@
 #include <locus/cuda/sorting.hpp>
 #include <locus/ops/rows.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Elements as unsigned numbers below 2^bits in the same order: -0 as 0, NaN, all of them equal, above infinity.
 template <class T>
@@ -150,4 +150,4 @@ template <int N>
   return make_plan<N>({outer, inner, first}, operands);
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// Slices of one dimension that begin where the one before ended; size(i) is the extent of number i.
@@ -83,4 +83,4 @@ template <detail::Viewable X>
 
 #include <locus/refuse/ops/split.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/ops/rows.hpp>
 #include <locus/ops/view.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -130,4 +130,4 @@ template <detail::Operand X>
 
 #include <locus/refuse/ops/triangle.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <locus/ops/rows.hpp>
 #include <locus/ops/view.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// y(outer, i, inner) = the elements of windows that stand at i: x is dense, (outer, windows, inner, size). A row of
@@ -130,4 +130,4 @@ template <detail::FloatingOperand X>
 
 #include <locus/refuse/ops/unfold.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

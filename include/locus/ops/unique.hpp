@@ -15,7 +15,7 @@
 #include <locus/ops/sort.hpp>
 #include <locus/tensor/factory.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// What unique is asked for beside the values.
 struct UniqueOptions {
@@ -219,4 +219,4 @@ template <detail::SortOperand X>
 
 #include <locus/refuse/ops/unique.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -3,7 +3,7 @@
 
 #include <locus/ops/reduction.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace operation {
 
@@ -306,4 +306,4 @@ template <detail::Viewable X>
 
 #include <locus/refuse/ops/view.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

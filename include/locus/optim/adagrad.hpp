@@ -4,7 +4,7 @@
 #include <locus/core/math.hpp>
 #include <locus/optim/step.hpp>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 struct AdagradOptions {
   double lr = 0.01;
@@ -100,6 +100,6 @@ class Adagrad : public Optimizer<T, D> {
 #define LOCUS_OPTIONS AdagradOptions
 #include <locus/optim/steps.inc>
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim
 
 #include <locus/instances/optim/adagrad.inc>

@@ -4,7 +4,7 @@
 #include <locus/core/math.hpp>
 #include <locus/optim/step.hpp>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 struct AdamOptions {
   double lr = 0.001;
@@ -198,6 +198,6 @@ AdamW<T, D>::AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o
 #define LOCUS_OPTIONS AdamWOptions
 #include <locus/optim/guides.inc>
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim
 
 #include <locus/instances/optim/adam.inc>

@@ -5,7 +5,7 @@
 #include <locus/device/cost_model.hpp>
 #include <locus/ops/norm.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// The norm of order p > 0 of all elements of several tensors. A launch for each, and one more where there are several;
@@ -141,4 +141,4 @@ void clip_grad_value_(const std::vector<Parameter<T, D>>& parameters, double lim
 
 }  // namespace optim
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

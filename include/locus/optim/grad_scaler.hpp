@@ -7,7 +7,7 @@
 
 #include <limits>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 struct GradScalerOptions {
   double init_scale = 65536;
@@ -373,4 +373,4 @@ void GradScaler<D>::launch_update() {
                                                                      s.growth_tracker.data(), s.skipped.data()));
 }
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim

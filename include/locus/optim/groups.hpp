@@ -3,7 +3,7 @@
 
 #include <locus/autograd/parameter.hpp>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 namespace detail {
 /// throws ArgumentError naming the option and what was given
@@ -146,4 +146,4 @@ class ParameterGroup : public GroupRates {
   Span<const Parameter<T, D>> parameters_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim

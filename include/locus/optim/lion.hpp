@@ -3,7 +3,7 @@
 
 #include <locus/optim/step.hpp>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 struct LionOptions {
   double lr = 0.0001;
@@ -103,6 +103,6 @@ class Lion : public Optimizer<T, D> {
 #define LOCUS_OPTIONS LionOptions
 #include <locus/optim/steps.inc>
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim
 
 #include <locus/instances/optim/lion.inc>

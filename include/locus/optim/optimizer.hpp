@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 template <class D>
 class GradScaler;
@@ -254,6 +254,6 @@ class Optimizer {
   const float* unscale_ = nullptr;  ///< during a step with scaled gradients: by what they are multiplied, on the device
 };
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim
 
 #include <locus/instances/optim/optimizer.inc>

@@ -4,7 +4,7 @@
 #include <locus/core/math.hpp>
 #include <locus/optim/step.hpp>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 struct RMSpropOptions {
   double lr = 0.01;
@@ -120,6 +120,6 @@ class RMSprop : public Optimizer<T, D> {
 #define LOCUS_OPTIONS RMSpropOptions
 #include <locus/optim/steps.inc>
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim
 
 #include <locus/instances/optim/rmsprop.inc>

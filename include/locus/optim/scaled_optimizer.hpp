@@ -3,7 +3,7 @@
 
 #include <locus/optim/optimizer.hpp>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 /// What scaler.with(optimizer) returns. It refers to both, and ends before them. Steps are those of the optimizer,
 /// through the scaler. A scheduler, and a state that is saved, are of the optimizer itself.
@@ -41,4 +41,4 @@ class ScaledOptimizer {
   GradScaler<device_type>& scaler_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim

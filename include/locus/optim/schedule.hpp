@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 LOCUS_OUT_OF_LINE inline void require_steps(const char* schedule, const char* option, std::int64_t given) {
@@ -379,4 +379,4 @@ struct SequentialLR {
 
 }  // namespace optim
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 /// Multiplied by `factor` where a metric has not improved for more than `patience` steps: for step(metric). Each group
 /// of the optimizer has its own rate reduced, for which `min_lr` and `eps` hold.
@@ -218,4 +218,4 @@ class Scheduler {
   Shared<Position> at_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim

@@ -3,7 +3,7 @@
 
 #include <locus/optim/step.hpp>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 struct SgdOptions {
   double lr = 0.001;
@@ -115,6 +115,6 @@ class Sgd : public Optimizer<T, D> {
 #define LOCUS_OPTIONS SgdOptions
 #include <locus/optim/steps.inc>
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim
 
 #include <locus/instances/optim/sgd.inc>

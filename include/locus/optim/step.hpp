@@ -3,7 +3,7 @@
 
 #include <locus/optim/optimizer.hpp>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 // Outside the class, and so not inline: the compiled library can hold them.
 template <class T, class D>
@@ -300,4 +300,4 @@ void Optimizer<T, D>::name_groups() {
   group_ids_ = std::move(ids);
 }
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim

@@ -9,7 +9,7 @@
 #include <locus/core/dtype.hpp>
 #include <locus/core/pack.hpp>
 
-namespace locus::inline LOCUS_ABI::optim::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace optim::detail {
 
 /// What a group of parameters has of its own.
 template <class R>
@@ -160,4 +160,4 @@ struct CountStep {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::optim::detail
+}}}  // namespace locus::LOCUS_ABI::optim::detail

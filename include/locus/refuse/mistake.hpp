@@ -440,7 +440,7 @@ struct the_options_are_lr_momentum_dampening_weight_decay_nesterov_maximize;
 
 }  // namespace locus::error
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// What is wrong with a call; its words are in refuse.inc.
 enum class Wrong {
@@ -547,7 +547,7 @@ concept WrongPlacesElsewhere = M::wrong == Wrong::places && !WrongPlaces<M, Cpu,
 template <class M>
 concept WrongPlacesOfYours = M::wrong == Wrong::places && !is_shipped<typename M::left, typename M::right>;
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail
 
 // clang does not print why a function was deleted, but prints the text of diagnose_if, or of LOCUS_UNAVAILABLE("...")
 // for constructors, which begins with their name. The attribute is spelled where it stands: clang explains a macro in

@@ -6,7 +6,7 @@
 
 #pragma GCC system_header
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Found by way of an argument alone, as OtherNames, the base of tensors, is here: a program's own `median` or `mode`
 /// beside `using namespace locus` is not in doubt.
@@ -223,4 +223,4 @@ void mlp(...) = delete;
 LOCUS_REFUSALS_END
 // clang-format on
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

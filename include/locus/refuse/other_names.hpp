@@ -10,7 +10,7 @@
 
 #pragma GCC system_header
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 #if !LOCUS_CLANG_REFUSES
 /// A member of this type has a name that says something else than its user takes it for.
@@ -219,4 +219,4 @@ struct OtherNamesOfModels {
 LOCUS_REFUSALS_END
 // clang-format on
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

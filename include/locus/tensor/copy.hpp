@@ -3,7 +3,7 @@
 
 #include <locus/tensor/tensor.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -181,4 +181,4 @@ T Tensor<T, D>::item() const {
   else return *reshape({}).template to<Cpu>().data();
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -6,7 +6,7 @@
 #include <locus/cuda/streams.hpp>
 #include <locus/tensor/copy.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// What is wrong with a stream of E for work on D.
@@ -157,4 +157,4 @@ template <detail::UntracedOn<Cuda> X>
 
 #include <locus/refuse/tensor/copy_async.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 
 #include <locus/tensor/random.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// The numbers of a Draw<D> as functors hold them. Number i is the same on every device, in any launch and order
 /// (normals to rounding).
@@ -93,4 +93,4 @@ class Draw {
   Tensor<std::int64_t, D> slot_;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -6,7 +6,7 @@
 #include <locus/tensor/from.hpp>
 #include <locus/tensor/random.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -163,4 +163,4 @@ template <class T = void, detail::HasPlace X, class N>
 #include <locus/refuse/shape.inc>
 #include <locus/refuse/tensor/arange.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -5,7 +5,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/tensor/copy.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -136,4 +136,4 @@ template <class T = void, MemorySpace D = Cpu, std::input_iterator I, std::senti
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

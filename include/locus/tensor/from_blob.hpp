@@ -3,7 +3,7 @@
 
 #include <locus/tensor/copy.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -142,4 +142,4 @@ template <class R>
 }
 #include <locus/refuse/tensor/from_blob.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

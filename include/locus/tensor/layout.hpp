@@ -5,7 +5,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/core/shape.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Marks a dimension of reshape that follows from the others, as -1 does.
 inline constexpr std::int64_t inferred = -1;
@@ -372,4 +372,4 @@ namespace detail {
 }
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -16,7 +16,7 @@
 #include <iosfwd>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -206,4 +206,4 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
 // Memory that the host cannot read is not printed: the copy would be hidden.
 #include <locus/refuse/tensor/print.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

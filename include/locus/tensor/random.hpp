@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
@@ -276,4 +276,4 @@ template <class T = void, detail::HasPlace X>
 
 #include <locus/refuse/tensor/random.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

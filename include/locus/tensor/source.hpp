@@ -4,7 +4,7 @@
 #include <locus/device/place.hpp>
 #include <locus/refuse/mistake.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// How a tensor-like value takes part in differentiation.
 enum class Role {
@@ -62,4 +62,4 @@ concept IsPendingExpression = requires { typename X::result_type; };
 
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -8,7 +8,7 @@
 
 #include <concepts>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Positions start, start + step, ... before end, as in slice. A negative step goes down: range(to_end, to_end, -1) is
 /// all in reverse.
@@ -76,4 +76,4 @@ template <class X>
 
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -9,7 +9,7 @@
 #include <locus/tensor/source.hpp>
 #include <locus/tensor/subscript.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 LOCUS_REFUSALS_BEGIN
 /// Elements of type T on D, of at most eight dimensions. Copying a Tensor copies the handle, as with std::shared_ptr:
@@ -316,6 +316,6 @@ template <class E>
   }
 Tensor(const E&) -> Tensor<typename E::value_type, typename E::device_type>;
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI
 
 #include <locus/instances/tensor/tensor.inc>

@@ -6,7 +6,7 @@
 #include <locus/nn/advise.hpp>
 #include <locus/training/ranks.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// What LOCUS_ADVISE in the environment says. throws ArgumentError unless it is 1, 0 or nothing
 [[nodiscard]] inline bool advice_is_wanted() { return switch_from_environment("LOCUS_ADVISE", false); }
@@ -32,4 +32,4 @@ void advise_once(const M& model, std::int64_t batch_size) {
   else std::fputs("locus: advice: the model is a function, which lists no layers\n", stderr);
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -4,7 +4,7 @@
 #include <locus/ops/histogram.hpp>
 #include <locus/ops/index.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// Two indices of one place.
@@ -48,4 +48,4 @@ template <class X, class Y>
 
 #include <locus/refuse/training/confusion_matrix.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

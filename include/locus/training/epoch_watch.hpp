@@ -7,7 +7,7 @@
 #include <locus/device/launch_log.hpp>
 #include <locus/device/phase_trace.hpp>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Runs from its construction.
 template <class D>
@@ -67,4 +67,4 @@ class EpochWatch {
   int sampled_ = 0;
 };
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

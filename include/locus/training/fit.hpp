@@ -7,7 +7,7 @@
 #include <locus/training/metrics.hpp>
 #include <locus/training/step.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// The callbacks of each step.
@@ -358,4 +358,4 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::
 
 #include <locus/refuse/training/fit.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

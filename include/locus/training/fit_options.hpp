@@ -11,7 +11,7 @@
 #include <initializer_list>
 #include <type_traits>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 /// What std::function would hold; <functional> takes 29 % more memory of g++ for locus.hpp.
@@ -163,4 +163,4 @@ inline void require_valid(const FitOptions& options, std::int64_t batches, std::
 }
 }  // namespace detail
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

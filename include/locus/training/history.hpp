@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 struct MetricValue {
   std::string name;
@@ -180,4 +180,4 @@ class History {
   std::vector<EpochRecord> records_;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -9,7 +9,7 @@
 #include <locus/training/history.hpp>
 #include <locus/training/ranks.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 #include <locus/refuse/training/metrics_mistakes.inc>
@@ -298,4 +298,4 @@ template <class M, data::Dataset S>
 
 #include <locus/refuse/training/metrics.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

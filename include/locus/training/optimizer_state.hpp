@@ -6,7 +6,7 @@
 #include <locus/optim/step.hpp>
 #include <locus/tensor/factory.hpp>
 
-namespace locus::inline LOCUS_ABI::optim {
+namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 namespace detail {
 /// An optimizer whose state has names.
@@ -195,4 +195,4 @@ void load_state_dict(GradScaler<D>& scaler, const nn::StateDict<D>& state) {
 
 #include <locus/refuse/training/optimizer_state.inc>
 
-}  // namespace locus::inline LOCUS_ABI::optim
+}}}  // namespace locus::LOCUS_ABI::optim

@@ -5,7 +5,7 @@
 #include <locus/ops/matmul.hpp>
 #include <locus/tensor/factory.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Operations per second of a product of two square matrices of T, two for each multiply-add: the fastest of those that
 /// fit into a quarter of a second, by all threads on Cpu. What FitOptions::peak may be.
@@ -34,4 +34,4 @@ template <class T, Device D>
   return best;
 }
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

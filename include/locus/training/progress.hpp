@@ -4,7 +4,7 @@
 #include <locus/device/launch_log.hpp>
 #include <locus/device/verbs.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// Where training stands after a batch. Of several ranks, on rank 0.
 struct Progress {
@@ -24,4 +24,4 @@ struct Progress {
   [[nodiscard]] double share_of_peak() const { return detail::share_of_peak(operations, seconds, peak); }
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 /// A callback of fit. On stderr, where that is a terminal, one line that is written anew where progress is reported:
 /// the loss, samples per second, the share of time that steps waited for data, the memory of the device, and how busy a
@@ -59,4 +59,4 @@ class ProgressBar {
   bool is_terminal_;
 };
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,7 +7,7 @@
 #include <concepts>
 #include <vector>
 
-namespace locus::inline LOCUS_ABI::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// A model that several ranks train together, as dist::distributed() makes it.
 template <class M>
@@ -85,4 +85,4 @@ void require_each_once(const Loader& batches) {
          "{.remainder = data::Remainder::keep}}"});
 }
 
-}  // namespace locus::inline LOCUS_ABI::detail
+}}}  // namespace locus::LOCUS_ABI::detail

@@ -7,7 +7,7 @@
 #include <locus/optim/optimizer.hpp>
 #include <locus/training/metrics.hpp>
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 template <class X>
@@ -291,4 +291,4 @@ class TrainingStep {
 
 #include <locus/refuse/training/step.inc>
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -4,7 +4,7 @@
 #include <locus/core/shared.hpp>
 #include <locus/cuda/cudnn/conv_call.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda::dnn {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
 /// Whether an answer says that cuDNN does not compute this, or not in this way.
 [[nodiscard]] inline bool means_refused(cudnnStatus_t status) {
@@ -163,4 +163,4 @@ class Calls {
   std::string reason_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda::dnn
+}}}  // namespace locus::LOCUS_ABI::cuda::dnn

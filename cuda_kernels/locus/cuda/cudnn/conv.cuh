@@ -4,7 +4,7 @@
 #include <locus/cuda/cudnn/convolver.hpp>
 #include <locus/cuda/map.cuh>
 
-namespace locus::inline LOCUS_ABI::cuda::dnn {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
 namespace detail {
 template <class T>
@@ -152,4 +152,4 @@ template <class T>
   return true;
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda::dnn
+}}}  // namespace locus::LOCUS_ABI::cuda::dnn

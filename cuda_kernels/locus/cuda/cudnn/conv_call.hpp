@@ -12,7 +12,7 @@
 #error "Locus needs cuDNN 9 or newer: install it, or compile with -DLOCUS_CUDNN=0 (with Meson, -Dcudnn=disabled)"
 #endif
 
-namespace locus::inline LOCUS_ABI::cuda::dnn {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
 enum class Pass { forward, input_gradient, weight_gradient };
 
@@ -133,4 +133,4 @@ struct ConvCall {
   return key;
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda::dnn
+}}}  // namespace locus::LOCUS_ABI::cuda::dnn

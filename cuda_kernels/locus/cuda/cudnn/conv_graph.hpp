@@ -5,7 +5,7 @@
 #include <locus/cuda/cudnn/calls.hpp>
 #include <locus/cuda/plan_file.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda::dnn {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
 /// What plans are made for: the GPU of a handle. `properties` describe one that is not here, so that engines can be
 /// asked for without it.
@@ -259,4 +259,4 @@ inline constexpr std::int64_t most_knobs = 14;
   return config;
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda::dnn
+}}}  // namespace locus::LOCUS_ABI::cuda::dnn

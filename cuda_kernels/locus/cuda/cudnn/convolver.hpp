@@ -8,7 +8,7 @@
 #include <locus/cuda/tuning.hpp>
 #include <locus/device/launch_log.hpp>
 
-namespace locus::inline LOCUS_ABI::cuda::dnn {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
 /// The way in which a form is computed.
 struct ConvPlan {
@@ -252,4 +252,4 @@ class Convolver {
   cuda::detail::GemmPlanTable<ConvPlan> plans_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cuda::dnn
+}}}  // namespace locus::LOCUS_ABI::cuda::dnn

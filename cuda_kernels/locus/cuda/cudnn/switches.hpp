@@ -8,7 +8,7 @@
 
 extern "C" std::size_t cudnnGetVersion();
 
-namespace locus::inline LOCUS_ABI::cuda {
+namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// cuDNN's version, as 10000 * major + 100 * minor + patch; 0: this program has none, or finds none here.
 [[nodiscard]] inline std::size_t cudnn_version() {
@@ -38,4 +38,4 @@ inline void allow_nondeterministic_cudnn(bool allow) {
   return detail::nondeterministic_cudnn.load(std::memory_order_relaxed);
 }
 
-}  // namespace locus::inline LOCUS_ABI::cuda
+}}}  // namespace locus::LOCUS_ABI::cuda

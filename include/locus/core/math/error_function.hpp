@@ -3,7 +3,7 @@
 
 #include <locus/core/math/exponential.hpp>
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 namespace detail {
 
@@ -141,4 +141,4 @@ LOCUS_FN Normal normal(float t) {
 #endif
 }
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 namespace detail {
 
@@ -356,4 +356,4 @@ template <class T>
   return (x > 0.0f ? x : 0.0f) + rest;
 }
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

@@ -4,7 +4,7 @@
 
 #include <locus/core/math.hpp>
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 [[nodiscard]] LOCUS_FN double sinh(double x) { return LOCUS_MATH(sinh)(x); }
 [[nodiscard]] LOCUS_FN double cosh(double x) { return LOCUS_MATH(cosh)(x); }
@@ -76,4 +76,4 @@ namespace locus::inline LOCUS_ABI::math {
 #endif
 }
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

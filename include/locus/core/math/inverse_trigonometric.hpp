@@ -4,7 +4,7 @@
 
 #include <locus/core/math.hpp>
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 namespace detail {
 
@@ -106,4 +106,4 @@ inline constexpr double pi = 3.141592653589793, half_pi = 1.5707963267948966;
 #endif
 }
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

@@ -4,7 +4,7 @@
 
 #include <locus/core/math.hpp>
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 namespace detail {
 /// A logarithm of another base, given its reciprocal's: -infinity at 0, NaN below.
@@ -91,4 +91,4 @@ template <class T>
   return x == T(0) && y == y ? T(0) : x * log(y);
 }
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

@@ -4,7 +4,7 @@
 #include <locus/core/math/exponential.hpp>
 #include <locus/core/math/rounding.hpp>
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 namespace detail {
 
@@ -48,4 +48,4 @@ LOCUS_FN double logarithm_for_float(double x) {
 #endif
 }
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

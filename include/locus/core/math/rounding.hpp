@@ -3,7 +3,7 @@
 
 #include <locus/core/config.hpp>
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 /// To the nearest integer, halves to the even one. From 2^23 on, or 2^52, all numbers are integers.
 [[nodiscard]] LOCUS_FN float round(float x) {
@@ -55,4 +55,4 @@ template <class T>
 [[nodiscard]] LOCUS_FN float fmod(float x, float y) { return LOCUS_MATH(fmodf)(x, y); }
 [[nodiscard]] LOCUS_FN double fmod(double x, double y) { return LOCUS_MATH(fmod)(x, y); }
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

@@ -13,7 +13,7 @@ extern "C" double lgamma_r(double, int*) noexcept;
 #pragma GCC diagnostic pop
 #endif
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 [[nodiscard]] LOCUS_FN double erfc(double x) { return LOCUS_MATH(erfc)(x); }
 
@@ -135,4 +135,4 @@ LOCUS_FN double trigamma_of_positive(double x) {
 }
 [[nodiscard]] LOCUS_FN float trigamma(float x) { return static_cast<float>(trigamma(static_cast<double>(x))); }
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

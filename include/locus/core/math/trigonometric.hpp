@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI::math {
+namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 namespace detail {
 
@@ -56,4 +56,4 @@ LOCUS_FN double sine_of_magnitude(float x, double phase) {
 #endif
 }
 
-}  // namespace locus::inline LOCUS_ABI::math
+}}}  // namespace locus::LOCUS_ABI::math

@@ -19,7 +19,7 @@
 #include <locus/cpu/conv/winograd_gradient.hpp>
 #endif
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 namespace cpu {
 
 namespace detail {
@@ -206,4 +206,4 @@ struct Convolution<Cpu> {
 
 static_assert(ConvolvingDevice<Cpu, float> && ConvolvingDevice<Cpu, bfloat16> && !ConvolvingDevice<Cpu, double>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -12,8 +12,7 @@
 #include <cstring>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// What a thread needs for it.
 struct DepthwiseScratch {
@@ -303,6 +302,5 @@ class DepthwiseGradient {
   bool adds_;
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail
 LOCUS_LOOPS_END

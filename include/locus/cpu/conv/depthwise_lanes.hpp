@@ -8,8 +8,7 @@
 #include <locus/cpu/conv/stage.hpp>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Groups that lie side by side.
 inline constexpr std::int64_t depthwise_lanes = 16;
@@ -422,6 +421,5 @@ class DepthwiseLanesGradient {
   bool adds_;
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail
 LOCUS_LOOPS_END

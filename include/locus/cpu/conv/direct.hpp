@@ -8,8 +8,7 @@
 #include <locus/cpu/conv/stage.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Rows of results of some images.
 struct DirectBlock {
@@ -163,5 +162,4 @@ class DirectPass {
   std::int64_t width_, strips_, padded_, taps_, line_, images_, block_rows_;
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -3,8 +3,7 @@
 
 #include <locus/device/convolution.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// One dimension of a convolution, or of the gradient of its input, whose results fall into classes that have taps of
 /// their own: one for each remainder of the stride.
@@ -42,5 +41,4 @@ struct DirectAxis {
   [[nodiscard]] std::int64_t offset(int i) const { return adjoint ? span() - i : std::int64_t{i} * axis.dilation; }
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

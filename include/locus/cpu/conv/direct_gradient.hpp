@@ -5,8 +5,7 @@
 #include <locus/cpu/conv/stage.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// dw (out, in, taps) (+)= the windows of x times g, of so many windows at once as stay in cache. Windows are copied
 /// side by side, so that their taps and channels are rows of a product; threads share these.
@@ -122,5 +121,4 @@ class DirectGradient {
   std::int64_t width_, in_, out_, taps_, line_, block_rows_, parts_, blocks_;
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

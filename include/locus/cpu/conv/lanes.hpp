@@ -4,8 +4,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/gemm/kernels.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// to[position * to_stride + lane] = from[lane * lane_stride + position]. Lanes up to a whole vector repeat the last
 /// one: `to` has room for them.
@@ -52,5 +51,4 @@ LOCUS_OUT_OF_LINE inline void from_lanes(const KernelSet<float>& kernels, const 
   }
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

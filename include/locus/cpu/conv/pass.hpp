@@ -6,8 +6,7 @@
 #include <locus/cpu/threads/scratch.hpp>
 #include <locus/device/convolution.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// What a pass needs, kept by each thread for the next one.
 struct ConvScratch {
@@ -58,5 +57,4 @@ inline void multiply_strip(const KernelSet<float>& kernels, TileProduct<float> p
   });
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -7,8 +7,7 @@
 
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Images of some channels.
 struct LaneImages {
@@ -76,5 +75,4 @@ inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, st
   }
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -4,8 +4,7 @@
 #include <locus/cpu/conv/pass.hpp>
 #include <locus/cpu/conv/winograd_kernels.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Rows of tiles of some images, or a part of one row.
 struct TileBlock {
@@ -66,5 +65,4 @@ class TileGrid {
   std::int64_t batch_, images_, row_parts_, block_rows_, col_parts_, block_cols_;
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -5,8 +5,7 @@
 #include <locus/cpu/gemm/tiles.hpp>
 #include <locus/device/convolution.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// One dimension of a convolution, or of the gradient of its input, whose results fall into classes that have taps of
 /// their own: one for each remainder of the stride. The results of a class are positions 0, 1, ...: tap i of position p
@@ -86,5 +85,4 @@ class WindowAxis {
   std::int64_t least_ = 0, most_ = 0;
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -5,8 +5,7 @@
 
 #include <locus/cpu/conv/window_pass.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// dw (out, in / groups, taps) (+)= the windows of x times g.
 class WindowGradient {
@@ -247,5 +246,4 @@ class WindowGradient {
   std::int64_t block_rows_ = 1, images_ = 1;  ///< of a block, at most
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -6,8 +6,7 @@
 
 #include <locus/cpu/unroll_begin.inc>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Two elements that follow each other in the depth of a product, the first one in the lower half.
 typedef std::int32_t WindowPair __attribute__((may_alias));
@@ -155,7 +154,6 @@ inline constexpr WindowKernels windows{
 #endif
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail
 
 #include <locus/cpu/unroll_end.inc>

@@ -10,8 +10,7 @@
 #include <locus/cpu/conv/window_rows.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Elements between planes: an odd number of cache lines, lest they share lines of a cache.
 [[nodiscard]] inline std::int64_t apart(std::int64_t elements, std::int64_t line) {
@@ -366,5 +365,4 @@ class WindowPass {
   std::int64_t block_rows_ = 1, images_ = 1;  ///< of a block, at most
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -10,8 +10,7 @@
 
 #include <locus/cpu/unroll_begin.inc>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Images of some channels of bfloat16.
 struct WordImages {
@@ -276,7 +275,6 @@ LOCUS_AVX512_BF16 inline void store_woven(const float* even, const float* odd, f
   return x.has_dense_rows() ? x.images.stride[3] : x.width;
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail
 
 #include <locus/cpu/unroll_end.inc>

@@ -10,8 +10,7 @@
 #include <locus/cpu/conv/winograd_tiles.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Weights of 3 x 3 taps as a pass sees them: of `in` channels that it sums over, `out` of the result.
 struct WinogradWeights {
@@ -196,5 +195,4 @@ class WinogradPass {
   return {turned, x, {w, shape.out, shape.in, shape.in * 9, 9, true}, {bias, y, adds}};
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -4,8 +4,7 @@
 #include <locus/cpu/conv/winograd_tiles.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// dw (out, in, 3, 3) (+)= the windows of x times g. Threads share the products of each group of blocks.
 class WinogradGradient {
@@ -93,5 +92,4 @@ class WinogradGradient {
   std::int64_t width_, in_, out_, gradient_lanes_, together_;
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -5,8 +5,7 @@
 
 #include <locus/cpu/unroll_begin.inc>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// The points 0, +-p, +-q and infinity amplify rounding up to 752 times in values, 1,096 times in gradients of weights;
 /// 0, +-1, +-2 and infinity 2,304 and 2,844 times.
@@ -71,7 +70,6 @@ struct WinogradKernels {
 #endif
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail
 
 #include <locus/cpu/unroll_end.inc>

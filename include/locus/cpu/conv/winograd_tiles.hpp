@@ -4,8 +4,7 @@
 #include <locus/cpu/conv/stage.hpp>
 #include <locus/cpu/conv/tile_grid.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Channels of the input whose weights are transformed together.
 inline constexpr std::int64_t weight_rows = 16;
@@ -74,5 +73,4 @@ void transform_tiles(const KernelSet<float>& kernels, const LaneImages& x, const
   });
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -8,8 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 // Declared here by other names: OpenBLAS' header defines a bfloat16 of its own. Enumerations and integers of CBLAS have
 // 32 bits, but in builds for 64-bit integers, which call their functions otherwise.
@@ -73,7 +72,6 @@ void multiply_by_library(const GemmCall<T>& call) {
   if (!call.plain) call.finish(call, {call.c.data, call.c.row_stride, 0, 0, call.c.rows, call.c.cols});
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail
 
 #endif  // LOCUS_CBLAS

@@ -21,8 +21,7 @@
 #define LOCUS_NO_OVERLAP _Pragma("GCC ivdep")
 #endif
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
 /// True of an epilogue that stores (or adds) the sums unchanged, so that they may be summed in c itself.
@@ -235,7 +234,6 @@ void gemm(MatrixRef<const std::type_identity_t<T>> a, MatrixRef<const std::type_
   gemm({1, 0, 0, 0}, a, b, c, epilogue);
 }
 
-}  // namespace cpu
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu
 
 #undef LOCUS_NO_OVERLAP

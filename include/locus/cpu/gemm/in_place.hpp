@@ -4,8 +4,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/gemm/strategy.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Panels of the same height, one after the other; the last one ends where the matrix does.
 struct EqualPanels {
@@ -67,5 +66,4 @@ void multiply_in_place(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   }
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

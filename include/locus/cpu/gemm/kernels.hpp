@@ -18,8 +18,7 @@
 
 #include <locus/cpu/unroll_begin.inc>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// out(i, j) (+)= sum over k < depth of left[i * left_row + k * left_depth] * right[k * right_depth + j].
 template <class T>
@@ -177,7 +176,6 @@ template <class T>
   return in_use;
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail
 
 #include <locus/cpu/unroll_end.inc>

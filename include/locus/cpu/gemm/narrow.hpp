@@ -4,8 +4,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/gemm/strategy.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// A product with few columns, one that is_narrow. Threads share its rows.
 template <class T>
@@ -32,5 +31,4 @@ void multiply_narrow(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   else parallel_for(tasks, [&](std::int64_t task) { multiply_rows(rows * task / tasks, rows * (task + 1) / tasks); });
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -9,10 +9,7 @@
 #include <locus/device/verbs.hpp>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI {
-namespace cpu {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu { namespace detail {
 using locus::detail::smaller;
 
 /// What one thread needs for a matrix product.
@@ -125,8 +122,5 @@ void pack(const KernelSet<compute_t<T>>& kernels, Operand operand, const PackSou
     for (std::int64_t lane = source.lanes; lane < width; ++lane) row[lane] = R(0);
   }
 }
-}  // namespace detail
-
-}  // namespace cpu
-}  // namespace locus::inline LOCUS_ABI
+}}}}  // namespace locus::LOCUS_ABI::cpu::detail
 LOCUS_LOOPS_END

@@ -4,8 +4,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// The loops, from outside in: threads (a grid over c), blocks of depth, blocks of columns, panels of rows, tiles.
 /// A block of b stays in the second-level cache, a panel of a, packed once for all blocks of columns, comes from the
@@ -276,5 +275,4 @@ template <class T>
   Product<T>(call).run();
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

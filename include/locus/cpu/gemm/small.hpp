@@ -4,8 +4,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// c (+)= a b, tile by tile, where the operands lie.
 template <class T>
@@ -49,5 +48,4 @@ void multiply_numbers(const GemmCall<T>& call) {
   }
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -6,8 +6,7 @@
 #include <locus/cpu/gemm/cblas.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 enum class GemmStrategy {
   numbers,              ///< one number after the other: small.hpp
@@ -159,5 +158,4 @@ template <class T>
   return fits_in_place(kernels, call) ? in_place : tiles;
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

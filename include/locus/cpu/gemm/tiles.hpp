@@ -7,8 +7,7 @@
 #include <locus/cpu/tuning.hpp>
 #include <locus/device/verbs.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// A part of the finished sums: element (i, j) of it belongs to c(row + i, col + j). It may be overwritten.
 template <class R>
@@ -185,5 +184,4 @@ template <class T>
   return are_apart(a, 4096) ? smaller(8, kernels.max_rows) : kernels.max_rows;
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

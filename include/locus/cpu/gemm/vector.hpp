@@ -3,8 +3,7 @@
 
 #include <locus/cpu/gemm/strategy.hpp>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Rows of the matrix in a task: few enough to stay in the cache while all vectors are multiplied with them, and to
 /// make at least `tasks` tasks, but no fewer than the kernels take at once.
@@ -68,5 +67,4 @@ void multiply_by_vectors(const KernelSet<T>& kernels, const GemmCall<T>& call, b
   for (std::int64_t i = 0; i < groups * parts; ++i) multiply(i);
 }
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

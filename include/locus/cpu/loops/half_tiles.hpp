@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
 LOCUS_LOOPS_BEGIN
@@ -136,4 +136,4 @@ LOCUS_OUT_OF_LINE inline void run_widened(MapRun run, const MaybeHalves* operand
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu

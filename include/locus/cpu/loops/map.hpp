@@ -7,7 +7,7 @@
 #include <array>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it. What is computed
 /// from no memory, such as constants and random numbers, is compiled for one instruction set, unless its functor says
@@ -171,5 +171,5 @@ void map(const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const 
   }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu
 LOCUS_LOOPS_END

@@ -5,7 +5,7 @@
 
 #include <locus/cpu/loops/map_transposed.hpp>
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// Applies where the elements of all other operands go on from one row to the next.
 class ShortRows {
@@ -104,4 +104,4 @@ class ShortRows {
   std::int64_t extent_[max_rank], stride_[max_operands][max_rank];
 };
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu

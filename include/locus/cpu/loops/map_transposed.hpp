@@ -5,7 +5,7 @@
 #include <locus/cpu/loops/transpose.hpp>
 #include <locus/cpu/threads/scratch.hpp>
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 struct MapScratch {
   detail::Scratch tiles;
@@ -101,4 +101,4 @@ class TransposedMap {
   std::int64_t block_rows_ = 0, block_cols_ = 0, across_ = 0, down_ = 0;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu

@@ -6,7 +6,7 @@
 #include <locus/cpu/loops/half_tiles.hpp>
 #include <locus/cpu/loops/stage.hpp>
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// A launch with the type of its functor erased.
 struct MapCall {
@@ -81,4 +81,4 @@ inline void copy_range(const MapCall& call, std::int64_t begin, std::int64_t end
          call.plan.elements * call.operands[1].size < bytes_worth_streaming();
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu

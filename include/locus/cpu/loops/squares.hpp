@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI::cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// Elements along a side.
 template <class T>
@@ -37,4 +37,4 @@ inline void transpose_square(const T* from, std::int64_t from_stride, T* to, std
   }
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu::detail
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

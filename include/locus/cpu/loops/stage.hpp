@@ -11,7 +11,7 @@
 #include <cstring>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// Into how many parts work of `elements` is split so that each has at least `per_part`; at most one per thread.
 [[nodiscard]] inline std::int64_t parts_for(std::int64_t elements, std::int64_t per_part) {
@@ -273,5 +273,5 @@ template <class T>
   return inputs != 0;
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu
 LOCUS_LOOPS_END

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
 /// Bytes of the last cache as the C library counts them, 0 where it does not know: on AMD's processors some count all
@@ -106,4 +106,4 @@ inline void finish_streams() {
 #endif
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu

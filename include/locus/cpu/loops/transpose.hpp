@@ -6,7 +6,7 @@
 #include <locus/cpu/loops/squares.hpp>
 #include <locus/cpu/loops/stage.hpp>
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// Rows that are read together: a line of cache, in words of 4 bytes.
 inline constexpr std::int64_t transposed_rows = 16;
@@ -108,4 +108,4 @@ class TransposingCopy {
   std::int64_t stride_[2][max_rank];
 };
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu

@@ -7,7 +7,7 @@
 #include <locus/cpu/reduce/rows.hpp>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// A team that also sums over the rows what these hold of each column.
 template <class R>
@@ -158,5 +158,5 @@ void for_each_row(std::int64_t rows, std::int64_t cols, const F& f, const Column
   each(2 * tiles, finish);
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu
 LOCUS_LOOPS_END

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// Folds partial results that are `width` apart, then those half as far apart, down to `last`: with widths from half
 /// the lanes to 1, partial[0] holds them all. Each step is a loop of known length, so that it vectorizes.
@@ -97,5 +97,5 @@ template <class Op>
 concept FoldsRuns =
     requires(const Op& op, const Run<typename Op::Accumulator (*)(std::int64_t)>& run) { op.of_run(run); };
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu
 LOCUS_LOOPS_END

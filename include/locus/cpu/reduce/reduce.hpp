@@ -6,7 +6,7 @@
 #include <locus/cpu/reduce/reduce_loops.hpp>
 #include <locus/cpu/tuning.hpp>
 
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// The walk of one reduce launch: which outputs are folded together, in which blocks.
 class FoldWalk {
@@ -262,4 +262,4 @@ void reduce(const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, 
   }(std::make_integer_sequence<int, sizeof...(I)>{});
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu

@@ -6,7 +6,7 @@
 #include <locus/cpu/reduce/lanes.hpp>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// An index input where outputs, not summands, lie along the run: the same for all of them.
 struct FixedIndexInput {
@@ -202,5 +202,5 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   T* out_;
 };
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu
 LOCUS_LOOPS_END

@@ -12,7 +12,7 @@
 #include <cstddef>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 /// Columns computed at a time. A fragment has room for whole multiples of them.
 inline constexpr int row_lanes = 16;
@@ -303,5 +303,5 @@ void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu
 LOCUS_LOOPS_END

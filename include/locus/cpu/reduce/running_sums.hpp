@@ -11,7 +11,7 @@
 #include <locus/device/capabilities.hpp>
 
 LOCUS_LOOPS_BEGIN
-namespace locus::inline LOCUS_ABI::cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
 
@@ -97,10 +97,10 @@ void running_sums(const T* in, T* out, std::int64_t outer, std::int64_t cols, st
   });
 }
 
-}  // namespace locus::inline LOCUS_ABI::cpu
+}}}  // namespace locus::LOCUS_ABI::cpu
 LOCUS_LOOPS_END
 
-namespace locus::inline LOCUS_ABI {
+namespace locus { inline namespace LOCUS_ABI {
 
 template <>
 struct RunningSums<Cpu> {
@@ -116,4 +116,4 @@ struct RunningSums<Cpu> {
 
 static_assert(AddsRunningSums<Cpu>);
 
-}  // namespace locus::inline LOCUS_ABI
+}}  // namespace locus::LOCUS_ABI

@@ -7,8 +7,7 @@
 
 #include <sched.h>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 class BackgroundWork {
  public:
@@ -95,5 +94,4 @@ class BackgroundList {
   BackgroundWork* first_ = nullptr;
 };
 
-}  // namespace cpu
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu

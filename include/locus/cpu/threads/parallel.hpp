@@ -12,8 +12,7 @@
 #include <exception>
 #include <initializer_list>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
 [[nodiscard]] inline int within_limits(std::int64_t threads) {
@@ -108,5 +107,4 @@ inline void parallel_for(std::int64_t tasks, TaskRef f) {
   for (std::int64_t task = 0; task < tasks; ++task) f(task);
 }
 
-}  // namespace cpu
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu

@@ -9,8 +9,7 @@
 #include <cstdint>
 #include <new>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
 inline Atomic<std::int64_t> scratch_allocation_count{0};
@@ -95,5 +94,4 @@ template <class S>
   return detail::scratch_allocation_count.load(Order::relaxed);
 }
 
-}  // namespace cpu
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu

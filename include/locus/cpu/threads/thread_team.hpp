@@ -14,8 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace locus::inline LOCUS_ABI {
-namespace cpu::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// True while this thread runs a part of a loop: loops inside it stay on it.
 inline thread_local bool in_parallel_part = false;
@@ -220,5 +219,4 @@ class ThreadTeam {
   Atomic<bool> steps_offered_{false};
 };
 
-}  // namespace cpu::detail
-}  // namespace locus::inline LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

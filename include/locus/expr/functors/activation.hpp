@@ -5,7 +5,7 @@
 #include <locus/core/math.hpp>
 #include <locus/core/pack.hpp>
 
-namespace locus::inline LOCUS_ABI::functor {
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 struct Tanh {
   template <class T>
@@ -156,4 +156,4 @@ struct Softplus {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::functor
+}}}  // namespace locus::LOCUS_ABI::functor

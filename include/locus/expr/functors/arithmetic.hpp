@@ -6,7 +6,7 @@
 #include <locus/core/math.hpp>
 #include <locus/core/pack.hpp>
 
-namespace locus::inline LOCUS_ABI::functor {
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 struct Identity {
   static constexpr bool is_identity = true;
@@ -205,4 +205,4 @@ struct Convert {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::functor
+}}}  // namespace locus::LOCUS_ABI::functor

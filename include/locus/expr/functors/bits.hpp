@@ -4,7 +4,7 @@
 
 #include <locus/core/math.hpp>
 
-namespace locus::inline LOCUS_ABI::functor {
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 struct Bitwise {
   static constexpr bool differentiable = false;
@@ -57,4 +57,4 @@ struct ShiftRight : Bitwise {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::functor
+}}}  // namespace locus::LOCUS_ABI::functor

@@ -3,7 +3,7 @@
 
 #include <locus/core/math.hpp>
 
-namespace locus::inline LOCUS_ABI::functor {
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 /// elu times a scale, so that deep networks keep mean 0 and variance 1 (Klambauer et al., 2017). The slope at 0 is that
 /// from below.
@@ -125,4 +125,4 @@ struct Hardshrink {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::functor
+}}}  // namespace locus::LOCUS_ABI::functor

@@ -3,7 +3,7 @@
 
 #include <locus/core/config.hpp>
 
-namespace locus::inline LOCUS_ABI::functor {
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 struct Predicate {
   static constexpr bool differentiable = false;
@@ -70,4 +70,4 @@ struct IsFinite : Predicate {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::functor
+}}}  // namespace locus::LOCUS_ABI::functor

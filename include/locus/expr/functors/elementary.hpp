@@ -4,7 +4,7 @@
 #include <locus/core/math.hpp>
 #include <locus/expr/functors/arithmetic.hpp>
 
-namespace locus::inline LOCUS_ABI::functor {
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 // Powers, exponentials, logarithms.
 
@@ -178,4 +178,4 @@ struct Cos {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::functor
+}}}  // namespace locus::LOCUS_ABI::functor

@@ -7,7 +7,7 @@
 #include <locus/expr/functors/arithmetic.hpp>
 #include <locus/expr/functors/comparison.hpp>
 
-namespace locus::inline LOCUS_ABI::functor {
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 struct Exp2 {
   template <class T>
@@ -241,4 +241,4 @@ struct Addcdiv {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::functor
+}}}  // namespace locus::LOCUS_ABI::functor

@@ -6,7 +6,7 @@
 #include <locus/core/math/logarithms.hpp>
 #include <locus/core/pack.hpp>
 
-namespace locus::inline LOCUS_ABI::functor {
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 struct Tan {
   template <class T>
@@ -112,4 +112,4 @@ struct Atanh {
   }
 };
 
-}  // namespace locus::inline LOCUS_ABI::functor
+}}}  // namespace locus::LOCUS_ABI::functor
