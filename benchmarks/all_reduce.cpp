@@ -11,7 +11,7 @@
 #include "support/sampling.hpp"
 
 #include <locus/core/file.hpp>
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/io/json.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>

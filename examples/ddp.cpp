@@ -7,7 +7,7 @@
 
 #include "support/arguments.hpp"
 
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/io/safetensors.hpp>
 #include <locus/locus.hpp>
 

@@ -10,7 +10,7 @@
 // what is to be printed comes home first. Here a Communicator<Cuda> moves tensors on Cuda, and takes no others: let
 // ranks meet first, and the result come home.
 #include <locus/cuda/backend.hpp>
-#include <locus/dist/communicator.hpp>
+#include <locus/distributed/communicator/communicator.hpp>
 #include <locus/tensor/copy.hpp>
 
 using namespace locus;

@@ -33,7 +33,7 @@ SHORT_TIMEOUT = 15  # the same, once PATIENCE of them ran out of it
 PATIENCE = 2
 
 # Sources of tests whose kernels share memory between threads.
-RACECHECK = ("cuda/verbs", "dist/gpus", "ops/cross_entropy", "ops/layer_norm", "ops/reduce", "ops/softmax")
+RACECHECK = ("cuda/verbs", "distributed/gpus", "ops/cross_entropy", "ops/layer_norm", "ops/reduce", "ops/softmax")
 SANITIZER_ERRORS = 9  # the exit status that compute-sanitizer is told to have where it finds something
 SANITIZER_OPTIONS = {"memcheck": ["--report-api-errors", "no"],  # tests ask for more memory than there is on purpose
                      "racecheck": []}

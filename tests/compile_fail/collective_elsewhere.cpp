@@ -2,7 +2,7 @@
 // because: an engine of GPUs reads memory of GPUs
 // expect-error: tensor_is_on.*Cpu.*communicator_is_on.*Cuda|the tensor is on Cpu, the communicator is on Cuda
 // expect-error: move_the_tensor_or_make_the_communicator_for_its_device|move the tensor with \.to<Cuda>\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,7 @@
 // because: a handle gives its tensor once
 // expect-error: collective_is_used_up_when_waited_for|what was waited for is used up
 // expect-error: say_std_move_x_wait|say std::move\(x\)\.wait\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,7 @@
 // because: its elements may not have arrived
 // expect-error: tensor_is_still_being_copied|still being copied
 // expect-error: say_std_move_x_ordered_or_wait|say std::move\(x\)\.ordered\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,7 @@
 // because: a collective records nothing; what it changes is the parameter's value
 // expect-error: collective_of_a_traced_tensor_or_parameter|records gradients, which would be lost
 // expect-error: take_its_value_x_value|take its value, x\.value\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

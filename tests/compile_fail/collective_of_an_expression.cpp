@@ -2,7 +2,7 @@
 // because: it has no elements that could change
 // expect-error: collective_in_place_on_a_pending_expression|x is a pending expression, which is changed in place
 // expect-error: name_it_as_a_Tensor|name it as a Tensor
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

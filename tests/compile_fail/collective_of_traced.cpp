@@ -2,7 +2,7 @@
 // because: nothing would record it, and the gradient would be wrong
 // expect-error: collective_of_a_traced_tensor_or_parameter|records gradients, which would be lost
 // expect-error: take_its_value_x_value|take its value, x\.value\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,7 @@
 // because: replicas copy a model from one ordinal to another, not from the host to a GPU
 // expect-error: model_is_on.*Cpu.*replica_is_on.*Cuda|the model is on Cpu, a replica is on Cuda
 // expect-error: move_the_model_with_std_move_model_to_D|std::move\(model\)\.to<Cuda>\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

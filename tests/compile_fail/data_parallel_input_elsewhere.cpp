@@ -2,7 +2,7 @@
 // because: parts of the batch are copied from the GPU of the model to the others
 // expect-error: model_is_on.*Cuda.*input_is_on.*Cpu|the model is on Cuda, the input is on Cpu
 // expect-error: move_the_input_with_to_D|\.to<Cuda>\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

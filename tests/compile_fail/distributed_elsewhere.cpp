@@ -2,7 +2,7 @@
 // because: ranks reduce gradients where these are, and an engine of GPUs reads memory of GPUs
 // expect-error: model_is_on<locus::Cpu>.*communicator_is_on<locus::Cuda>|the model is on Cpu, the communicator is on
 // expect-error: move_the_model_or_make_the_communicator_for_its_device|move the model, std::move\(model\)\.to<Cuda>
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,7 @@
 // because: every batch would have to be copied again inside the loop
 // expect-error: model_is_on<locus::Cuda>.*batches_are_on<locus::Cpu>|the model is on Cuda, the batches are on Cpu
 // expect-error: make_the_loader_for_the_device_of_the_model|make the loader for the model, data::loader<Cuda>
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

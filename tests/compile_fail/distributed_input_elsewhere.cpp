@@ -2,7 +2,7 @@
 // because: it is the model, whose weights lie on one device
 // expect-error: model.*Cuda.*input.*Cpu
 // expect-error: move_the_input_with_to_D|move the input with \.to<Cuda>
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

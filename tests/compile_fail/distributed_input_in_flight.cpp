@@ -2,7 +2,7 @@
 // because: the handle is no tensor until it is ordered or waited for
 // expect-error: tensor_is_still_being_copied|still being copied
 // expect-error: say_std_move_x_ordered_or_wait|std::move\(x\)\.ordered\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,7 @@
 // because: its parameters would be without memory, and what reduces them would look alive
 // expect-error: model_moved_without_std_move|a model, which would stay without parameters
 // expect-error: say_std_move_model_to_D|say std::move\(model\)\.to<D>\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

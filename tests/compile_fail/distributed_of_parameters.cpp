@@ -2,7 +2,7 @@
 // because: buffers are kept the same, too, and names are compared
 // expect-error: distributed_something_else_than_a_model|something else than a model that lists its members
 // expect-error: pass_a_model_that_lists_its_members|pass the model itself
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,7 @@
 // because: an optimizer takes parameters, of one model, of several, or of a part
 // expect-error: a_model_instead_of_its_parameters|a model was given instead of its parameters
 // expect-error: pass_model_parameters|pass model\.parameters\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

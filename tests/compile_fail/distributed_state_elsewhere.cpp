@@ -2,7 +2,7 @@
 // because: parameters are copied within one device
 // expect-error: model_is_on<locus::Cuda>.*state_is_on<locus::Cpu>|the model is on Cuda, the state is on Cpu
 // expect-error: load_it_where_the_model_is_or_move_it_with_to_D|load it there, io::load<Cuda>
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

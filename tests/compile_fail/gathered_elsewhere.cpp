@@ -2,7 +2,7 @@
 // because: an engine of the host reads memory of the host
 // expect-error: tensor_is_on.*Cuda.*communicator_is_on.*Cpu|the tensor is on Cuda, the communicator is on Cpu
 // expect-error: move_the_tensor_or_make_the_communicator_for_its_device|or make a Communicator<Cuda>
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

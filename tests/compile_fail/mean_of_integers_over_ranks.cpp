@@ -2,7 +2,7 @@
 // because: it is no integer
 // expect-error: mean_of_integers|the tensor holds integers
 // expect-error: sum_them_or_convert_with_as_float|convert with \.as<float>\(\)
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,7 @@
 // because: its statistics are tensors of the host
 // expect-error: model_is_on.*Cpu.*communicator_is_on.*Cuda|the model is on Cpu, the communicator is on Cuda
 // expect-error: move_the_model_or_make_the_communicator_for_its_device|make a Communicator<Cpu>
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

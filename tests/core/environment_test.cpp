@@ -4,7 +4,7 @@
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/device/launch_trace.hpp>
 #include <locus/device/phase_trace.hpp>
-#include <locus/dist/engine.hpp>
+#include <locus/distributed/engine/engine.hpp>
 
 #include <doctest/doctest.h>
 

@@ -52,17 +52,17 @@ SECTIONS = [
               "data/labelled_images.hpp", "data/mnist.hpp", "data/fashion_mnist.hpp", "data/cifar.hpp", "data/fake_data.hpp", "data/transforms.hpp", "data/color_jitter.hpp", "data/compose.hpp",
               "data/transformed.hpp", "data/mixup.hpp", "data/mixed.hpp", "data/image_folder.hpp", "data/image_file.hpp", "data/resize_image.hpp", "data/idx.hpp", "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/fit_options.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/confusion_matrix.hpp", "training/history.hpp", "training/progress.hpp", "training/progress_bar.hpp", "training/peak.hpp"]),
-    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/launch.hpp", "dist/spawn.hpp", "dist/spawn_processes.hpp", "dist/mpi.hpp", "dist/tcp.hpp", "dist/nccl.hpp", "dist/rank_zero.hpp", "dist/batch_norm.hpp", "dist/data_parallel.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
+    ("Several ranks", ["distributed/communicator/communicator.hpp", "distributed/communicator/handle.hpp", "distributed/model/distributed_model.hpp", "distributed/model/reducer.hpp", "distributed/start/launch.hpp", "distributed/start/spawn.hpp", "distributed/start/spawn_processes.hpp", "distributed/mpi/mpi.hpp", "distributed/tcp/tcp.hpp", "distributed/nccl/nccl.hpp", "distributed/model/rank_zero.hpp", "distributed/model/batch_norm.hpp", "distributed/model/data_parallel.hpp", "distributed/engine/reduction.hpp", "distributed/engine/engine.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/csv.hpp", "io/npy.hpp", "io/history.hpp", "io/report.hpp", "io/phases.hpp", "io/tensor_board.hpp", "io/plot.hpp",
                "io/confusion_plot.hpp", "io/image_grid.hpp", "io/png.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
-    ("Errors", ["core/check.hpp", "dist/error.hpp"]),
+    ("Errors", ["core/check.hpp", "distributed/engine/error.hpp"]),
 ]
 # What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.
 INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/posix.hpp", "core/pack.hpp", "core/rng.hpp",
             "core/moved.hpp", "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "cuda/peers.hpp", "device/buffer.hpp", "device/convolution.hpp",
-            "dist/cuda_engine.hpp", "dist/device_engine.hpp", "dist/message_engine.hpp", "dist/tcp_rendezvous.hpp",
-            "dist/local.hpp", "dist/plan.hpp", "dist/staged_engine.hpp", "dist/thread_engine.hpp",
+            "distributed/threads/cuda_engine.hpp", "distributed/engine/device_engine.hpp", "distributed/message/message_engine.hpp", "distributed/tcp/tcp_rendezvous.hpp",
+            "distributed/threads/local.hpp", "distributed/engine/plan.hpp", "distributed/engine/staged_engine.hpp", "distributed/threads/thread_engine.hpp",
             "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvml.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
             "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "refuse/other_headers.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference

@@ -1,5 +1,5 @@
 // What a communicator takes is asked for by `requires`: yes or no, and never an error.
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 namespace {

@@ -2,7 +2,7 @@
 // Every collective of a communicator against serial float64 references. It knows no test framework, since processes
 // that mpirun starts and threads use it: what is wrong is thrown.
 
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/tensor/copy.hpp>
 
 #include <cmath>

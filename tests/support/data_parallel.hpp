@@ -1,7 +1,7 @@
 #pragma once
 // A model on several places against the same model alone.
 
-#include <locus/dist/data_parallel.hpp>
+#include <locus/distributed/model/data_parallel.hpp>
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>

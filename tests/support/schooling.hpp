@@ -2,7 +2,7 @@
 // Training over ranks, and the same in one process: what each rank does in a step is a plan that both read. It knows no
 // test framework, since processes that mpirun starts use it, too.
 
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 #include <cmath>

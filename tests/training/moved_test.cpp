@@ -3,7 +3,7 @@
 
 #include <locus/data/image_folder.hpp>
 #include <locus/data/mixed.hpp>
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/io/csv.hpp>
 #include <locus/io/tensor_board.hpp>
 #include <locus/locus.hpp>

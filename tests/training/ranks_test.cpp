@@ -1,6 +1,6 @@
 // fit and evaluate of a model that several ranks train, against one process with the samples of all.
 
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 
 #include <locus/data/tensor_dataset.hpp>
 #include <locus/io/phases.hpp>

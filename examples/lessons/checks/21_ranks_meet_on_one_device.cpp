@@ -1,7 +1,7 @@
 // expect-error: tensor_is_on<locus::Cpu>.*communicator_is_on<locus::Cuda>|is on Cpu, the communicator.* on Cuda
 #include LESSON
 
-#include <locus/dist/spawn.hpp>
+#include <locus/distributed/start/spawn.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <cstdio>

@@ -11,7 +11,7 @@
 // hint: The loss is on Cuda, where the ranks meet. What has to change places is the copy to Cpu.
 // hint: comm.all_reduced(loss, dist::mean) is a new tensor on Cuda; .to<Cpu>() of that comes home.
 #include <locus/cuda/backend.hpp>
-#include <locus/dist/communicator.hpp>
+#include <locus/distributed/communicator/communicator.hpp>
 #include <locus/tensor/copy.hpp>
 
 using namespace locus;

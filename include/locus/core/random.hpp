@@ -193,7 +193,7 @@ inline void become_rank(int rank) {
 }  // namespace detail
 
 /// Restarts the default generator of every device: what follows is the same in every run, and on every device. A rank
-/// (see dist/spawn.hpp) restarts its own.
+/// (see distributed/start/spawn.hpp) restarts its own.
 inline void manual_seed(std::uint64_t seed) {
   const Lock lock(detail::global_seed().mutex);
   detail::change(detail::current_seed(), seed);

@@ -4,7 +4,7 @@
 // expect-error(gcc): a_layer_is_named_as_after_the_move, locus::error::name_layers_as_they_are_before_it
 // expect-error(nvcc): a_layer_is_named_as_after_the_move, locus::error::name_layers_as_they_are_before_it
 // expect-error(clang): name layers as they are before it
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // Ranks that meet by an engine of the host: those whose elements NCCL moves, over a stand-in for NCCL that copies
 // between threads of this process, and those whose elements travel by way of the host.
 
-#include <locus/dist/dist.hpp>
+#include <locus/distributed/distributed.hpp>
 
 #include <doctest/doctest.h>
 

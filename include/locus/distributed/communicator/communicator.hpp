@@ -1,0 +1,282 @@
+#pragma once
+// Communicator<D>: collectives of ranks that hold tensors on D.
+
+#include <locus/distributed/communicator/handle.hpp>
+#include <locus/distributed/communicator/member.hpp>
+#include <locus/distributed/engine/or_tell.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+namespace detail {
+/// A plain tensor or expression on D.
+template <class X, class D>
+concept PlainOn = locus::detail::On<X, D> && TensorLike<X> && std::remove_cvref_t<X>::role == Role::plain;
+
+#include <locus/refuse/distributed/communicator_mistakes.inc>
+}  // namespace detail
+
+LOCUS_REFUSALS_BEGIN
+/// A rank among others. A handle: copies are the same rank, and the last one that is let go lets the others know that
+/// it left. One thread at a time uses it. Every rank makes the same collectives in the same order.
+///
+/// Results are bit-identical on all ranks and from run to run: elements are combined in the order of ranks, in large
+/// tensors on several GPUs in that order from another rank on. half and bfloat16 are combined in float and rounded
+/// once; integers wrap around; sum of bool is any, prod is all. Tensors may have any strides; others than dense ones
+/// are copied.
+///
+/// What ends in _async returns a Handle; the tensors are not to be read or changed before its wait() or ordered(). The
+/// others return when the result may be used.
+///
+/// throws, all of them: CollectiveError where another rank threw, left, stalled or called something else; ShapeError
+/// and ArgumentError for what this rank can see is wrong, before others see anything of it; DeviceError for a tensor on
+/// another ordinal than the communicator's; CaptureError within a captured step
+template <class D>
+class Communicator {
+ public:
+  using device_type = D;
+
+  explicit Communicator(Shared<Engine<D>> engine) : member_(new detail::Member<D>(std::move(engine))) {}
+  explicit Communicator(Shared<detail::Member<D>> member) : member_(std::move(member)) {}
+
+  [[nodiscard]] int rank() const { return engine().rank(); }
+  [[nodiscard]] int size() const { return engine().size(); }
+  [[nodiscard]] D device() const { return engine().device(); }
+
+  /// The same rank. Collectives of this handle meet those of the same purpose alone.
+  [[nodiscard]] Communicator with_purpose(Purpose purpose) const {
+    Communicator same = *this;
+    same.purpose_ = purpose;
+    return same;
+  }
+  /// From now on, backward passes may call collectives of this rank in their middle. `distributed` then reduces
+  /// gradients at the end of each, so that all ranks keep one order, also where some leave out parameters.
+  void expect_calls_in_backward() const { member_->is_called_in_backward = true; }
+  [[nodiscard]] bool is_called_in_backward() const { return member_->is_called_in_backward; }
+
+  /// x becomes what `op` makes of the x of all ranks: sum, mean, min, max or prod. In place.
+  ///
+  ///     comm.all_reduce(gradient, dist::mean);
+  template <class T, ReduceOpOf<T> Op = op::Sum>
+  void all_reduce(const Tensor<T, D>& x, Op op = {}) const {
+    member_->now(in_place(Kind::all_reduce, x, -1, op));
+  }
+  template <class T, ReduceOpOf<T> Op = op::Sum>
+  Handle<T, D> all_reduce_async(const Tensor<T, D>& x, Op op = {}) const {
+    return member_->later(in_place(Kind::all_reduce, x, -1, op));
+  }
+  /// The same out of place.
+  /// shape: that of x
+  template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
+  [[nodiscard]] Tensor<value_of<X>, D> all_reduced(const X& x, Op op = {}) const {
+    return member_->now(out_of_place(Kind::all_reduce, given("all_reduced", x), Rows::same, op));
+  }
+  template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
+  Handle<value_of<X>, D> all_reduced_async(const X& x, Op op = {}) const {
+    return member_->later(out_of_place(Kind::all_reduce, given("all_reduced", x), Rows::same, op));
+  }
+
+  /// x of rank `root` becomes what `op` makes of the x of all ranks; that of others stays.
+  template <class T, ReduceOpOf<T> Op = op::Sum>
+  void reduce(const Tensor<T, D>& x, int root, Op op = {}) const {
+    member_->now(in_place(Kind::reduce, x, root, op));
+  }
+  template <class T, ReduceOpOf<T> Op = op::Sum>
+  Handle<T, D> reduce_async(const Tensor<T, D>& x, int root, Op op = {}) const {
+    return member_->later(in_place(Kind::reduce, x, root, op));
+  }
+
+  /// x becomes that of rank `root`.
+  template <class T>
+  void broadcast(const Tensor<T, D>& x, int root = 0) const {
+    member_->now(in_place(Kind::broadcast, x, root, None{}));
+  }
+  template <class T>
+  Handle<T, D> broadcast_async(const Tensor<T, D>& x, int root = 0) const {
+    return member_->later(in_place(Kind::broadcast, x, root, None{}));
+  }
+
+  /// The x of all ranks: result.select(0, r) is that of rank r.
+  /// shape: (...) -> (size(), ...)
+  template <detail::PlainOn<D> X>
+  [[nodiscard]] Tensor<value_of<X>, D> all_gather(const X& x) const {
+    return member_->now(out_of_place(Kind::all_gather, given("all_gather", x), Rows::more, None{}));
+  }
+  template <detail::PlainOn<D> X>
+  Handle<value_of<X>, D> all_gather_async(const X& x) const {
+    return member_->later(out_of_place(Kind::all_gather, given("all_gather", x), Rows::more, None{}));
+  }
+
+  /// Row rank() of what `op` makes of the x of all ranks.
+  /// shape: (size(), ...) -> (...)
+  template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
+  [[nodiscard]] Tensor<value_of<X>, D> reduce_scatter(const X& x, Op op = {}) const {
+    return member_->now(out_of_place(Kind::reduce_scatter, rows("reduce_scatter", x), Rows::one, op));
+  }
+  template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
+  Handle<value_of<X>, D> reduce_scatter_async(const X& x, Op op = {}) const {
+    return member_->later(out_of_place(Kind::reduce_scatter, rows("reduce_scatter", x), Rows::one, op));
+  }
+
+  /// Row r of the result is row rank() of the x of rank r.
+  /// shape: (size(), ...) -> the same
+  template <detail::PlainOn<D> X>
+  [[nodiscard]] Tensor<value_of<X>, D> all_to_all(const X& x) const {
+    return member_->now(out_of_place(Kind::all_to_all, rows("all_to_all", x), Rows::same, None{}));
+  }
+  template <detail::PlainOn<D> X>
+  Handle<value_of<X>, D> all_to_all_async(const X& x) const {
+    return member_->later(out_of_place(Kind::all_to_all, rows("all_to_all", x), Rows::same, None{}));
+  }
+
+  /// Sends x to rank `to`. Does not wait for recv: the elements are copied.
+  template <detail::PlainOn<D> X>
+  void send(const X& x, int to, int tag = 0) const {
+    (void)member_->now(sent(x, to, tag));
+  }
+  template <detail::PlainOn<D> X>
+  Handle<value_of<X>, D> send_async(const X& x, int to, int tag = 0) const {
+    return member_->later(sent(x, to, tag));
+  }
+  /// x becomes what rank `from` sends: as many elements, of the same type. Messages of a pair of ranks and a tag keep
+  /// their order.
+  template <class T>
+  void recv(const Tensor<T, D>& x, int from, int tag = 0) const {
+    member_->now(received(x, from, tag));
+  }
+  template <class T>
+  Handle<T, D> recv_async(const Tensor<T, D>& x, int from, int tag = 0) const {
+    return member_->later(received(x, from, tag));
+  }
+
+  /// Returns when all ranks called it. (On a GPU, what was queued before need not be done.)
+  void barrier() const { member_->now(meeting()); }
+  Handle<void, D> barrier_async() const { return member_->later(meeting()); }
+
+  /// This rank gives up: on every rank, each call throws CollectiveError from now on, which names this one.
+  void abort(const char* why) const noexcept {
+    if (member_) member_->engine->leave(why);
+  }
+
+#include <locus/refuse/distributed/communicator_class.inc>
+
+ private:
+  /// The reduction of what combines nothing.
+  struct None {
+    static constexpr const char* name = "";
+  };
+  /// How the shape of a result follows from that of x.
+  enum class Rows { same, more, one };
+  template <class T>
+  using Prepared = detail::Prepared<T, D>;
+
+  [[nodiscard]] const Engine<D>& engine() const { return *member_->engine; }
+
+  /// What can be wrong on this rank alone.
+  template <class T>
+  void require(const char* name, const Tensor<T, D>& x, int rank, const char* role) const {
+    if (x.buffer() && !(x.device() == device()))
+      fail<DeviceError>({name, ": the tensor is on ", to_string(x.device()), ", the communicator of this rank on ",
+                         to_string(device()), "; move the tensor with .to(", to_string(device()), ")"});
+    if (rank < -1 || rank >= size() || (rank == -1 && *role))
+      fail<ArgumentError>({name, ": ", role, " is ", rank, "; expected a rank, 0 to ", size() - 1});
+    if (locus::detail::is_capturing())
+      fail<CaptureError>({"capture: the step cannot be captured for replay, because of a collective (", name,
+                          "), for which ranks meet on the host; call it before or after the step"});
+  }
+  template <class T, class Op>
+  [[nodiscard]] Collective<D> collective(Kind kind, int root, Op, std::int64_t count) const {
+    Collective<D> call;
+    call.what.kind = kind;
+    call.what.type = element_type<T>;
+    for (int i = 0; Op::name[i]; ++i) call.what.op[i] = Op::name[i];
+    call.what.root = root;
+    call.what.count = count;
+    call.what.purpose = purpose_;
+    if constexpr (ReduceOp<Op>) call.reducer = &Reducer<D>::template of<T, Op>();
+    return call;
+  }
+
+  template <class T, class Op>
+  [[nodiscard]] Prepared<T> in_place(Kind kind, const Tensor<T, D>& x, int root, Op op) const {
+    require(name_of(kind), x, root, kind == Kind::all_reduce ? "" : "the root");
+    Prepared<T> prepared = writes(name_of(kind), x);
+    prepared.call = collective<T>(kind, root, op, x.elements());
+    prepared.call.source = prepared.call.target = prepared.target.data();
+    prepared.source = prepared.target;
+    return prepared;
+  }
+  template <class T, class Op>
+  [[nodiscard]] Prepared<T> out_of_place(Kind kind, const Tensor<T, D>& x, Rows rows, Op op) const {
+    Shape shape = x.shape();
+    if (rows == Rows::more) shape.insert(0, size());
+    if (rows == Rows::one) shape.erase(0);
+    Prepared<T> prepared{{}, x, Tensor<T, D>(shape, device())};
+    const std::int64_t count =
+        kind == Kind::all_to_all ? x.elements() / size() : elements(rows == Rows::one ? shape : x.shape());
+    prepared.call = collective<T>(kind, -1, op, count);
+    prepared.call.source = x.data();
+    prepared.call.target = prepared.target.data();
+    return prepared;
+  }
+  /// The tensor that a call writes: x, or dense memory that is copied to x afterwards.
+  template <class T>
+  [[nodiscard]] Prepared<T> writes(const char* name, const Tensor<T, D>& x) const {
+    x.layout().require_distinct_elements(name);
+    Prepared<T> prepared{};
+    prepared.target = x.contiguous();
+    if (!x.is_contiguous()) prepared.strided = x;
+    return prepared;
+  }
+  template <class X>
+  [[nodiscard]] Tensor<value_of<X>, D> given(const char* name, const X& x) const {
+    const Tensor<value_of<X>, D> value = x.eval().value();
+    require(name, value, -1, "");
+    return value.contiguous();
+  }
+  template <class X>
+  [[nodiscard]] Tensor<value_of<X>, D> rows(const char* name, const X& x) const {
+    const auto value = given(name, x);
+    if (value.rank() == 0 || value.size(0) != size())
+      fail<ShapeError>({name, ": a tensor of shape ", value.shape(), " among ", size(),
+                        " ranks; expected a row for each rank, (", size(), ", ...)"});
+    return value;
+  }
+
+  template <class X>
+  [[nodiscard]] Prepared<value_of<X>> sent(const X& x, int to, int tag) const {
+    using T = value_of<X>;
+    const Tensor<T, D> value = x.eval().value();
+    require("send", value, to, "the receiver");
+    Prepared<T> prepared{};
+    prepared.source = prepared.target = value.contiguous();
+    prepared.message = {prepared.target.data(), value.elements(), element_type<T>, to, tag};
+    prepared.call.what.kind = Kind::send;
+    return prepared;
+  }
+  template <class T>
+  [[nodiscard]] Prepared<T> received(const Tensor<T, D>& x, int from, int tag) const {
+    require("recv", x, from, "the sender");
+    Prepared<T> prepared = writes("recv", x);
+    prepared.message = {prepared.target.data(), x.elements(), element_type<T>, from, tag};
+    prepared.call.what.kind = Kind::recv;
+    return prepared;
+  }
+  [[nodiscard]] detail::Prepared<void, D> meeting() const {
+    require("barrier", Tensor<float, D>(), -1, "");
+    return {collective<std::uint8_t>(Kind::barrier, -1, None{}, 0), {}};
+  }
+
+  Shared<detail::Member<D>> member_;
+  Purpose purpose_ = Purpose::any;
+};
+LOCUS_REFUSALS_END
+
+namespace detail {
+/// f(comm). Where it throws, the other ranks hear what.
+template <class D, class F>
+void call_as_rank(const Communicator<D>& comm, const F& f) {
+  or_tell([&] { f(Communicator<D>(comm)); }, [&](const char* why) { comm.abort(why); });
+}
+}  // namespace detail
+
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -1,0 +1,174 @@
+#pragma once
+// A rank of a process: its engine, what it is about to call, and what happens beside its thread.
+
+#include <locus/core/out_of_memory.hpp>
+#include <locus/device/phase_trace.hpp>
+#include <locus/distributed/communicator/handle.hpp>
+
+#include <sched.h>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
+
+/// A call with the tensors that it reads and writes.
+template <class T, class D>
+struct Prepared {
+  Collective<D> call{};
+  Tensor<T, D> source{}, target{};
+  Tensor<T, D> strided{};  ///< which the target is copied to; without elements: nothing
+  Message message{};
+
+  [[nodiscard]] Kind kind() const { return call.what.kind; }
+  [[nodiscard]] bool is_ready(Engine<D>& engine, double waited) const {
+    return kind() != Kind::recv || engine.has_come(message, waited);
+  }
+  void operator()(Engine<D>& engine) const {
+    const Phase phase("communication");
+    if (kind() == Kind::send) engine.send(message);
+    else if (kind() == Kind::recv) engine.take(message);
+    else engine.run(call);
+    if (strided.buffer()) strided.copy_(target);
+  }
+  void set(std::int64_t sequence, const Owner* owner) {
+    call.sequence = message.sequence = sequence;
+    call.owner = message.owner = owner;
+  }
+  [[nodiscard]] const Tensor<T, D>& result() const { return strided.buffer() ? strided : target; }
+};
+template <class D>
+struct Prepared<void, D> {
+  Collective<D> call{};
+  Message message{};
+  [[nodiscard]] Kind kind() const { return call.what.kind; }
+  [[nodiscard]] bool is_ready(Engine<D>&, double) const { return true; }
+  void operator()(Engine<D>& engine) const {
+    const Phase phase("communication");
+    engine.run(call);
+  }
+  void set(std::int64_t sequence, const Owner* owner) {
+    call.sequence = sequence;
+    call.owner = owner;
+  }
+  [[nodiscard]] NoResult result() const { return {}; }
+};
+
+/// The call, which waits.
+template <class T, class D>
+void make_call(Engine<D>& engine, const Prepared<T, D>& prepared) {
+  if (prepared.kind() == Kind::recv) {
+    const Stopwatch watch;
+    for (int turn = 0; !prepared.is_ready(engine, watch.seconds()); ++turn) {
+      if (turn < 1000) sched_yield();
+      else usleep(100);
+    }
+  }
+  prepared(engine);
+}
+
+/// A call that a worker makes, on a device with streams in one of its own, after what the caller had queued. Messages
+/// of a peer and a tag keep their order; others do not wait for each other.
+template <class T, class D>
+class PreparedJob final : public CallJob<D> {
+ public:
+  PreparedJob(const Shared<Engine<D>>& engine, const Prepared<T, D>& prepared, std::int64_t sequence)
+      : engine_(engine), prepared_(prepared) {
+    prepared_.set(sequence, this);
+    if constexpr (StreamingDevice<D>) ready_ = Stream<D>::current(engine->device()).record();
+  }
+  /// The call, in the calling thread and its stream.
+  void make() { make_call(*engine_, prepared_); }
+  void abandon() noexcept override { engine_->leave("an exception, while a collective was in flight"); }
+  [[nodiscard]] Job::Lane lane() const override { return {prepared_.message.peer, prepared_.message.tag}; }
+
+ private:
+  bool run() override {
+    if (!prepared_.is_ready(*engine_, watch_.seconds())) return false;
+    if constexpr (StreamingDevice<D>) {
+      const Stream<D> stream(engine_->device());
+      stream.wait(ready_);
+      with_stream(stream, [&] { prepared_(*engine_); });
+      this->finished_ = stream.record();
+    } else {
+      prepared_(*engine_);
+    }
+    return true;
+  }
+  Shared<Engine<D>> engine_;
+  Prepared<T, D> prepared_;
+  typename EventOf<D>::type ready_{};
+  Stopwatch watch_{};
+};
+
+template <class D>
+class Member : public Counted {
+ public:
+  static constexpr const char* handle_name = "Communicator";
+  explicit Member(Shared<Engine<D>> rank) : engine(std::move(rank)) {}
+  ~Member() {
+    // An exception: what is in flight fails instead of waiting.
+    const bool failed = std::uncaught_exceptions() > exceptions_;
+    if (failed) engine->leave("an exception");
+    collectives_.finish();
+    receives_.finish();
+    if (!failed) engine->leave(nullptr);
+  }
+
+  /// Makes the call: a collective after those in flight, a receive after those, and a send at once.
+  /// throws OutOfMemory; nothing was begun then, and others see nothing of it, but for a send of processes that had
+  /// begun: then all ranks fail
+  template <class T>
+  auto now(Prepared<T, D> prepared) {
+    const bool waits = prepared.kind() == Kind::recv   ? !receives_.is_idle()
+                       : prepared.kind() != Kind::send ? !collectives_.is_idle()
+                                                       : false;
+    if (waits) later(prepared).ordered();
+    else if (engine->keeps_memory()) made(prepared)->make();
+    else make(prepared);
+    if constexpr (!std::is_void_v<T>) {
+      prepared.result().changed();
+      return prepared.result();
+    }
+  }
+  template <class T>
+  [[nodiscard]] Handle<T, D> later(const Prepared<T, D>& prepared) {
+    if constexpr (!std::is_void_v<T>) prepared.result().changed();
+    const Shared<CallJob<D>> job(made(prepared).get());
+    if (prepared.kind() == Kind::send) {
+      (void)job->advance();  // which waits for nobody
+    } else {
+      try {
+        (prepared.kind() == Kind::recv ? receives_ : collectives_).add(Shared<Job>(job.get()));
+      } catch (...) {
+        --count_of(prepared.kind());
+        throw;
+      }
+    }
+    return Handle<T, D>(job, prepared.result(), engine->device());
+  }
+
+  const Shared<Engine<D>> engine;
+  bool is_called_in_backward = false;  ///< by others than `distributed`
+
+ private:
+  [[nodiscard]] std::int64_t& count_of(Kind kind) {
+    return kind == Kind::send || kind == Kind::recv ? messages_called_ : collectives_called_;
+  }
+  template <class T>
+  [[nodiscard]] Shared<PreparedJob<T, D>> made(const Prepared<T, D>& prepared) {
+    std::int64_t& count = count_of(prepared.kind());
+    const auto make = [&] { return Shared(new PreparedJob<T, D>(engine, prepared, count + 1)); };
+    auto job = locus::detail::or_out_of_memory({"dist: no memory for a call"}, make);
+    ++count;
+    return job;
+  }
+  template <class T>
+  void make(Prepared<T, D>& prepared) {
+    prepared.set(++count_of(prepared.kind()), nullptr);
+    make_call(*engine, prepared);
+  }
+
+  std::int64_t collectives_called_ = 0, messages_called_ = 0;
+  int exceptions_ = std::uncaught_exceptions();
+  Worker collectives_, receives_;
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist::detail

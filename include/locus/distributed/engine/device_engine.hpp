@@ -1,0 +1,113 @@
+#pragma once
+// Ranks that are processes with a GPU each, whose elements something moves from GPU to GPU: NCCL, or MPI.
+//
+// Sums are not those of NCCL or MPI, which round 16-bit floats at every step, in an order of their own: each is made by
+// one rank, in the order of ranks, as everywhere in dist.
+
+#include <locus/distributed/engine/staged_engine.hpp>
+
+#include <vector>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+/// A Link moves memory of GPUs: run(call, f) calls f() as a collective of all ranks; together(owner, f) calls f(),
+/// whose send(data, bytes, peer) and receive(data, bytes, peer) are made together, in the order of the current stream,
+/// and `owner` has memory of theirs; meet() is a barrier within run(). Messages of send and recv go by way of the host.
+template <class Link>
+class DeviceEngine : public StagedEngine<Cuda> {
+  using Call = Collective<Cuda>;
+
+ public:
+  /// Bytes that are summed at a time.
+  static constexpr std::int64_t piece_bytes = 64 << 20;
+
+  /// Ranks meet by `host`, which is this engine's alone.
+  template <class Host>
+  DeviceEngine(const Shared<Host>& host, Cuda device)
+      : StagedEngine<Cuda>(Shared<Engine<Cpu>>(host.get()), device), link_(host, device) {}
+
+  void run(const Call& call) override {
+    link_.run(call, [&] { move(call); });
+  }
+
+ private:
+  struct Room final : Owner {
+    Room(Cuda device, std::int64_t bytes) : memory(device, static_cast<std::size_t>(bytes)) {}
+    Buffer<Cuda> memory;
+  };
+
+  void move(const Call& call) {
+    const std::int64_t bytes = call.bytes();
+    switch (call.what.kind) {
+      case Kind::barrier: return link_.meet();
+      case Kind::all_reduce:
+      case Kind::reduce: return reduce(call, call.what.root);
+      case Kind::reduce_scatter: {
+        const auto row = [&](int rank) { return at(call.source, rank * bytes); };
+        return combine(
+            call, row, [&](int) { return bytes; }, call.target);
+      }
+      case Kind::broadcast:
+        return link_.together(nullptr, [&] {
+          for_peers([&](int peer) {
+            if (call.what.root == rank()) link_.send(call.source, bytes, peer);
+            else if (peer == call.what.root) link_.receive(call.target, bytes, peer);
+          });
+        });
+      default: {
+        const std::int64_t row = call.what.kind == Kind::all_to_all ? bytes : 0;
+        link_.together(nullptr, [&] {
+          for_peers([&](int peer) {
+            link_.send(at(call.source, peer * row), bytes, peer);
+            link_.receive(at(call.target, peer * bytes), bytes, peer);
+          });
+        });
+        PeerMemory::copy(device(), at(call.target, rank() * bytes), device(), at(call.source, rank() * row), bytes);
+      }
+    }
+  }
+
+  /// Sends to each rank what `mine` has for it, and combines what all have for this one. bytes_of(rank) is how much
+  /// that is.
+  template <class F, class Bytes>
+  void combine(const Call& call, const F& mine, const Bytes& bytes_of, void* target) {
+    const std::int64_t bytes = bytes_of(rank());
+    const Shared room(new Room(device(), bytes * size()));
+    std::vector<const void*> sources(static_cast<std::size_t>(size()), mine(rank()));
+    link_.together(room.get(), [&] {
+      for_peers([&](int peer) {
+        unsigned char* const theirs = at(room->memory.data(), peer * bytes);
+        sources[static_cast<std::size_t>(peer)] = theirs;
+        link_.send(mine(peer), bytes_of(peer), peer);
+        link_.receive(theirs, bytes, peer);
+      });
+    });
+    if (bytes > 0)
+      call.reducer->combine(device(), sources.data(), size(), &target, 1, bytes / call.reducer->element_bytes, size());
+  }
+
+  /// Each rank sums its part and sends it to all; of reduce, to the root alone.
+  void reduce(const Call& call, int root) {
+    const std::int64_t size = call.reducer->element_bytes, piece = piece_bytes / size;
+    for (std::int64_t i = 0; i < pieces_of(call.what.count, piece); ++i) {
+      const Range range = piece_of(call.what.count, piece, i);
+      const auto part = [&](int rank) { return part_of(range, this->size(), rank); };
+      const auto bytes_of = [&](int rank) { return part(rank).size() * size; };
+      const bool keeps = root < 0 || root == rank();
+      const Shared own(new Room(device(), keeps ? 0 : bytes_of(rank())));
+      unsigned char* const own_sum = keeps ? at(call.target, part(rank()).begin * size) : at(own->memory.data(), 0);
+      combine(
+          call, [&](int rank) { return at(call.source, part(rank).begin * size); }, bytes_of, own_sum);
+      link_.together(own.get(), [&] {
+        for_peers([&](int peer) {
+          if (root < 0 || root == peer) link_.send(own_sum, bytes_of(rank()), peer);
+          if (keeps) link_.receive(at(call.target, part(peer).begin * size), bytes_of(peer), peer);
+        });
+      });
+    }
+  }
+
+  Link link_;
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist

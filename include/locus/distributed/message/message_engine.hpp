@@ -1,0 +1,342 @@
+#pragma once
+// Ranks that are processes, on one machine or several, by messages.
+//
+// Sums are not those of MPI, which depend on the machine and round 16-bit floats at every step. Here each is made by
+// one rank, in the order of ranks, and sent to the others.
+
+#include <locus/device/place.hpp>
+#include <locus/distributed/message/message_letters.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+/// See message_peers.hpp for what a Link is.
+template <HostAccessible D, class Link>
+class MessageEngine : public Engine<D> {
+  using Call = Collective<D>;
+  using Transfers = typename Link::Transfers;
+  using Peers = detail::MessagePeers<Link>;
+  using Engine<D>::at;
+  using Engine<D>::for_peers;
+
+ public:
+  /// Bytes of what a rank sums at a time; the next is under way meanwhile.
+  static constexpr std::int64_t part_bytes = 1 << 20;
+
+  MessageEngine(const Shared<Peers>& peers, D device, const Options& options)
+      : Engine<D>(peers->link.rank(), peers->link.size(), device, options),
+        peers_(peers),
+        letters_(peers->or_fail([&] { return detail::MessageLetters<Link>(peers); })),
+        scratch_(peers->or_fail([] { return new Scratch; })) {}
+
+  void run(const Call& call) override {
+    collective(call, [&] { move(call); });
+  }
+  void meet(const Fingerprint& what, std::int64_t sequence) override {
+    Call call;
+    call.what = what;
+    call.sequence = sequence;
+    collective(call, [&] { barrier(call); });
+  }
+  void require_others(const Fingerprint& what, std::int64_t sequence) override {
+    peers_->require_sound(what, sequence);
+    peers_->require_alive(
+        -1, 0, [] { return true; }, what, sequence);
+  }
+  /// f(), which is that collective.
+  template <class F>
+  void collective(const Call& call, const F& f) {
+    guard(call.owner, [&] {
+      peers_->require_sound_lately(call.what, call.sequence);
+      if (this->options().debug) compare(call);
+      f();
+      completed_.store(call.sequence);
+    });
+  }
+  [[nodiscard]] Peers& peers() const { return *peers_; }
+  /// Transfers of calls that differ have other tags: they do not meet, and time out instead of giving nonsense. Even
+  /// ones are of collectives, odd ones of letters, 0 of comparisons.
+  [[nodiscard]] int tag_of(const Call& call) const {
+    std::uint64_t hash = static_cast<std::uint64_t>(call.sequence) * 0x9e3779b97f4a7c15u;
+    const auto mix = [&](std::uint64_t value) { hash = (hash ^ value ^ hash >> 29) * 0xbf58476d1ce4e5b9u; };
+    mix(static_cast<std::uint64_t>(call.what.purpose) << 16 | static_cast<std::uint64_t>(call.what.kind) << 8 |
+        static_cast<std::uint64_t>(call.what.type));
+    mix(static_cast<std::uint64_t>(call.what.count));
+    for (const char letter : call.what.op) mix(static_cast<std::uint64_t>(letter));
+    mix(static_cast<std::uint64_t>(call.what.root) + 1);
+    return 2 + static_cast<int>((hash >> 20) % static_cast<std::uint64_t>(peers_->link.most_tag() / 2 - 1)) * 2;
+  }
+  void barrier(const Call& call) {
+    unsigned char* const signs = scratch(this->size());
+    Transfers transfers(peers_->link, tag_of(call));
+    for_peers([&](int peer) {
+      transfers.receive(peer, signs + peer, 1);
+      transfers.send(peer, signs + this->rank(), 1);
+    });
+    wait(transfers, call);
+  }
+  void send(const Message& message) override {
+    peers_->require_sound(message.fingerprint(Kind::send), message.sequence);
+    letters_.send(message);
+  }
+  bool has_come(const Message& message, double waited) override { return letters_.has_come(message, waited); }
+  void take(const Message& message) override {
+    guard(message.owner, [&] { letters_.take(message); });
+  }
+  void leave(const char* why) noexcept override {
+    if (why) peers_->threw(why);
+    peers_->end(completed_.load());
+  }
+  [[nodiscard]] bool keeps_memory() const override { return true; }
+
+ private:
+  /// Memory of collectives, beside the caller's.
+  struct Scratch final : Owner {
+    std::vector<unsigned char> bytes;
+  };
+
+  /// f(). Where it throws anything, all ranks fail; memory of transfers that go on is kept. throws OutOfMemory in place
+  /// of std::bad_alloc
+  template <class F>
+  void guard(const Owner* owner, const F& f) {
+    const auto keep = [&] {
+      if (!peers_->link.has_open_transfers()) return;
+      Link::keep(*scratch_);
+      if (owner) Link::keep(*owner);
+    };
+    try {
+      return f();
+    } catch (const CollectiveError&) {
+      keep();
+      throw;
+    } catch (const std::bad_alloc&) {
+      peers_->threw("out of memory in a collective");
+      keep();
+    } catch (const std::exception& error) {
+      peers_->threw(error.what());
+      keep();
+      throw;
+    } catch (...) {
+      peers_->threw(detail::no_exception_text);
+      keep();
+      throw;
+    }
+    locus::detail::fail_out_of_memory({"dist: no memory for a collective"});
+  }
+
+  void wait(Transfers& transfers, const Call& call) { peers_->wait(transfers, call.what, call.sequence); }
+
+  /// All ranks make the same call, or fail.
+  void compare(const Call& call) {
+    static_assert(std::is_trivially_copyable_v<Fingerprint>);
+    constexpr std::int64_t bytes = sizeof(Fingerprint);
+    unsigned char* const all = scratch(bytes * this->size());
+    const auto of = [&](int rank) { return all + rank * bytes; };
+    std::memcpy(of(this->rank()), &call.what, sizeof(Fingerprint));
+    Transfers transfers(peers_->link, 0);
+    for_peers([&](int peer) {
+      transfers.receive(peer, of(peer), bytes);
+      transfers.send(peer, of(this->rank()), bytes);
+    });
+    wait(transfers, call);
+    Fingerprint first, other;
+    std::memcpy(&first, of(0), sizeof first);
+    for (int peer = 1; peer < this->size(); ++peer) {
+      std::memcpy(&other, of(peer), sizeof other);
+      if (!(other == first))
+        peers_->refuse(peer, join("rank ", peer, " called ", other, ", rank 0 ", first, detail::call_the_same),
+                       call.what, call.sequence);
+    }
+  }
+
+  // Collectives.
+
+  static void copy(void* target, const void* source, std::int64_t bytes) {
+    if (bytes > 0 && target != source) std::memcpy(target, source, static_cast<std::size_t>(bytes));
+  }
+  [[nodiscard]] unsigned char* scratch(std::int64_t bytes) {
+    auto& memory = scratch_->bytes;
+    if (static_cast<std::int64_t>(memory.size()) < bytes) memory.resize(static_cast<std::size_t>(bytes));
+    return memory.data();
+  }
+
+  void move(const Call& call) {
+    switch (call.what.kind) {
+      case Kind::all_reduce: return all_reduce(call);
+      case Kind::reduce: return two_shot(call, call.what.root);
+      case Kind::reduce_scatter: return reduce_scatter(call);
+      case Kind::broadcast: return broadcast(call);
+      case Kind::barrier: return barrier(call);
+      default: return exchange(call);
+    }
+  }
+
+  void all_reduce(const Call& call) {
+    switch (choose_algorithm(Links::messages, call.bytes(), this->size(), this->options().algorithm)) {
+      case Algorithm::one_shot: return one_shot(call);
+      case Algorithm::ring:
+        if (this->size() > 1) return ring(call);
+        [[fallthrough]];
+      default: return two_shot(call, -1);
+    }
+  }
+
+  void one_shot(const Call& call) {
+    unsigned char* const room = scratch(call.bytes() * this->size());
+    Transfers transfers(peers_->link, tag_of(call));
+    std::vector<const void*> sources(static_cast<std::size_t>(this->size()), call.source);
+    for_peers([&](int peer) {
+      sources[static_cast<std::size_t>(peer)] = room + peer * call.bytes();
+      transfers.receive(peer, room + peer * call.bytes(), call.bytes());
+      transfers.send(peer, call.source, call.bytes());
+    });
+    wait(transfers, call);
+    void* const target = call.target;
+    detail::fold_on_host(*call.reducer, sources.data(), this->size(), &target, 1, {0, call.what.count});
+  }
+
+  /// A piece of the elements, cut into a part for each rank, and what this rank knows of its part.
+  struct Summed {
+    Range piece, mine;
+    unsigned char* room;
+    std::size_t mark;
+  };
+  [[nodiscard]] Range part(Range piece, int rank) const { return part_of(piece, this->size(), rank); }
+
+  /// Each rank sums its part of every piece and sends it to all, or to the root alone. While it sums, the next piece is
+  /// under way.
+  void two_shot(const Call& call, int root) {
+    const std::int64_t size = call.reducer->element_bytes, per_part = part_bytes / size, n = this->size();
+    const std::int64_t piece = per_part * n, pieces = pieces_of(call.what.count, piece);
+    unsigned char* const rooms = scratch(2 * n * part_bytes);
+    Transfers transfers(peers_->link, tag_of(call));
+    const auto begin = [&](std::int64_t i) {
+      Summed next{piece_of(call.what.count, piece, i), {}, rooms + i % 2 * n * part_bytes, 0};
+      next.mine = part(next.piece, this->rank());
+      for_peers([&](int peer) {
+        const Range theirs = part(next.piece, peer);
+        transfers.receive(peer, next.room + peer * part_bytes, next.mine.size() * size);
+        transfers.send(peer, at(call.source, theirs.begin * size), theirs.size() * size);
+      });
+      next.mark = transfers.mark();
+      return next;
+    };
+    Summed now = pieces > 0 ? begin(0) : Summed{};
+    for (std::int64_t i = 0; i < pieces; ++i) {
+      const Summed next = i + 1 < pieces ? begin(i + 1) : Summed{};
+      peers_->wait(transfers, now.mark, call.what, call.sequence);
+      fold(call, now);
+      for_peers([&](int peer) {
+        const Range theirs = part(now.piece, peer);
+        if (root < 0 || root == this->rank())
+          transfers.receive(peer, at(call.target, theirs.begin * size), theirs.size() * size);
+        if (root < 0 || root == peer) transfers.send(peer, result(call, root, now), now.mine.size() * size);
+      });
+      if (root >= 0 && root != this->rank()) wait(transfers, call);  // the room is free again
+      now = next;
+    }
+    wait(transfers, call);
+  }
+  /// Where the sum of this rank's part goes: into the target, or, of reduce, into its own place in the room.
+  [[nodiscard]] unsigned char* result(const Call& call, int root, const Summed& summed) const {
+    if (root < 0 || root == this->rank()) return at(call.target, summed.mine.begin * call.reducer->element_bytes);
+    return summed.room + this->rank() * part_bytes;
+  }
+  void fold(const Call& call, const Summed& summed) const {
+    std::vector<const void*> sources;
+    sources.reserve(static_cast<std::size_t>(this->size()));
+    for (int peer = 0; peer < this->size(); ++peer)
+      sources.push_back(peer == this->rank() ? at(call.source, summed.mine.begin * call.reducer->element_bytes)
+                                             : summed.room + peer * part_bytes);
+    void* const target = result(call, call.what.kind == Kind::reduce ? call.what.root : -1, summed);
+    detail::fold_on_host(*call.reducer, sources.data(), this->size(), &target, 1, {0, summed.mine.size()});
+  }
+
+  /// From and to neighbours alone. Partial sums travel in the reduction's type: 16-bit floats are rounded once.
+  void ring(const Call& call) {
+    const int n = this->size(), me = this->rank(), next = (me + 1) % n, before = (me + n - 1) % n;
+    const std::int64_t size = call.reducer->element_bytes, per_part = part_bytes / 8, pass = per_part * n;
+    unsigned char* const rooms = scratch(2 * part_bytes);
+    for (std::int64_t i = 0; i < pieces_of(call.what.count, pass); ++i) {
+      const Range piece = piece_of(call.what.count, pass, i);
+      for (int step = 0; step < n; ++step) {  // the last sends nothing on
+        Transfers transfers(peers_->link, tag_of(call));
+        unsigned char *const taken = rooms + step % 2 * part_bytes, *const sent = rooms + (step + 1) % 2 * part_bytes;
+        const Range mine = part(piece, ring_summed(me, n, step)), last = part(piece, ring_summed(me, n, step - 1));
+        if (step == 0) call.reducer->load(at(call.source, part(piece, me).begin * size), sent, part(piece, me).size());
+        if (step + 1 < n) {
+          transfers.receive(before, taken, mine.size() * call.reducer->sum_bytes);
+          transfers.send(next, sent, last.size() * call.reducer->sum_bytes);
+          wait(transfers, call);
+          call.reducer->combine(taken, at(call.source, mine.begin * size), taken, mine.size());
+        } else {
+          call.reducer->store(sent, at(call.target, last.begin * size), last.size(), n);
+        }
+      }
+      for (int step = 0; step + 1 < n; ++step) {
+        const Range taken = part(piece, ring_taken(me, n, step)), given = part(piece, ring_taken(next, n, step));
+        Transfers transfers(peers_->link, tag_of(call));
+        transfers.receive(before, at(call.target, taken.begin * size), taken.size() * size);
+        transfers.send(next, at(call.target, given.begin * size), given.size() * size);
+        wait(transfers, call);
+      }
+    }
+  }
+
+  void reduce_scatter(const Call& call) {
+    const std::int64_t size = call.reducer->element_bytes, per_part = part_bytes / size;
+    unsigned char* const room = scratch(this->size() * part_bytes);
+    for (std::int64_t i = 0; i < pieces_of(call.what.count, per_part); ++i) {
+      const Range piece = piece_of(call.what.count, per_part, i);
+      Transfers transfers(peers_->link, tag_of(call));
+      const auto row = [&](int rank) { return at(call.source, (rank * call.what.count + piece.begin) * size); };
+      std::vector<const void*> sources(static_cast<std::size_t>(this->size()), row(this->rank()));
+      for_peers([&](int peer) {
+        sources[static_cast<std::size_t>(peer)] = room + peer * part_bytes;
+        transfers.receive(peer, room + peer * part_bytes, piece.size() * size);
+        transfers.send(peer, row(peer), piece.size() * size);
+      });
+      wait(transfers, call);
+      void* const target = at(call.target, piece.begin * size);
+      detail::fold_on_host(*call.reducer, sources.data(), this->size(), &target, 1, {0, piece.size()});
+    }
+  }
+
+  /// all_gather and all_to_all.
+  void exchange(const Call& call) {
+    const std::int64_t bytes = call.bytes();
+    const auto row = [&](int peer) { return at(call.source, call.what.kind == Kind::all_to_all ? peer * bytes : 0); };
+    Transfers transfers(peers_->link, tag_of(call));
+    for_peers([&](int peer) {
+      transfers.receive(peer, at(call.target, peer * bytes), bytes);
+      transfers.send(peer, row(peer), bytes);
+    });
+    copy(at(call.target, this->rank() * bytes), row(this->rank()), bytes);
+    wait(transfers, call);
+  }
+  /// The root gives each rank a part, and everybody passes its own on.
+  void broadcast(const Call& call) {
+    const std::int64_t size = static_cast<std::int64_t>(size_of(call.what.type));
+    const Range all{0, call.what.count};
+    const bool is_root = call.what.root == this->rank();
+    const auto data = [&](int rank) { return at(call.target, part(all, rank).begin * size); };
+    const auto bytes = [&](int rank) { return part(all, rank).size() * size; };
+    if (is_root) copy(call.target, call.source, call.bytes());
+    Transfers transfers(peers_->link, tag_of(call));
+    for_peers([&](int peer) {
+      if (is_root) transfers.send(peer, data(peer), bytes(peer));
+    });
+    if (!is_root) transfers.receive(call.what.root, data(this->rank()), bytes(this->rank()));
+    wait(transfers, call);
+    for_peers([&](int peer) {
+      if (!is_root) transfers.receive(peer, data(peer), bytes(peer));
+      if (peer != call.what.root) transfers.send(peer, data(this->rank()), bytes(this->rank()));
+    });
+    wait(transfers, call);
+  }
+  Shared<Peers> peers_;
+  detail::MessageLetters<Link> letters_;
+  Shared<Scratch> scratch_;
+  Atomic<std::int64_t> completed_{0};
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -1,0 +1,274 @@
+#pragma once
+// What a rank that is a process knows of the others: who failed, who left, which letters have come. Several threads use
+// it.
+//
+// A Link is how bytes travel: rank(), size(), most_tag(), ranks_on_machine(), group(); Transfers of bytes, by tag or of
+// notes; poll(note); is_dead(rank); keep(owner), note_failure(seconds); retire() where something is done once only
+// the last notes of others are still to come. Its constructor starts the Courier. mpi_link.hpp is one.
+
+#include <locus/distributed/engine/courier.hpp>
+#include <locus/distributed/message/message_note.hpp>
+#include <locus/distributed/engine/or_tell.hpp>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <vector>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
+
+template <class Link>
+class MessagePeers : public Owner {
+  using Transfers = typename Link::Transfers;
+
+ public:
+  /// A letter that was announced. One to itself a rank keeps here.
+  struct Letter {
+    Note note{};
+    std::vector<unsigned char> own{};
+  };
+
+  /// The link is made of the arguments.
+  template <class... Arguments>
+  explicit MessagePeers(double timeout, const Arguments&... arguments)
+      : link(arguments...),
+        timeout_(timeout),
+        ended_(static_cast<std::size_t>(link.size()), -1),
+        failure_transfers_(link),
+        end_transfers_(link),
+        failure_telling_(new Telling(failure_transfers_)),
+        end_telling_(new Telling(end_transfers_)) {
+    failure_transfers_.reserve(ended_.size());
+    end_transfers_.reserve(ended_.size());
+  }
+
+  Link link;
+
+  ~MessagePeers() override {
+    if constexpr (requires { link.retire(); })
+      if (is_here() && !has_failed_.load() && inbox_.empty()) link.retire();
+  }
+
+  /// A rank is at fault, or, where it is none of 0..size()-1, nobody in particular; all are told. The first failure
+  /// stays.
+  void fail(int at_fault, const char* reason) noexcept {
+    if (!is_here()) return;
+    const Lock lock(mutex_);
+    if (has_failed_.load()) return;
+    failure_.what = Note::What::failure;
+    failure_.at_fault = rank_or_nobody(at_fault);
+    std::snprintf(failure_.reason, sizeof failure_.reason, "%s", reason);
+    has_failed_.store(true);
+    Link::note_failure(timeout_);
+    tell(failure_, *failure_telling_);
+  }
+  void threw(const char* why) noexcept {
+    char reason[sizeof failure_.reason] = {};
+    std::snprintf(reason, sizeof reason, "rank %d threw: %s", link.rank(), why);
+    fail(link.rank(), reason);
+  }
+  /// f(), while others wait for this rank: where it throws anything, all fail.
+  template <class F>
+  auto or_fail(const F& f) {
+    return or_tell(f, [&](const char* why) { threw(why); });
+  }
+  /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
+  /// on instead: others may hear of its end first.
+  void end(std::int64_t collectives) noexcept {
+    if (!is_here()) return;
+    const Lock lock(mutex_);
+    if (end_.count >= 0) return;
+    end_.count = collectives;
+    if (!has_failed_.load()) tell(end_, *end_telling_);
+    else if (failure_.from >= 0) tell(failure_, *end_telling_);
+  }
+
+  [[nodiscard]] bool has_left() {
+    const Lock lock(mutex_);
+    return end_.count >= 0;
+  }
+
+  /// Reads the notes that have come. Whether all is well.
+  [[nodiscard]] bool is_sound() {
+    const Lock lock(mutex_);
+    while (!has_failed_.load()) {
+      if (inbox_.size() == inbox_.capacity()) inbox_.reserve(2 * inbox_.size() + 4);  // before a note leaves the link
+      Note note;
+      if (!link.poll(note)) return true;
+      if (note.what == Note::What::letter) inbox_.push_back({note, {}});
+      else if (note.what == Note::What::end) ended_[static_cast<std::size_t>(note.from)] = note.count;
+      else {
+        failure_ = note;
+        failure_.at_fault = rank_or_nobody(note.at_fault);
+        failure_.reason[sizeof failure_.reason - 1] = 0;
+        has_failed_.store(true);
+        Link::note_failure(timeout_);
+        if (failure_.at_fault >= 0) (void)link.is_dead(failure_.at_fault);  // which the end of this process has to know
+      }
+    }
+    return false;
+  }
+  void require_sound(const Fingerprint& what, std::int64_t sequence) {
+    if (!is_sound()) raise(what, sequence);
+  }
+  /// The same before a collective, which waits for others anyway: notes are read once in a millisecond, since asking
+  /// for them takes longer than a small collective.
+  void require_sound_lately(const Fingerprint& what, std::int64_t sequence) {
+    const double now = watch_.seconds();
+    if (!has_failed_.load() && now < read_at_ + 1e-3) return;
+    read_at_ = now;
+    require_sound(what, sequence);
+  }
+  [[noreturn]] void raise(const Fingerprint& what, std::int64_t sequence) {
+    Note failure;
+    {
+      const Lock lock(mutex_);
+      failure = failure_;
+    }
+    detail::raise(what, sequence, link.rank(), link.size(), failure.at_fault, failure.reason);
+  }
+  [[noreturn]] void refuse(int at_fault, const std::string& reason, const Fingerprint& what, std::int64_t sequence) {
+    fail(at_fault, reason.c_str());
+    raise(what, sequence);
+  }
+
+  [[nodiscard]] bool has_ended(int peer) {
+    const Lock lock(mutex_);
+    return ended_[static_cast<std::size_t>(peer)] >= 0;
+  }
+  /// Whether it ended before it completed that collective.
+  [[nodiscard]] bool has_ended_before(int peer, std::int64_t collective) {
+    const Lock lock(mutex_);
+    const std::int64_t completed = ended_[static_cast<std::size_t>(peer)];
+    return completed >= 0 && completed < collective;
+  }
+  /// `peer`: whom this rank waits for; -1: nobody in particular. `waits()`: whether it still does. A process may be
+  /// gone once it has given what it owed: whether that came is asked after it was seen to be gone. throws
+  /// CollectiveError where a process is gone that has not ended as it should, or after the time-out
+  template <class F>
+  void require_alive(int peer, double waited, const F& waits, const Fingerprint& what, std::int64_t sequence) {
+    for (int other = 0; other < link.size(); ++other)
+      if ((other == peer || !has_ended(other)) && link.is_dead(other)) {
+        require_sound(what, sequence);  // it may have said why
+        if (!waits()) return;
+        if (other == peer || !has_ended(other))
+          refuse(other, join("rank ", other, " has died: its process is gone"), what, sequence);
+      }
+    if (waited > timeout_ && waits())
+      refuse(peer,
+             join(peer < 0 ? std::string("not all ranks came") : join("rank ", peer, " did not come"), " within ",
+                  timeout_, wait_longer),
+             what, sequence);
+  }
+
+  /// Waits for transfers of a call. Those of a letter may come after its sender has left.
+  void wait(Transfers& transfers, std::size_t mark, const Fingerprint& what, std::int64_t sequence) {
+    int peer = transfers.first_open(mark);
+    if (peer < 0) return;
+    const Stopwatch watch;
+    double looked = 0;
+    for (std::uint32_t turn = 1; (peer = transfers.first_open(mark)) >= 0; ++turn) {
+      if (is_crowded_ || turn > 1000) sched_yield();
+      if (turn % (is_crowded_ ? 16 : 256) != 0) continue;
+      require_sound(what, sequence);
+      if (what.kind != Kind::recv && has_ended_before(peer, sequence))
+        refuse(peer, join("rank ", peer, has_left_text), what, sequence);
+      if (watch.seconds() < looked + 0.1) continue;
+      looked = watch.seconds();
+      require_alive(
+          peer, looked, [&] { return transfers.first_open(mark) == peer; }, what, sequence);
+    }
+  }
+  void wait(Transfers& transfers, const Fingerprint& what, std::int64_t sequence) {
+    wait(transfers, transfers.mark(), what, sequence);
+  }
+
+  /// Letters that have come.
+  void keep_own(Letter&& letter) {
+    const Lock lock(mutex_);
+    inbox_.push_back(std::move(letter));
+  }
+  [[nodiscard]] bool has_letter(int from, int tag) {
+    const Lock lock(mutex_);
+    return find(from, tag) < inbox_.size();
+  }
+  [[nodiscard]] Letter take_letter(int from, int tag) {
+    const Lock lock(mutex_);
+    const std::size_t i = find(from, tag);
+    Letter letter = std::move(inbox_[i]);
+    inbox_.erase(inbox_.begin() + static_cast<std::ptrdiff_t>(i));
+    return letter;
+  }
+  [[nodiscard]] double timeout() const { return timeout_; }
+
+ private:
+  /// In a child of fork() it is not: what to tell others is the parent's, and a thread of the parent may hold the
+  /// mutex.
+  [[nodiscard]] bool is_here() const { return forks_ == locus::detail::fork_count(); }
+  /// Also of what another process sent.
+  [[nodiscard]] int rank_or_nobody(int rank) const { return rank >= 0 && rank < link.size() ? rank : -1; }
+  [[nodiscard]] std::size_t find(int from, int tag) const {
+    std::size_t i = 0;
+    while (i < inbox_.size() && (inbox_[i].note.from != from || inbox_[i].note.tag != tag)) ++i;
+    return i;
+  }
+  /// Notes on their way. Where they wait for a receiver to look, they do so beside the program; that takes no memory.
+  class Telling final : public Errand {
+   public:
+    explicit Telling(Transfers& transfers) : transfers_(transfers) {}
+    /// Some may have been copied already by what carries them.
+    [[nodiscard]] Transfers& transfers() const { return transfers_; }
+    void go_on(MessagePeers& peers) noexcept {
+      peers_ = Shared<MessagePeers>(&peers);
+      watch_ = {};
+      Courier::deliver(Shared<Errand>(this));
+    }
+
+   private:
+    bool run() override {
+      bool is_done = false;
+      try {
+        const int peer = transfers_.first_open();
+        is_done = peer < 0;
+        if (!is_done && watch_.seconds() < peers_->timeout_ && !peers_->link.is_dead(peer)) return false;
+      } catch (const std::bad_alloc&) {  // for what comes meanwhile
+        if (watch_.seconds() < peers_->timeout_) return false;
+      } catch (const std::exception&) {}
+      const Shared<MessagePeers> peers = std::move(peers_);
+      if (!is_done) Link::keep(*peers);
+      return true;
+    }
+    Shared<MessagePeers> peers_{};  ///< while it goes on
+    Transfers& transfers_;
+    Stopwatch watch_{};
+  };
+  /// Notes are small, and mostly copied at once by what carries them. Without memory for them, others time out.
+  void tell(Note& note, Telling& telling) noexcept {
+    note.group = link.group();
+    Transfers& transfers = telling.transfers();
+    try {
+      for (int peer = 0; peer < link.size(); ++peer)
+        if (peer != link.rank()) transfers.send(peer, &note, sizeof note);
+      for (int turn = 0; turn < 100; ++turn, sched_yield())
+        if (transfers.first_open() < 0) return;
+    } catch (const std::exception&) {}
+    telling.go_on(*this);
+  }
+
+  double timeout_;
+  std::uint32_t forks_ = locus::detail::fork_count();
+  /// Whether ranks share processors.
+  bool is_crowded_ = link.ranks_on_machine() > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  Stopwatch watch_{};
+  double read_at_ = 0;  ///< when a collective last read notes
+  Mutex mutex_;
+  Atomic<bool> has_failed_{false};
+  Note failure_, end_{.count = -1};
+  std::vector<std::int64_t> ended_;  ///< collectives that a rank completed before it ended; -1: it has not
+  std::vector<Letter> inbox_;
+  Transfers failure_transfers_, end_transfers_;
+  Shared<Telling> failure_telling_, end_telling_;
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist::detail

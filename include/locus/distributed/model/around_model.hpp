@@ -1,0 +1,71 @@
+#pragma once
+// What the layers of dist that run a model in another way have in common.
+
+#include <locus/nn/module.hpp>
+
+namespace locus { inline namespace LOCUS_ABI {
+namespace dist::detail {
+
+/// The element type that the model takes, where it names one.
+template <class M>
+struct InputTypeOf {};
+template <class M>
+  requires requires { typename M::input_type; }
+struct InputTypeOf<M> {
+  using input_type = typename M::input_type;
+};
+
+LOCUS_REFUSALS_BEGIN
+/// A layer around a model, whose names, parameters and buffers it has. What moves or converts it gives the model alone.
+template <class Derived, class M>
+class AroundModel : public nn::Layer<Derived, value_of<M>, device_of<M>>, public InputTypeOf<M> {
+  using T = value_of<M>;
+  using D = device_of<M>;
+
+ public:
+  using model_type = M;
+
+  /// The model alone.
+  [[nodiscard]] const M& module() const { return model_; }
+
+  /// The model on E, alone.
+  template <Device E, class... Own>
+    requires nn::detail::NamesHeldLayers<T, D, T, E, Own...>
+  [[nodiscard]] auto to(E device = {}) const&& {
+    return M(model_).template to<E, Own...>(device);
+  }
+  /// The model in another element type, alone.
+  template <FloatingDType U, class... Own>
+    requires nn::detail::NamesHeldLayers<T, D, U, D, Own...>
+  [[nodiscard]] auto as() const {
+    return model_.template as<U, Own...>();
+  }
+#include <locus/refuse/distributed/around_model_class.inc>
+
+  void walk_members(nn::detail::Depth depth, const std::string& prefix, nn::detail::MemberWalk<T, D>& walk) const {
+    if (depth == nn::detail::Depth::all) nn::detail::walk_members<nn::detail::Depth::all, T, D>(model_, prefix, walk);
+    else nn::detail::walk_members<nn::detail::Depth::children, T, D>(model_, prefix, walk);
+  }
+  /// Of a model that this one is a part of.
+  [[nodiscard]] Derived copied(nn::detail::ModelCopy<T, D, T, D>&) const {
+    fail<ArgumentError>(
+        {"copying a model: a part of it is distributed or a DataParallel; copy what it was before, its module()"});
+  }
+
+ protected:
+  explicit AroundModel(M model) : model_(std::move(model)) {}
+
+ private:
+  M model_;
+};
+LOCUS_REFUSALS_END
+
+}  // namespace dist::detail
+
+namespace nn::detail {
+/// What is wrong with calling the model.
+template <class W, class... X>
+  requires std::is_base_of_v<dist::detail::AroundModel<W, typename W::model_type>, W>
+struct CallMistake<W, X...> : CallMistake<typename W::model_type, X...> {};
+}  // namespace nn::detail
+}}  // namespace locus::LOCUS_ABI

@@ -1,0 +1,122 @@
+#pragma once
+// A model that every rank has a copy of, whose gradients are averaged over ranks: PyTorch's DistributedDataParallel.
+
+#include <locus/distributed/model/around_model.hpp>
+#include <locus/distributed/model/reducer.hpp>
+#include <locus/distributed/model/same_model.hpp>
+#include <locus/nn/flatten.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+template <class M>
+class Distributed;
+
+namespace detail {
+#include <locus/refuse/distributed/distributed_mistakes.inc>
+
+/// While it lives, backward passes add to the gradients of this rank alone.
+template <class T, class D>
+class [[nodiscard]] NoSync {
+ public:
+  explicit NoSync(Shared<Reducer<T, D>> reducer) : reducer_(std::move(reducer)) { reducer_->begin_no_sync(); }
+  NoSync(NoSync&&) noexcept = default;  // into a std::optional, where only some passes are to be reduced
+  NoSync& operator=(NoSync&&) = delete;
+  ~NoSync() {
+    if (reducer_) reducer_->end_no_sync();
+  }
+
+ private:
+  Shared<Reducer<T, D>> reducer_;
+};
+}  // namespace detail
+
+LOCUS_REFUSALS_BEGIN
+/// What `distributed` makes of a model: the same model, with its names, parameters and buffers, so that optimizers,
+/// checkpoints and `fit` take it for that. A handle: copies are the same one. Gradients are reduced as long as one of
+/// them lives, in every backward pass that reaches a parameter, also where the model itself was called.
+///
+/// Every rank has to make as many passes. The result of each is averaged over ranks: gradients that were added before,
+/// within no_sync(), as well. Parameters without a gradient on one rank get what others have; those without one on all
+/// stay so. Hooks of a parameter see the gradient of this rank; what is to use the reduced one waits for backward().
+///
+/// backward() throws CollectiveError where another rank did not do the same; CaptureError in a captured step
+template <class M>
+class Distributed : public detail::AroundModel<Distributed<M>, M> {
+  using T = value_of<M>;
+  using D = device_of<M>;
+
+ public:
+  Distributed(M model, Shared<detail::Reducer<T, D>> reducer)
+      : detail::AroundModel<Distributed, M>(std::move(model)), reducer_(std::move(reducer)) {}
+
+  /// What the model makes of x. Samples of a traced first argument count as this rank's weight.
+  template <class X, class... More>
+  [[nodiscard]] auto forward(const X& x, const More&... more) const {
+    if constexpr (X::role == Role::traced)
+      if (!locus::detail::computes_again) reducer_->sees(x.rank() > 0 ? x.size(0) : 1);
+    return this->module()(x, more...);
+  }
+
+  [[nodiscard]] const Communicator<D>& communicator() const { return reducer_->communicator(); }
+  [[nodiscard]] const DistributedOptions& options() const { return reducer_->options(); }
+  /// How many buckets the gradients are reduced in.
+  [[nodiscard]] std::size_t buckets() const { return reducer_->buckets(); }
+
+  /// While the guard that it returns lives, backward() adds to the gradients of this rank and nothing is sent; the next
+  /// backward() after that reduces the sum. Until then, optimizers and clipping throw GraphError.
+  ///
+  ///     for (int i = 0; i < 3; ++i) {
+  ///       const auto guard = parallel.no_sync();
+  ///       loss_of(i).backward();
+  ///     }
+  ///     loss_of(3).backward();   // reduces the sum of all four
+  ///     optimizer.step();
+  [[nodiscard]] auto no_sync() const { return detail::NoSync<T, D>(reducer_); }
+
+  /// With weigh_by_samples: how much the gradients of this rank count in the next reduction, where that is not the
+  /// number of samples that went through the model since the last one. 0 for a rank that has none: it goes back through
+  /// some sample all the same, whose gradients then do not count.
+  /// throws ArgumentError without weigh_by_samples, and for a weight below 0
+  void weigh(double samples) const { reducer_->set_weight(samples); }
+
+  /// A copy of the model, alone.
+  [[nodiscard]] M clone() const { return this->module().clone(); }
+
+ private:
+  Shared<detail::Reducer<T, D>> reducer_;
+};
+LOCUS_REFUSALS_END
+
+/// The model as one of those of all ranks, which stay the same: parameters and buffers become those of rank 0 now, and
+/// from now on backward passes average gradients over ranks. Optimizers are made of it, or of the model, as usual.
+///
+///     auto parallel = dist::distributed(model, comm);
+///     optim::Sgd optimizer{parallel.parameters(), {.lr = 0.01}};
+///     ...
+///     loss_of(parallel(trace(x)), y).backward();   // reduces, while it goes back
+///     optimizer.step();                            // the same on all ranks
+///
+/// The average counts ranks alike. Where their batches differ in size, .weigh_by_samples = true makes the result that
+/// of one process with all samples.
+/// cost: of a pass, all_reduce of the gradients in buckets, and of one byte for each parameter; a broadcast of buffers
+/// throws on all ranks ShapeError or ArgumentError where models differ, by names, shapes, element types or options;
+/// DeviceError for a model on another ordinal than the communicator; ArgumentError for one that is distributed already;
+/// CollectiveError where a rank does not call it
+template <class M, class D>
+  requires(detail::IsModel<M> &&
+           locus::detail::IsWrong<detail::DistributedMistake<M, D>, locus::detail::Wrong::nothing>)
+[[nodiscard]] Distributed<M> distributed(const M& model, const Communicator<D>& comm,
+                                         const DistributedOptions& options = {}) {
+  using T = value_of<M>;
+  detail::require_same_model(model, comm, options);
+  auto flat = nn::flatten(model);
+  comm.broadcast(flat.values());
+  const detail::Parcel<D> buffers(model.buffers(), comm.device());
+  buffers.finish(buffers.start(comm), comm);
+  return {model,
+          Shared<detail::Reducer<T, D>>(new detail::Reducer<T, D>(std::move(flat), model.buffers(), comm, options))};
+}
+
+#include <locus/refuse/distributed/distributed.inc>
+
+}}}  // namespace locus::LOCUS_ABI::dist

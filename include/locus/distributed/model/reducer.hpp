@@ -1,0 +1,346 @@
+#pragma once
+// Gradients of parameters, reduced over ranks while a backward pass goes on.
+
+#include <locus/autograd/backward_walk.hpp>
+#include <locus/autograd/flat.hpp>
+#include <locus/device/phase_trace.hpp>
+#include <locus/distributed/communicator/communicator.hpp>
+#include <locus/nn/buffer.hpp>
+#include <locus/ops/reduction.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+/// What `distributed` may be told; the same on all ranks.
+struct DistributedOptions {
+  std::int64_t bucket_bytes = 25 << 20;       ///< of gradients that are reduced together, at least
+  std::int64_t first_bucket_bytes = 1 << 20;  ///< of those that are ready first
+  /// Reduce while the backward pass goes on; else at its end, as always where batch normalization is synchronized.
+  bool overlap = true;
+  bool broadcast_buffers = true;  ///< after each reduction, buffers are those of rank 0
+  /// Ranks count by their samples, so that the result is that of one process with all of them; else all alike.
+  bool weigh_by_samples = false;
+};
+
+namespace detail {
+
+/// A gradient times the share of its rank, weight / sum. That of a rank without weight is 0, whatever it holds.
+template <class R>
+struct WeighGradient {
+  R weight;
+  LOCUS_FN R operator()(R gradient, R sum) const { return weight == R(0) ? R(0) : gradient * (weight / sum); }
+};
+
+/// Tensors of bytes that are broadcast as one.
+template <class D>
+class Parcel {
+ public:
+  Parcel(std::vector<nn::AnyBuffer<D>> parts, D device) : parts_(std::move(parts)) {
+    std::int64_t size = 0;
+    for (const auto& part : parts_) {
+      begins_.push_back(size);
+      size += locus::detail::padded_to_slot<std::uint8_t>(part.bytes().elements());
+    }
+    if (size > 0) bytes_ = Tensor<std::uint8_t, D>({size}, device).fill_(0);
+  }
+  /// Of rank 0 to all.
+  [[nodiscard]] Handle<std::uint8_t, D> start(const Communicator<D>& comm) const {
+    if (!bytes_.buffer()) return {};
+    if (comm.rank() == 0) each([](const auto& part, const auto& place) { place.copy_(part); });
+    return comm.broadcast_async(bytes_);
+  }
+  void finish(Handle<std::uint8_t, D> handle, const Communicator<D>& comm) const {
+    if (!handle.started()) return;
+    (void)std::move(handle).ordered();
+    if (comm.rank() != 0) each([](const auto& part, const auto& place) { part.copy_(place); });
+  }
+
+ private:
+  template <class F>
+  void each(const F& f) const {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Tensor<std::uint8_t, D> part = parts_[i].bytes();
+      f(part, bytes_.slice(0, begins_[i], begins_[i] + part.elements()));
+    }
+  }
+  std::vector<nn::AnyBuffer<D>> parts_;
+  std::vector<std::int64_t> begins_;
+  Tensor<std::uint8_t, D> bytes_{};
+};
+
+/// Reduces the gradients of parameters of T on D in every backward pass that reaches one of them, as long as it lives.
+///
+/// A bucket is a run of neighbours in flat memory. Buckets are reduced in the order of memory on all ranks, whatever
+/// the order in which gradients become ready: each as soon as it and those before it are complete, the rest, of which
+/// the pass left out some gradients, at the end of the pass. When that happens differs between ranks; where a pass
+/// calls other collectives, all of these come at its end.
+///
+/// Collectives of a pass: the weight of each rank, if they are weighed; the buckets; which parameters have a gradient
+/// on any rank; the buffers, if they are broadcast and there are any.
+///
+/// Gradients of frozen parameters are not sent: where the frozen ones are others than in the pass before, buckets are
+/// made anew. All ranks freeze the same.
+template <class T, class D>
+class Reducer : public Counted {
+  using R = compute_t<T>;
+
+ public:
+  static constexpr const char* handle_name = "Distributed";
+  Reducer(FlatParameters<T, D> flat, std::vector<nn::AnyBuffer<D>> buffers, const Communicator<D>& comm,
+          const DistributedOptions& options)
+      : flat_(std::move(flat)),
+        comm_(comm),
+        of_gradients_(comm.with_purpose(Purpose::gradients)),
+        options_(options),
+        buffers_(options.broadcast_buffers ? std::move(buffers) : std::vector<nn::AnyBuffer<D>>(), comm_.device()),
+        used_({static_cast<std::int64_t>(flat_.size())}, comm_.device()),
+        total_(Shape{}, comm_.device()),
+        is_ready_(flat_.size()),
+        bucket_of_(flat_.size(), no_bucket) {
+    fill_buckets();
+    for (std::size_t i = 0; i < flat_.size(); ++i) {
+      const Parameter<T, D>& parameter = flat_.parameters()[i];
+      parameter.hold_gradient(hold_);
+      hooks_.push_back(parameter.leaf()->on_gradient([this, i](const Tensor<T, D>&) { ready(i); }, true));
+    }
+  }
+  ~Reducer() {
+    if (!is_local_) hold_->reason = nullptr;
+    hold_->is_in_use = false;
+  }
+
+  [[nodiscard]] const Communicator<D>& communicator() const { return comm_; }
+  [[nodiscard]] const DistributedOptions& options() const { return options_; }
+  [[nodiscard]] std::size_t buckets() const { return buckets_.size(); }
+
+  /// Before samples go through the model to be trained with.
+  void sees(std::int64_t samples) {
+    require_not_captured();
+    require_sound();
+    weight_ += static_cast<double>(samples);
+  }
+  void set_weight(double weight) {
+    if (!options_.weigh_by_samples)
+      fail<ArgumentError>({"weigh: ranks count alike; say .weigh_by_samples = true in the options of distributed"});
+    if (!(weight >= 0) || !locus::detail::is_finite(weight))
+      fail<ArgumentError>({"weigh: a weight of ", weight, "; expected a finite number of 0 or more"});
+    own_weight_ = weight;
+  }
+
+  void begin_no_sync() {
+    ++no_sync_;
+    update_hold();
+  }
+  void end_no_sync() {
+    --no_sync_;
+    update_hold();
+  }
+
+ private:
+  /// Parameters [first, last) in the order of memory.
+  struct Bucket {
+    std::size_t first, last;
+    std::size_t awaits = 0;  ///< gradients that are not ready
+    Handle<T, D> handle{};
+  };
+  /// At the end of a pass. One that is let go without being reached is that of a pass that threw.
+  class PassEnd : public Counted {
+   public:
+    PassEnd(Shared<Reducer> reducer, bool is_local) : reducer_(std::move(reducer)), is_local_(is_local) {}
+    ~PassEnd() {
+      if (is_local_) reducer_->is_collecting_ = false;
+      else if (!is_reached_) reducer_->give_up();
+    }
+    void reach() {
+      if (is_local_) reducer_->collect();
+      else reducer_->finish();
+      is_reached_ = true;
+    }
+
+   private:
+    Shared<Reducer> reducer_;
+    bool is_local_, is_reached_ = false;
+  };
+  void at_end(bool is_local) {
+    after_backward([end = Shared<PassEnd>(new PassEnd(Shared<Reducer>(this), is_local))] { end->reach(); });
+  }
+
+  /// (nvcc takes what the assignment returns for a handle that is dropped.)
+  template <class U>
+  static void keep(Handle<U, D>& place, std::type_identity_t<Handle<U, D>> handle) noexcept {
+    (void)(place = std::move(handle));
+  }
+  [[nodiscard]] bool is_trained(std::size_t i) const { return flat_.parameters()[i].requires_grad(); }
+  void fill_buckets() {
+    buckets_.clear();
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < flat_.size(); ++i) {
+      bucket_of_[i] = no_bucket;
+      if (!is_trained(i)) continue;
+      const std::int64_t most = buckets_.size() > 1 ? options_.bucket_bytes : options_.first_bucket_bytes;
+      if (buckets_.empty() || bytes >= most || buckets_.back().last != i) {
+        buckets_.push_back({i, i});
+        bytes = 0;
+      }
+      bytes += flat_.range(i).count * static_cast<std::int64_t>(sizeof(T));
+      bucket_of_[i] = buckets_.size() - 1;
+      buckets_.back().last = i + 1;
+    }
+  }
+  /// Whether the buckets hold the parameters that are not frozen, and no others.
+  [[nodiscard]] bool buckets_fit() const {
+    for (std::size_t i = 0; i < flat_.size(); ++i)
+      if (is_trained(i) != (bucket_of_[i] != no_bucket)) return false;
+    return true;
+  }
+
+  void require_not_captured() const {
+    if (locus::detail::is_capturing())
+      fail<CaptureError>(
+          {"capture: the step cannot be captured for replay, because ranks reduce its gradients, for which they meet "
+           "on "
+           "the host; train without capture"});
+  }
+  void require_sound() const {
+    if (!has_failed_) return;
+    comm_.abort("it went on after a backward pass that threw in the middle");
+    comm_.barrier();  // throws what happened
+  }
+
+  /// Gradient i is complete.
+  void ready(std::size_t i) {
+    if (!is_trained(i)) return;  // frozen since the forward pass
+    require_not_captured();
+    if (no_sync_ > 0 && !is_reducing_) {
+      if (!is_collecting_) at_end(true);
+      is_collecting_ = is_local_ = true;
+      return update_hold();
+    }
+    if (!is_reducing_) begin();
+    if (bucket_of_[i] == no_bucket)
+      fail<GraphError>({"distributed: requires_grad_() of a parameter of shape ", flat_.parameters()[i].shape(),
+                        " was called in the middle of a backward pass; call it before the forward pass"});
+    if (is_ready_[i])
+      fail<GraphError>({"distributed: a parameter of shape ", flat_.parameters()[i].shape(),
+                        " got a gradient twice in one backward pass, the second time from a backward() within it, when "
+                        "the first was being reduced; call that one after the pass"});
+    is_ready_[i] = true;
+    --buckets_[bucket_of_[i]].awaits;
+    while (overlaps_ && next_ < buckets_.size() && buckets_[next_].awaits == 0) start(buckets_[next_++]);
+  }
+  /// At the end of a pass within no_sync(). The samples so far count until zero_grad() has dropped all gradients.
+  void collect() {
+    collected_ = collected() + weight_;
+    weight_ = 0;
+    hold_->kept = 0;
+    for (const auto& parameter : flat_.parameters()) hold_->kept += parameter.has_grad();
+  }
+  [[nodiscard]] double collected() const { return hold_->kept > 0 ? collected_ : 0; }
+  void begin() {
+    require_sound();
+    at_end(false);
+    is_reducing_ = true;
+    overlaps_ = options_.overlap && !comm_.is_called_in_backward();
+    update_hold();
+    next_ = 0;
+    if (!buckets_fit()) fill_buckets();
+    is_ready_.assign(flat_.size(), false);
+    for (Bucket& bucket : buckets_) bucket.awaits = bucket.last - bucket.first;
+    if (overlaps_) weigh();
+  }
+  void weigh() {
+    if (!options_.weigh_by_samples) return;
+    const double weight = own_weight_ >= 0 ? own_weight_ : collected() + weight_;
+    share_.weight = static_cast<R>(weight);
+    total_.fill_(share_.weight);
+    keep(weighing_, of_gradients_.all_reduce_async(total_));
+  }
+  void start(Bucket& bucket) {
+    const Tensor<T, D> gradients = flat_.gradients(bucket.first, bucket.last);
+    if (!options_.weigh_by_samples) return keep(bucket.handle, of_gradients_.all_reduce_async(gradients, mean));
+    if (weighing_.started()) (void)std::move(weighing_).ordered();
+    locus::detail::map_into(gradients, share_, gradients, total_);
+    keep(bucket.handle, of_gradients_.all_reduce_async(gradients));
+  }
+  void finish() {
+    locus::detail::DevicePhases phases(comm_.device());
+    phases.next("communication");
+    if (!overlaps_) weigh();
+    while (next_ < buckets_.size()) start(buckets_[next_++]);
+    const bool lacks_some = note_used();
+    auto using_ranks = of_gradients_.all_reduce_async(used_, max);
+    auto buffers = buffers_.start(of_gradients_);
+    for (Bucket& bucket : buckets_) (void)std::move(bucket.handle).ordered();
+    const Tensor<std::uint8_t, D> used = std::move(using_ranks).ordered();
+    if (lacks_some) take_from_others(used.template to<Cpu>());
+    buffers_.finish(std::move(buffers), comm_);
+    weight_ = collected_ = 0;
+    own_weight_ = -1;
+    hold_->kept = 0;
+    is_reducing_ = is_local_ = false;
+    update_hold();
+  }
+  /// Writes which parameters have a gradient here: a launch for each run of those that do, and of those that do not.
+  bool note_used() {
+    const auto has = [&](std::size_t i) { return flat_.parameters()[i].has_grad(); };
+    bool lacks_some = false;
+    for (std::size_t first = 0, last = 0; first < flat_.size(); first = last) {
+      while (last < flat_.size() && has(last) == has(first)) ++last;
+      (void)used_.slice(0, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last)).fill_(has(first));
+      for (std::size_t i = first; i < last; ++i) lacks_some |= !has(i) && is_trained(i);
+    }
+    return lacks_some;
+  }
+  /// Parameters without a gradient here that have one elsewhere get it, too; those that have none anywhere do not, so
+  /// that optimizers pass over them on all ranks.
+  void take_from_others(const Tensor<std::uint8_t, Cpu>& used) const {
+    for (std::size_t i = 0; i < flat_.size(); ++i) {
+      const Parameter<T, D>& parameter = flat_.parameters()[i];
+      if (used.data()[i] == 0 || parameter.has_grad()) continue;
+      if (!parameter.requires_grad())
+        fail<GraphError>({"distributed: a parameter of shape ", parameter.shape(), " is frozen on rank ", comm_.rank(),
+                          " and trained on others; freeze the same parameters on all ranks"});
+      (void)parameter.node()->open();
+    }
+  }
+  /// A pass threw after this rank began to reduce. Other ranks wait for what it has not reduced.
+  void give_up() noexcept {
+    keep(weighing_, {});
+    for (Bucket& bucket : buckets_) keep(bucket.handle, {});
+    is_reducing_ = false;
+    has_failed_ = is_local_ = true;
+    update_hold();
+  }
+
+  void update_hold() noexcept {
+    hold_->reason =
+        has_failed_ ? "a backward pass threw in the middle, so that some gradients are those of this rank alone; other "
+                      "ranks wait for the rest, and none can go on: end the program, and start again from a checkpoint"
+        : is_reducing_ ? "gradients are still being reduced over ranks; call this after backward() has returned"
+        : is_local_    ? "gradients are those of this rank alone, as backward() was called within no_sync(); call "
+                         "backward() once outside of it, which reduces their sum, or drop them with zero_grad()"
+        : no_sync_ > 0 ? "called within no_sync(), where gradients are not reduced over ranks; let its guard go first"
+                       : nullptr;
+  }
+
+  FlatParameters<T, D> flat_;
+  Communicator<D> comm_, of_gradients_;
+  DistributedOptions options_;
+  Parcel<D> buffers_;
+  Tensor<std::uint8_t, D> used_;  ///< of each parameter: 1 where there is a gradient, on any rank
+  Tensor<R, D> total_;            ///< the weights of all ranks, added
+  std::vector<bool> is_ready_;
+  static constexpr std::size_t no_bucket = ~std::size_t{0};
+  std::vector<std::size_t> bucket_of_;  ///< no_bucket for a frozen parameter
+  std::vector<Bucket> buckets_;
+  std::size_t next_ = 0;  ///< bucket to be reduced
+  Handle<R, D> weighing_{};
+  WeighGradient<R> share_{};
+  double weight_ = 0, collected_ = 0, own_weight_ = -1;  ///< collected: of passes within no_sync()
+  int no_sync_ = 0;
+  bool overlaps_ = false, is_reducing_ = false, is_local_ = false, is_collecting_ = false, has_failed_ = false;
+  Shared<locus::detail::GradientHold> hold_{new locus::detail::GradientHold};
+  std::vector<GradientHook> hooks_;
+};
+
+}  // namespace detail
+}}}  // namespace locus::LOCUS_ABI::dist

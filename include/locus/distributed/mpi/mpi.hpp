@@ -1,0 +1,84 @@
+#pragma once
+// dist::mpi<D>(): the processes that mpirun started.
+
+#include <locus/core/environment.hpp>
+#include <locus/distributed/communicator/communicator.hpp>
+#include <locus/distributed/mpi/mpi_device_link.hpp>
+#include <locus/distributed/engine/staged_engine.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+namespace detail {
+/// A number of processes in the environment; 0: there is none.
+[[nodiscard]] inline int processes_of(const char* name) {
+  const std::int64_t processes = locus::detail::whole_number(locus::detail::environment(name));
+  return processes > 0 ? static_cast<int>(processes) : 0;
+}
+/// Of the job step that srun started, of which this process is one.
+inline constexpr const char* srun_tasks = "SLURM_STEP_NUM_TASKS";
+}  // namespace detail
+
+/// How many processes mpirun, or srun --mpi, started, of which this is one; 1 where it was started otherwise.
+[[nodiscard]] inline int launched_processes() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"})  // Open MPI's, MPICH's
+    if (const int processes = detail::processes_of(name)) return processes;
+  const int tasks = std::getenv("PMIX_RANK") ? detail::processes_of(detail::srun_tasks) : 0;  // PMIx has no size
+  return tasks > 0 ? tasks : 1;
+}
+
+// A program is built with MPI or without: the same function of both must not be one symbol.
+#if LOCUS_MPI
+inline namespace with_mpi {
+
+/// The processes that mpirun started, a rank each; one rank where it did not. All of them call it, as often as each
+/// other. MPI is started at the first call, unless the program has, and then ended with the program.
+///
+/// Until the first call, all processes draw the same random numbers; from then on, or until manual_seed(), each its
+/// own: those that a rank of spawn() would, here.
+///
+/// On Cuda, each process uses one of the GPUs of its machine, in turn. Where MPI says that it takes memory of GPUs, it
+/// gets that, and sums are made on GPUs; else elements travel by way of page-locked memory and are combined on the
+/// host.
+///
+/// throws EngineUnavailable, CudaUnavailable, OutOfMemory without a thread. Where a process ends before the first call,
+/// MPI does not start on the others, which it does not tell: they end after the time-out, with a message
+///
+///     auto comm = dist::mpi<Cpu>();   // mpirun -n 4 program
+template <class D>
+[[nodiscard]] Communicator<D> mpi(Options options = {}) {
+  options = detail::from_environment(options);
+  (void)detail::MpiSession::instance(options.timeout);
+  if constexpr (HostAccessible<D>) {
+    const Shared engine(new MpiEngine<D>(MPI_COMM_WORLD, D{}, options));
+    return detail::or_leave(*engine, [&] { return Communicator<D>(Shared<Engine<D>>(engine.get())); });
+  } else {
+    static_assert(std::is_same_v<D, Cuda>, "dist::mpi has engines for Cpu and Cuda");
+    const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
+    return detail::or_leave(*host, [&] {
+      const Cuda device = detail::gpu_of(host->rank_on_machine());
+      if (detail::mpi_takes_gpu_memory())
+        return Communicator<D>(Shared<Engine<D>>(new DeviceEngine<detail::MpiDeviceLink>(host, device)));
+      return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), device)));
+    });
+  }
+}
+
+}  // namespace with_mpi
+#else
+inline namespace without_mpi {
+
+template <class D>
+[[nodiscard]] Communicator<D> mpi(Options = {}) {
+  const int processes = launched_processes();
+  const std::string started =
+      processes > 1 ? join(" (each of the ", processes, " processes that mpirun started ", "would be rank 0 of 1)")
+                    : std::string();
+  fail<EngineUnavailable>({"dist::mpi: this program was built without MPI", started,
+                           "; install it (apt-get install libopenmpi-dev), "
+                           "and compile with mpicxx, or with the flags of mpicxx --showme; not with -DLOCUS_MPI=0"});
+}
+
+}  // namespace without_mpi
+#endif
+
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -1,0 +1,26 @@
+#pragma once
+// The engine of processes that MPI started.
+
+#include <locus/distributed/message/message_engine.hpp>
+#include <locus/distributed/mpi/mpi_link.hpp>
+
+#if LOCUS_MPI
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+template <HostAccessible D>
+class MpiEngine final : public MessageEngine<D, detail::MpiLink> {
+  using Peers = detail::MessagePeers<detail::MpiLink>;
+
+ public:
+  /// All ranks of `parent` make one at the same time. `most_bytes`: of one message of MPI. throws EngineUnavailable
+  MpiEngine(MPI_Comm parent, D device, const Options& options, std::int64_t most_bytes = 1 << 30)
+      : MessageEngine<D, detail::MpiLink>(
+            Shared<Peers>(new Peers(options.timeout, parent, options.timeout, most_bytes)), device, options) {}
+
+  /// The number of this process among those of its machine.
+  [[nodiscard]] int rank_on_machine() const { return this->peers().link.rank_on_machine(); }
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist
+#endif

@@ -1,0 +1,247 @@
+#pragma once
+// How processes reach each other by MPI: transfers of bytes, and who is there. See message_peers.hpp for what a link
+// is.
+
+#include <locus/distributed/mpi/mpi_retired.hpp>
+
+#if LOCUS_MPI
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
+
+/// Two communicators of our own, so that messages of the program are no one's elements, nor are notes.
+class MpiLink {
+ public:
+  class Transfers;
+
+  /// All ranks of `parent` make one at the same time. `most_bytes`: of one message, which MPI counts with int.
+  /// throws EngineUnavailable, also where not all ranks came within `timeout` seconds
+  MpiLink(MPI_Comm parent, double timeout, std::int64_t most_bytes = 1 << 30) : most_bytes_(most_bytes) {
+    await_all(parent, timeout);
+    const Lock lock(MpiSession::instance().mutex());
+    if (parent == MPI_COMM_WORLD) {
+      static std::int64_t made = 0;
+      number_ = made++;
+      MpiRetired::free_together();
+    }
+    check_mpi(MPI_Comm_dup(parent, &data_), "MPI_Comm_dup");
+    check_mpi(MPI_Comm_dup(parent, &notes_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(data_, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(notes_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(data_, &rank_);
+    MPI_Comm_size(data_, &size_);
+    int has_bound = 0;
+    int* bound = nullptr;
+    MPI_Comm_get_attr(data_, MPI_TAG_UB, &bound, &has_bound);
+    if (has_bound) most_tag_ = *bound;
+    meet_processes();
+  }
+  MpiLink(const MpiLink&) = delete;
+  MpiLink& operator=(const MpiLink&) = delete;
+  ~MpiLink() = default;
+  /// Nothing but the last notes of some ranks is still to come: the communicators may be freed. Without this they are
+  /// kept.
+  void retire() noexcept {
+    if (number_ < 0 || has_failed_ || has_open_transfers() || !MpiSession::is_usable()) return;
+    const Lock lock(MpiSession::instance().mutex());
+    try {
+      MpiRetired::add({number_, data_, notes_, ends_});
+    } catch (const std::bad_alloc&) {}  // kept
+  }
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  /// Tags are 0 to this.
+  [[nodiscard]] int most_tag() const { return most_tag_; }
+  /// The number of this process among those of its machine.
+  [[nodiscard]] int rank_on_machine() const { return rank_on_machine_; }
+  /// This one's, with itself.
+  [[nodiscard]] int ranks_on_machine() const { return on_machine_; }
+  /// Whether a transfer could be neither completed nor cancelled: its memory has to be kept.
+  [[nodiscard]] bool has_open_transfers() const { return has_open_transfers_.load(); }
+
+  static void keep(const Owner& owner) noexcept { MpiSession::instance().keep(owner); }
+  static void note_failure(double timeout) noexcept { MpiSession::instance().note_failure(timeout); }
+
+  /// Takes a note that has come, from any rank.
+  [[nodiscard]] bool poll(Note& note) {
+    const Lock lock(MpiSession::instance().mutex());
+    for (;;) {
+      int has_come = 0;
+      MPI_Status status;
+      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, 0, notes_, &has_come, &status), "MPI_Iprobe");
+      if (!has_come) return false;
+      check_mpi(MPI_Recv(&note, sizeof note, MPI_BYTE, status.MPI_SOURCE, 0, notes_, MPI_STATUS_IGNORE), "MPI_Recv");
+      if (note.group != group_) continue;  // of an earlier communicator, whose number MPI gave to this one
+      note.from = status.MPI_SOURCE;
+      ends_ += note.what == Note::What::end;
+      has_failed_ |= note.what == Note::What::failure;
+      return true;
+    }
+  }
+  [[nodiscard]] std::uint64_t group() const { return group_; }
+
+  /// Whether it is a process of this machine that is gone.
+  [[nodiscard]] bool is_dead(int peer) const {
+    const Process& process = processes_[static_cast<std::size_t>(peer)];
+    if (!process.is_visible || kill(static_cast<pid_t>(process.id), 0) == 0 || errno != ESRCH) return false;
+    MpiSession::instance().note_death();
+    return true;
+  }
+
+ private:
+  struct Process {
+    std::int64_t id;
+    std::uint64_t machine;
+    std::uint64_t is_visible;
+  };
+
+  static void await_all(MPI_Comm parent, double timeout) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    {
+      const Lock lock(MpiSession::instance().mutex());
+      check_mpi(MPI_Ibarrier(parent, &request), "MPI_Ibarrier");
+    }
+    const Stopwatch watch;
+    for (int is_done = 0;; sched_yield()) {
+      {
+        const Lock lock(MpiSession::instance().mutex());
+        check_mpi(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+      }
+      if (is_done) return;
+      if (watch.seconds() < timeout) continue;
+      MpiSession::instance().note_failure(timeout);
+      int size = 0;
+      MPI_Comm_size(parent, &size);
+      fail<EngineUnavailable>({"dist::mpi: not all of ", size, " ranks called it within ", timeout,
+                               " seconds; every process that mpirun started must, as often as the others"});
+    }
+  }
+  void meet_processes() {
+    char name[256] = {};
+    gethostname(name, sizeof name - 1);
+    struct stat space {};
+    stat("/proc/self/ns/pid", &space);
+    std::uint64_t machine = static_cast<std::uint64_t>(space.st_ino);
+    for (const char c : name)
+      machine = (machine ^ static_cast<std::uint64_t>(static_cast<unsigned char>(c))) * 0x100000001b3u;
+    const Process mine{getpid(), machine, 0};
+    processes_.resize(static_cast<std::size_t>(size_));
+    check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, processes_.data(), sizeof mine, MPI_BYTE, data_),
+              "MPI_Allgather");
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    group_ = machine ^ (static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec));
+    check_mpi(MPI_Bcast(&group_, sizeof group_, MPI_BYTE, 0, data_), "MPI_Bcast");
+    for (int peer = 0; peer < size_; ++peer) {
+      Process& process = processes_[static_cast<std::size_t>(peer)];
+      if (process.machine != machine) continue;
+      process.is_visible = kill(static_cast<pid_t>(process.id), 0) == 0;
+      ++on_machine_;
+      if (peer < rank_) ++rank_on_machine_;
+    }
+  }
+
+  std::int64_t most_bytes_;
+  MPI_Comm data_ = MPI_COMM_NULL, notes_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1, on_machine_ = 0, rank_on_machine_ = 0, most_tag_ = 32767;
+  int ends_ = 0;  ///< last notes of other ranks that were read
+  bool has_failed_ = false;
+  std::int64_t number_ = -1;  ///< among those that all processes make
+  std::uint64_t group_ = 0;
+  std::vector<Process> processes_;
+  Atomic<bool> has_open_transfers_{false};
+};
+
+/// Several sends and receives under way. Messages of a pair of ranks and a tag keep their order.
+class MpiLink::Transfers {
+ public:
+  Transfers(MpiLink& link, int tag) : link_(link), communicator_(link.data_), tag_(tag) {}
+  /// Of notes.
+  explicit Transfers(MpiLink& link) : link_(link), communicator_(link.notes_), tag_(0) {}
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+  ~Transfers() { abandon(); }
+
+  /// So many begin without taking memory.
+  void reserve(std::size_t count) { requests_.reserve(count); }
+  void send(int peer, const void* data, std::int64_t bytes) {
+    for (std::int64_t at = 0; at < bytes; at += link_.most_bytes_) {
+      const Lock lock(MpiSession::instance().mutex());
+      requests_.push_back({MPI_REQUEST_NULL, peer, false});
+      check_mpi(MPI_Isend(static_cast<const char*>(data) + at, size_at(at, bytes), MPI_BYTE, peer, tag_, communicator_,
+                          &requests_.back().handle),
+                "MPI_Isend");
+    }
+  }
+  void receive(int peer, void* data, std::int64_t bytes) {
+    for (std::int64_t at = 0; at < bytes; at += link_.most_bytes_) {
+      const Lock lock(MpiSession::instance().mutex());
+      requests_.push_back({MPI_REQUEST_NULL, peer, true});
+      check_mpi(MPI_Irecv(static_cast<char*>(data) + at, size_at(at, bytes), MPI_BYTE, peer, tag_, communicator_,
+                          &requests_.back().handle),
+                "MPI_Irecv");
+    }
+  }
+
+  /// How many have begun. Those with lower numbers are complete when first_open(this) is -1.
+  [[nodiscard]] std::size_t mark() const { return requests_.size(); }
+  /// Progresses. The peer of the first that is not complete; -1: none.
+  [[nodiscard]] int first_open(std::size_t mark) {
+    if (done_ >= mark) return -1;
+    const Lock lock(MpiSession::instance().mutex());
+    for (; done_ < mark; ++done_) {
+      int is_done = 0;
+      check_mpi(MPI_Test(&requests_[done_].handle, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+      if (!is_done) return requests_[done_].peer;
+    }
+    return -1;
+  }
+  [[nodiscard]] int first_open() { return first_open(mark()); }
+  /// Receives that have not begun are cancelled, and others get a moment to end. Where one does not, the link has open
+  /// transfers, whose memory has to be kept.
+  void abandon() noexcept {
+    if (done_ == requests_.size() || !MpiSession::is_usable()) return;
+    const Lock lock(MpiSession::instance().mutex());
+    for (std::size_t i = done_; i < requests_.size(); ++i)
+      if (requests_[i].receives && requests_[i].handle != MPI_REQUEST_NULL) MPI_Cancel(&requests_[i].handle);
+    const Stopwatch watch;
+    for (std::size_t i = done_; i < requests_.size(); ++i) {
+      MPI_Request& handle = requests_[i].handle;
+      int is_done = handle == MPI_REQUEST_NULL;
+      do {
+        if (!is_done) MPI_Test(&handle, &is_done, MPI_STATUS_IGNORE);
+      } while (!is_done && watch.seconds() < a_moment);
+      if (is_done) continue;
+      link_.has_open_transfers_.store(true);
+      MPI_Request_free(&handle);
+    }
+    done_ = requests_.size();
+  }
+
+ private:
+  static constexpr double a_moment = 0.05;  ///< seconds
+  struct Request {
+    MPI_Request handle;
+    int peer;
+    bool receives;
+  };
+  [[nodiscard]] int size_at(std::int64_t at, std::int64_t bytes) const {
+    return static_cast<int>(bytes - at < link_.most_bytes_ ? bytes - at : link_.most_bytes_);
+  }
+
+  MpiLink& link_;
+  MPI_Comm communicator_;
+  int tag_;
+  std::size_t done_ = 0;
+  std::vector<Request> requests_;
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist::detail
+#endif

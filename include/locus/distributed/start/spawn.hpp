@@ -1,0 +1,91 @@
+#pragma once
+// Ranks as threads of this process.
+
+#include <locus/core/out_of_memory.hpp>
+#include <locus/core/random.hpp>
+#include <locus/distributed/communicator/communicator.hpp>
+#include <locus/distributed/threads/local.hpp>
+
+#include <vector>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+namespace detail {
+/// Threads that are ranks, and what the first of them that failed threw.
+template <class D, class F>
+struct Spawned {
+  struct Rank {
+    Spawned* all;
+    Shared<Member<D>> member;
+    pthread_t thread{};
+  };
+  const F& f;
+  std::uint64_t seed = 0;
+  std::vector<Rank> ranks{};
+  Mutex mutex{};
+  std::exception_ptr failure{};
+
+  void run(Rank& rank) noexcept {
+    try {
+      or_leave(*rank.member->engine, [&] {
+        try {
+          const locus::detail::ThreadRank numbers(rank.member->engine->rank(), seed);
+          f(Communicator<D>(rank.member));
+        } catch (...) {
+          note_failure();  // before others hear of it, and throw
+          throw;
+        }
+      });
+    } catch (...) {}
+    rank.member = {};
+  }
+  void note_failure() noexcept {
+    const Lock lock(mutex);
+    if (!failure) failure = std::current_exception();
+  }
+};
+}  // namespace detail
+
+/// Calls f(Communicator<D>) for each of so many ranks, in a thread for each; returns when all have returned.
+///
+/// Each rank has random numbers of its own, others in each spawn and the same in every run: the seed of the thread that
+/// calls it decides. manual_seed() in a rank is of this rank alone; those that say the same seed draw the same numbers.
+///
+/// On Cuda, rank r is on GPU r modulo the number of GPUs: several ranks may share one.
+///
+/// throws what the first rank threw that did, after all ranks ended; ArgumentError for less than one rank, or
+/// more than 2^20; OutOfMemory
+///
+///     dist::spawn<Cpu>(4, [](dist::Communicator<Cpu> comm) {
+///       Tensor x = full({3}, float(comm.rank()));
+///       comm.all_reduce(x);                           // 6 6 6 on each
+///     });
+template <class D, class F>
+void spawn(int ranks, const F& f, Options options = {}) {
+  detail::require_ranks("dist::spawn", ranks);
+  options = detail::from_environment(options);
+  detail::Spawned<D, F> all{f};
+  locus::detail::or_out_of_memory({"dist::spawn: no memory for ", ranks, " ranks; spawn fewer"}, [&] {
+    for (const Shared<Engine<D>>& engine : LocalRanks<D>::engines(ranks, options))
+      all.ranks.push_back({&all, Shared(new detail::Member<D>(engine))});
+  });
+  all.seed = locus::detail::draw_seed_of_ranks();
+  std::size_t started = 0;
+  for (auto& rank : all.ranks) {
+    const auto run = [](void* of) -> void* {
+      auto& self = *static_cast<typename detail::Spawned<D, F>::Rank*>(of);
+      self.all->run(self);
+      return nullptr;
+    };
+    if (pthread_create(&rank.thread, nullptr, run, &rank) != 0) break;
+    ++started;
+  }
+  if (started < all.ranks.size()) all.ranks[started].member->engine->leave("the system grants no thread for this rank");
+  for (std::size_t i = started; i < all.ranks.size(); ++i) all.ranks[i].member = {};
+  for (std::size_t i = 0; i < started; ++i) pthread_join(all.ranks[i].thread, nullptr);
+  if (started < all.ranks.size())
+    fail<OutOfMemory>({"dist::spawn: the system grants no thread for rank ", started, " of ", ranks, "; spawn fewer"});
+  if (all.failure) std::rethrow_exception(all.failure);
+}
+
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -1,0 +1,228 @@
+#pragma once
+// Ranks as processes of this machine, without mpirun.
+
+#include <locus/core/descriptor.hpp>
+#include <locus/core/out_of_memory.hpp>
+#include <locus/distributed/tcp/tcp.hpp>
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdio>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+namespace detail {
+
+/// What a rank tells the process that started it when its function has ended: written as a whole, or not at all.
+struct LastWords {
+  enum Ending : std::int32_t { well, failed, failed_after_another };
+  std::int32_t rank = -1;
+  Ending ending = well;
+  char text[1016] = {};  ///< of the exception
+};
+
+/// How the process of a rank stands.
+struct RankProcess {
+  static constexpr int unknown = -1;  ///< the system does not say: this program ignores or reaps its children
+
+  pid_t id = 0;
+  bool is_running = true;
+  bool is_killed = false;       ///< by Processes
+  bool has_thrown = false;      ///< it said what
+  bool has_ended_well = false;  ///< it said so
+  int status = 0;               ///< that of waitpid, or unknown
+
+  [[nodiscard]] bool has_failed() const { return !is_running && status != 0 && !(status == unknown && has_ended_well); }
+  /// It was running when it was killed by Processes.
+  [[nodiscard]] bool has_stalled() const {
+    const bool ended_by_kill = status == unknown || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    return has_failed() && is_killed && ended_by_kill && !has_thrown;
+  }
+  /// It was killed by others, or called exit().
+  [[nodiscard]] bool is_silent() const { return has_failed() && !has_thrown && !has_stalled(); }
+  /// "ended by signal 9"
+  [[nodiscard]] std::string ending() const {
+    if (status == unknown)
+      return "ended without a word; the system does not say how, as this program ignores SIGCHLD or reaps its children";
+    if (WIFSIGNALED(status)) return join("ended by signal ", WTERMSIG(status));
+    return join("ended with status ", WEXITSTATUS(status));
+  }
+};
+
+/// A process for each rank, and what they say.
+class Processes {
+ public:
+  explicit Processes(int ranks) {
+    locus::detail::or_out_of_memory({"dist::spawn_processes: no memory for ", ranks, " ranks; spawn fewer"},
+                                    [&] { ranks_.reserve(static_cast<std::size_t>(ranks)); });
+    int ends[2] = {-1, -1};
+    if (pipe2(ends, O_CLOEXEC) != 0)
+      fail<OutOfMemory>({"dist::spawn_processes: the system grants no pipe: ", std::strerror(errno)});
+    read_ = io::detail::Descriptor(ends[0]);
+    write_ = io::detail::Descriptor(ends[1]);
+  }
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+  /// None outlives this object.
+  ~Processes() {
+    kill_running();
+    for (const RankProcess& rank : ranks_)
+      while (rank.is_running && waitpid(rank.id, nullptr, 0) < 0 && errno == EINTR) {}
+  }
+
+  /// Ranks in order, as many as the constructor was told.
+  template <class F>
+  void start(int rank, const F& f) {
+    const pid_t parent = getpid(), id = fork();
+    if (id < 0)
+      fail<OutOfMemory>({"dist::spawn_processes: the system grants no process for rank ", rank, ": ",
+                         std::strerror(errno), "; spawn fewer"});
+    if (id > 0) return ranks_.push_back({.id = id});
+    end_with(parent);
+    (void)read_.close();
+    _exit(run(rank, f));
+  }
+  /// Waits for all. Once a rank has failed, the others have so many seconds, and are killed then. throws RankError
+  void finish(double timeout) {
+    (void)write_.close();
+    Stopwatch since_failure;
+    for (bool has_failed = false; reap();) {
+      hear(50);
+      if (!has_failed) since_failure = {};
+      has_failed = has_failed || failure_.rank >= 0 || first(&RankProcess::has_failed) >= 0;
+      if (has_failed && since_failure.seconds() > timeout) kill_running();
+    }
+    hear(0);
+    throw_failure(timeout);
+  }
+
+ private:
+  /// In the process of a rank: kills it when the thread that started it ends, however that ends. That thread is in
+  /// finish() until no rank runs any more, so it ends earlier only with its whole process.
+  static void end_with(pid_t parent) noexcept {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const pid_t now = getppid();  // another one: the parent ended before the call above; 0: it is in another container
+    if (now != parent && now != 0) _exit(1);
+  }
+  /// The first rank of which that is so; -1: none.
+  [[nodiscard]] int first(bool (RankProcess::*is_so)() const) const {
+    for (std::size_t i = 0; i < ranks_.size(); ++i)
+      if ((ranks_[i].*is_so)()) return static_cast<int>(i);
+    return -1;
+  }
+  void kill_running() {
+    for (RankProcess& rank : ranks_)
+      if (rank.is_running) rank.is_killed = kill(rank.id, SIGKILL) == 0;
+  }
+  /// Notes who has ended. Whether some run still.
+  [[nodiscard]] bool reap() {
+    bool any = false;
+    for (RankProcess& rank : ranks_) {
+      if (!rank.is_running) continue;
+      const pid_t ended = waitpid(rank.id, &rank.status, WNOHANG);
+      rank.is_running = ended == 0 || (ended < 0 && errno == EINTR);
+      if (ended < 0 && errno != EINTR) rank.status = RankProcess::unknown;
+      any |= rank.is_running;
+    }
+    return any;
+  }
+  /// Reads what ranks say, for which it waits at most so long. A process that a rank has started may keep the pipe
+  /// open.
+  void hear(int milliseconds) {
+    pollfd waited{read_.number(), POLLIN, 0};  // once it is closed: -1, with which poll() waits alone
+    for (;; milliseconds = 0) {
+      const int ready = ::poll(&waited, 1, read_ ? milliseconds : milliseconds > 0);
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready <= 0) return;
+      LastWords words;
+      const ssize_t size = read(read_.number(), &words, sizeof words);
+      if (size == 0) return (void)read_.close();
+      if (size != sizeof words) return;
+      RankProcess& rank = ranks_[static_cast<std::size_t>(words.rank)];
+      const bool is_cause = words.ending == LastWords::failed;
+      (words.ending == LastWords::well ? rank.has_ended_well : rank.has_thrown) = true;
+      if (rank.has_thrown && (failure_.rank < 0 || (is_cause && failure_.ending != LastWords::failed)))
+        failure_ = words;
+    }
+  }
+  /// throws RankError for the first rank that failed by itself, else for one that failed
+  void throw_failure(double timeout) const {
+    const bool is_cause = failure_.ending == LastWords::failed;
+    const std::string text = failure_.rank < 0
+                                 ? std::string()
+                                 : join("rank ", failure_.rank, " threw: ", static_cast<const char*>(failure_.text));
+    if (const int rank = first(&RankProcess::is_silent); rank >= 0 && !is_cause)
+      throw RankError(join("the process of rank ", rank, " ", ranks_[static_cast<std::size_t>(rank)].ending()), rank);
+    if (const int rank = first(&RankProcess::has_stalled); rank >= 0 && !is_cause)
+      throw RankError(join("the process of rank ", rank, " stalled, and was killed ", timeout,
+                           " seconds after the first failure: ", text),
+                      rank);
+    if (failure_.rank >= 0) throw RankError(text, failure_.rank);
+  }
+
+  /// In the process of the rank: its status.
+  template <class F>
+  int run(int rank, const F& f) noexcept {
+    LastWords words{.rank = rank};
+    try {
+      f();
+    } catch (const std::exception& error) {
+      const auto* const collective = dynamic_cast<const CollectiveError*>(&error);
+      const bool follows = collective && collective->rank != rank;
+      words.ending = follows ? LastWords::failed_after_another : LastWords::failed;
+      std::snprintf(words.text, sizeof words.text, "%s", error.what());
+    } catch (...) {
+      words.ending = LastWords::failed;
+      std::snprintf(words.text, sizeof words.text, "%s", no_exception_text);
+    }
+    const bool is_well = words.ending == LastWords::well;
+    if (is_well) TcpLink::finish_letters();
+    std::fflush(nullptr);
+    [[maybe_unused]] const auto written = write(write_.number(), &words, sizeof words);
+    if (!is_well) TcpLink::finish_letters();
+    return is_well ? 0 : 1;
+  }
+
+  io::detail::Descriptor read_, write_;
+  std::vector<RankProcess> ranks_;
+  LastWords failure_;
+};
+
+}  // namespace detail
+
+/// Calls f(Communicator<D>) for each of so many ranks, in a process of its own for each, which fork() makes: it sees
+/// what this one has, and changes nothing of it. Returns when all have ended. Ranks reach each other by TCP. Where this
+/// process ends before, also by SIGKILL, the system kills its ranks.
+///
+/// Random numbers are those of spawn(). On Cuda, ranks use the GPUs in turn; this process must not have used one.
+///
+/// throws RankError: what the first rank threw that did, as a text, or how its process ended. Once a rank has failed,
+/// the others have the time-out and a second to end, and are killed then. ArgumentError for less than one rank, or more
+/// than 2^20; OutOfMemory
+///
+///     dist::spawn_processes<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); });
+template <class D, class F>
+void spawn_processes(int ranks, const F& f, Options options = {}) {
+  detail::require_ranks("dist::spawn_processes", ranks);
+  options = detail::from_environment(options);
+  detail::SocketAddress here;
+  (void)detail::SocketAddress::resolve("127.0.0.1", 0, here);
+  detail::Socket door = detail::Socket::listening(here);  // of rank 0
+  if (!door) fail<OutOfMemory>({"dist::spawn_processes: the system grants no port: ", std::strerror(errno)});
+  const int port = door.port();
+  std::fflush(nullptr);  // or each would write what is in the buffers of now
+  detail::Processes all(ranks);
+  for (int rank = 0; rank < ranks; ++rank)
+    all.start(rank, [&] {
+      if (rank > 0) door = {};  // or it would be open after rank 0 has ended
+      detail::call_as_rank(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank, door.release()}, options), f);
+    });
+  door = {};
+  (void)locus::detail::draw_seed_of_ranks();  // as each of them did
+  all.finish(options.timeout + 1);            // in which those that wait for the failed rank give up
+}
+
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -1,0 +1,51 @@
+#pragma once
+// dist::tcp<D>(): processes that meet at an address, without MPI.
+
+#include <locus/core/random.hpp>
+#include <locus/distributed/communicator/communicator.hpp>
+#include <locus/distributed/message/message_engine.hpp>
+#include <locus/distributed/engine/staged_engine.hpp>
+#include <locus/distributed/tcp/tcp_link.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+namespace detail {
+[[nodiscard]] inline Shared<Engine<Cpu>> tcp_engine(const TcpPlace& place, const Options& options) {
+  using Peers = MessagePeers<TcpLink>;
+  const Shared peers(new Peers(options.timeout, place, options.timeout));
+  locus::detail::become_rank(place.rank);
+  return peers->or_fail([&] { return Shared<Engine<Cpu>>(new MessageEngine<Cpu, TcpLink>(peers, Cpu{}, options)); });
+}
+}  // namespace detail
+
+/// The processes that a launcher started, which meet at an address that its environment names: MASTER_ADDR,
+/// MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. All of them call it, as often as each other. Random numbers are from then
+/// on those of the rank, as with mpi().
+///
+/// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory.
+///
+/// throws RendezvousError within the time-out after rank 0 came, and at once for a place where no process can be;
+/// CudaUnavailable, OutOfMemory without a thread
+///
+///     auto comm = dist::tcp<Cpu>();   // RANK=0 WORLD_SIZE=2 ./program & RANK=1 WORLD_SIZE=2 ./program
+template <class D>
+[[nodiscard]] Communicator<D> tcp(const TcpPlace& place, Options options = {}) {
+  options = detail::from_environment(options);
+  (void)place.checked();
+  if constexpr (std::is_same_v<D, Cpu>) {
+    const auto host = detail::tcp_engine(place, options);
+    return detail::or_leave(*host, [&] { return Communicator<D>(host); });
+  } else {
+    static_assert(std::is_same_v<D, Cuda>, "dist::tcp has engines for Cpu and Cuda");
+    const Cuda device = detail::gpu_of(place.local_rank);  // before ranks meet, so that none waits for this one
+    const auto host = detail::tcp_engine(place, options);
+    return detail::or_leave(*host,
+                            [&] { return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(host, device))); });
+  }
+}
+template <class D>
+[[nodiscard]] Communicator<D> tcp(Options options = {}) {
+  return tcp<D>(TcpPlace::from_environment(), options);
+}
+
+}}}  // namespace locus::LOCUS_ABI::dist

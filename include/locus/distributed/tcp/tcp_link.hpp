@@ -1,0 +1,188 @@
+#pragma once
+// How processes reach each other by TCP: a connection for each pair. See message_peers.hpp for what a link is.
+
+#include <locus/distributed/engine/courier.hpp>
+#include <locus/distributed/tcp/tcp_rendezvous.hpp>
+#include <locus/distributed/tcp/tcp_stream.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
+
+class TcpLink {
+ public:
+  class Transfers;
+
+  /// All ranks make one at the same time. throws RendezvousError; OutOfMemory without a thread, before they meet
+  TcpLink(const TcpPlace& place, double timeout)
+      : rank_(place.checked().rank), size_(place.size), streams_(static_cast<std::size_t>(place.size)) {
+    Courier::start();  // which ends after this object, if that is static
+    TcpRendezvous rendezvous(place, timeout);
+    const Socket door = Socket::listening(rendezvous.family(), 0);
+    if (!door) rendezvous.fail(rank_, join("cannot listen: ", std::strerror(errno)));
+    Card mine{door.port(), {}};
+    gethostname(mine.host, sizeof mine.host - 1);
+    const auto guests = rendezvous.meet({reinterpret_cast<const char*>(&mine), sizeof mine});
+    for (int peer = 0; peer < size_; ++peer) {
+      const TcpGuest& guest = guests[static_cast<std::size_t>(peer)];
+      Card card{};
+      if (guest.bytes.size() != sizeof card) rendezvous.fail(peer, "ranks run different programs");
+      std::memcpy(&card, guest.bytes.data(), sizeof card);
+      on_machine_ += std::strncmp(card.host, mine.host, sizeof mine.host) == 0;  // another program's may have no end
+      if (peer >= rank_) continue;
+      SocketAddress address = guest.from;
+      address.set_port(card.port);
+      to(peer) = TcpStream(rendezvous.reach(address, peer));
+    }
+    for (int missing = size_ - 1 - rank_; missing > 0; --missing) {
+      auto [peer, socket] = rendezvous.let_in(door);
+      to(peer) = TcpStream(std::move(socket));
+    }
+  }
+  TcpLink(const TcpLink&) = delete;
+  TcpLink& operator=(const TcpLink&) = delete;
+  /// Gives what is still to be written a moment. Connections then close beside the program. A child of fork() closes
+  /// its descriptors alone: the connections stay its parent's.
+  ~TcpLink() {
+    if (!is_here()) return;
+    const Stopwatch watch;
+    const Lock lock(mutex_);
+    try {
+      for (; has_unwritten() && watch.seconds() < 1; sched_yield()) progress();
+    } catch (const std::exception&) {}  // without memory for what others still say
+    try {
+      Courier::deliver(Shared<Errand>(new Closing(std::move(streams_))));
+    } catch (const std::exception&) {}  // they close at once
+  }
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] static int most_tag() { return INT32_MAX; }
+  [[nodiscard]] static std::uint64_t group() { return 0; }
+  [[nodiscard]] int ranks_on_machine() const { return on_machine_; }
+  [[nodiscard]] static bool has_open_transfers() { return false; }  // what is abandoned touches no memory
+  static void keep(const Owner&) noexcept {}
+  static void note_failure(double) noexcept {}
+  /// Returns when all letters are on their way: for a process that ends without its static objects.
+  static void finish_letters() noexcept { Courier::finish(); }
+  /// Whether the connection has ended.
+  [[nodiscard]] bool is_dead(int peer) {
+    const Lock lock(mutex_);
+    return to(peer).has_ended();
+  }
+  [[nodiscard]] bool poll(Note& note) {
+    const Lock lock(mutex_);
+    progress();
+    if (notes_.empty()) return false;
+    note = notes_.front();
+    notes_.erase(notes_.begin());
+    return true;
+  }
+
+ private:
+  /// What each brings to the rendezvous: where it listens, and on which machine.
+  struct Card {
+    std::int32_t port;
+    char host[256];
+  };
+  /// Reads what peers still say until they close, too: closing at once would make them lose what they have not read.
+  class Closing final : public Errand {
+   public:
+    explicit Closing(std::vector<TcpStream>&& streams) : streams_(std::move(streams)) {
+      for (const TcpStream& stream : streams_) stream.finish_writing();
+    }
+
+   private:
+    bool run() override {
+      bool all_ended = true;
+      for (TcpStream& stream : streams_) all_ended &= stream.drain();
+      return all_ended || watch_.seconds() > 2;
+    }
+    std::vector<TcpStream> streams_;
+    Stopwatch watch_{};
+  };
+
+  [[nodiscard]] bool is_here() const { return forks_ == locus::detail::fork_count(); }
+
+  // The mutex is held in all that follows.
+
+  [[nodiscard]] TcpStream& to(int peer) { return streams_[static_cast<std::size_t>(peer)]; }
+  [[nodiscard]] bool has_unwritten() const {
+    for (const TcpStream& stream : streams_)
+      if (stream.has_unwritten()) return true;
+    return false;
+  }
+  void progress() {
+    for (int peer = 0; peer < size_; ++peer)
+      if (peer != rank_) to(peer).progress(notes_, peer);
+  }
+
+  int rank_, size_, on_machine_ = 0;
+  std::uint32_t forks_ = locus::detail::fork_count();
+  Mutex mutex_;
+  std::vector<TcpStream> streams_;  ///< by rank
+  std::vector<Note> notes_;
+};
+
+/// Several sends and receives in flight. Messages of a pair of ranks and a tag keep their order.
+class TcpLink::Transfers {
+ public:
+  Transfers(TcpLink& link, int tag) : link_(link), tag_(tag) {}
+  /// Of notes.
+  explicit Transfers(TcpLink& link) : link_(link), tag_(TcpStream::note_tag) {}
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+  ~Transfers() { abandon(); }
+
+  void reserve(std::size_t count) { transfers_.reserve(count); }
+  void send(int peer, const void* data, std::int64_t bytes) {
+    if (bytes == 0) return;
+    const auto transfer = make(peer, const_cast<void*>(data), bytes, false);
+    const Lock lock(link_.mutex_);
+    link_.to(peer).send(transfer);
+  }
+  void receive(int peer, void* data, std::int64_t bytes) {
+    if (bytes == 0) return;
+    const auto transfer = make(peer, data, bytes, true);
+    const Lock lock(link_.mutex_);
+    link_.to(peer).receive(transfer);
+  }
+  [[nodiscard]] std::size_t mark() const { return transfers_.size(); }
+  [[nodiscard]] int first_open(std::size_t mark) {
+    if (done_ >= mark) return -1;
+    const Lock lock(link_.mutex_);
+    for (bool has_progressed = false; done_ < mark;) {
+      const Transfer& transfer = *transfers_[done_];
+      if (link_.to(transfer.peer).is_over(transfer)) ++done_;
+      else if (has_progressed) return transfer.peer;
+      else link_.progress(), has_progressed = true;
+    }
+    return -1;
+  }
+  [[nodiscard]] int first_open() { return first_open(mark()); }
+  void abandon() noexcept {
+    if (done_ == transfers_.size() || !link_.is_here()) return;
+    const Lock lock(link_.mutex_);
+    for (; done_ < transfers_.size(); ++done_) {
+      Transfer& transfer = *transfers_[done_];
+      if (!transfer.is_done) link_.to(transfer.peer).abandon(transfer);
+    }
+  }
+
+ private:
+  using Transfer = TcpStream::Transfer;
+
+  [[nodiscard]] Shared<Transfer> make(int peer, void* data, std::int64_t bytes, bool receives) {
+    Shared transfer(new Transfer);
+    transfer->frame = {bytes, tag_};
+    transfer->peer = peer;
+    transfer->receives = receives;
+    transfer->data = static_cast<unsigned char*>(data);
+    transfers_.push_back(transfer);
+    return transfer;
+  }
+  TcpLink& link_;
+  int tag_;
+  std::size_t done_ = 0;
+  std::vector<Shared<Transfer>> transfers_;
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -1,0 +1,324 @@
+#pragma once
+// Where processes that know no more than an address meet: each brings some bytes, and gets those of all. It knows
+// nothing of engines.
+
+#include <locus/distributed/tcp/tcp_reception.hpp>
+
+#include <cstdlib>
+#include <vector>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+/// Who a process is among others, and where they meet.
+struct TcpPlace {
+  std::string address = "127.0.0.1";  ///< of rank 0's machine
+  int port = 29500;                   ///< where rank 0 listens
+  int rank = 0, size = 1;
+  int local_rank = 0;  ///< the number among the processes of a machine
+  int door = -1;       ///< of rank 0: a socket that listens there, which the meeting closes; -1: it opens one
+
+  /// As launchers set it: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. Under torchrun, which listens at
+  /// MASTER_PORT, ranks meet at the port after it.
+  /// throws RendezvousError that names what is missing or wrong
+  [[nodiscard]] static TcpPlace from_environment() {
+    TcpPlace place;
+    place.rank = number("RANK", nullptr, 0, most_ranks);
+    place.size = number("WORLD_SIZE", nullptr, 1, most_ranks);
+    if (place.rank >= place.size)
+      throw RendezvousError(
+          join("dist: RANK is ", place.rank, ", WORLD_SIZE ", place.size, "; expected RANK 0 to ", place.size - 1),
+          place.rank);
+    const char* const address = std::getenv("MASTER_ADDR");
+    if (address && *address) place.address = address;
+    place.port = number("MASTER_PORT", "29500", 1, 65535);
+    const char* const agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");  // torchrun itself listens at that port
+    if (agent && std::string_view(agent) == "True") place.port = place.port < 65535 ? place.port + 1 : 1024;
+    place.local_rank = number("LOCAL_RANK", std::getenv("RANK"), 0, most_ranks);
+    return place;
+  }
+
+  /// Itself. throws RendezvousError unless a process can be at this place
+  [[nodiscard]] const TcpPlace& checked() const {
+    const auto refuse = [&](const char* member, int given, int least, int most) {
+      if (given < least || given > most)
+        throw RendezvousError(
+            join("dist: a TcpPlace of ", member, " ", given, "; expected ", least, " to ", most,
+                 ": size is the number of processes, rank that of this one, and rank 0 listens at the port"),
+            rank);
+    };
+    refuse("size", size, 1, most_ranks);
+    refuse("rank", rank, 0, size - 1);
+    refuse("port", port, 1, 65535);
+    refuse("local_rank", local_rank, 0, most_ranks);
+    return *this;
+  }
+
+ private:
+  static constexpr int most_ranks = 1 << 20;
+  [[nodiscard]] static int number(const char* name, const char* otherwise, long least, long most) {
+    const char* text = std::getenv(name);
+    if (!text || !*text) text = otherwise;
+    if (!text)
+      throw RendezvousError(join("dist: ", name,
+                                 " is not set in the environment; a launcher sets RANK, WORLD_SIZE, "
+                                 "LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as torchrun does"),
+                            -1);
+    char* end = nullptr;
+    const long value = std::strtol(text, &end, 10);
+    if (end == text || *end || value < least || value > most)
+      throw RendezvousError(join("dist: ", name, " is \"", text, "\"; expected a number, ", least, " to ", most), -1);
+    return static_cast<int>(value);
+  }
+};
+
+/// What rank 0 knows of a process that came.
+struct TcpGuest {
+  detail::SocketAddress from{};  ///< where this rank reaches it, without its port; of rank 0: where all meet
+  std::string bytes{};           ///< what it brought
+};
+
+namespace detail {
+
+/// One meeting. All ranks make one at the same time.
+class TcpRendezvous {
+ public:
+  /// throws RendezvousError for a place where no process can be, and an address that does not resolve
+  TcpRendezvous(const TcpPlace& place, double timeout) : place_(place.checked()), timeout_(timeout) {
+    if (const std::string why = SocketAddress::resolve(place.address, place.port, address_, watch_, timeout);
+        !why.empty())
+      fail(place.rank, join("the address \"", place.address, "\" does not resolve: ", why,
+                            "; set MASTER_ADDR to the host name or number of rank 0's machine"));
+  }
+
+  /// What all ranks brought, by rank. throws RendezvousError, on all ranks that came, within the time-out after rank 0
+  /// came
+  [[nodiscard]] std::vector<TcpGuest> meet(const std::string& bytes) {
+    return place_.rank == 0 ? receive_guests(bytes) : visit(bytes);
+  }
+
+  [[nodiscard]] int family() const { return address_.bytes.ss_family; }
+
+  /// A connection to another rank, which listens there, and calls let_in(). throws RendezvousError
+  [[nodiscard]] Socket reach(const SocketAddress& address, int rank) const {
+    for (;; usleep(20000)) {
+      Socket connection = Socket::connecting(address);
+      if (!connection && Socket::is_scarce()) fail(place_.rank, scarce_text(errno));
+      if (connection && connection.await(POLLOUT, left()) && !connection.has_error()) {
+        const Hello hello{.rank = place_.rank, .size = place_.size};
+        if (connection.write_all(&hello, sizeof hello, watch_, timeout_)) return connection;
+      }
+      if (left() > 0) continue;
+      if (rank == 0)
+        fail(0, join("rank 0 does not answer within ", timeout_,
+                     " seconds; start it, and set MASTER_ADDR and MASTER_PORT to where it listens"));
+      fail(rank, join("rank ", rank, " does not answer within ", timeout_, " seconds at port ", address.port(),
+                      " of its machine; let ranks reach each other's ports, or see whether it ended"));
+    }
+  }
+  /// A rank of a higher number that reaches this one, each once. throws RendezvousError
+  [[nodiscard]] std::pair<int, Socket> let_in(const Socket& door) {
+    is_in_.resize(static_cast<std::size_t>(place_.size));
+    for (;;) {
+      if (left() <= 0)
+        fail(-1, join("not all ranks connected within ", timeout_,
+                      " seconds; see whether one ended, and let ranks reach each other's ports"));
+      Visitor visitor = at_own_door_.next(door, left() < 0.1 ? left() : 0.1);
+      if (at_own_door_.scarce_error()) fail(place_.rank, scarce_text(at_own_door_.scarce_error()));
+      const Hello& hello = visitor.hello;
+      if (!visitor.connection || hello.size != place_.size || hello.rank <= place_.rank || hello.rank >= place_.size)
+        continue;
+      auto is_in = is_in_[static_cast<std::size_t>(hello.rank)];
+      if (is_in) continue;
+      is_in = true;
+      return {hello.rank, std::move(visitor.connection)};
+    }
+  }
+  [[noreturn]] void fail(int at_fault, const std::string& reason) const {
+    throw RendezvousError(join("dist: rank ", place_.rank, " of ", place_.size, ", meeting at ", place_.address, ":",
+                               place_.port, ": ", reason),
+                          at_fault);
+  }
+
+ private:
+  static constexpr std::int64_t most_bytes = Reception::most_bytes;
+  static constexpr const char* another_answer = "rank 0 answers something else; start the same program on all ranks";
+  static constexpr char received = 'r';  ///< what rank 0 says first
+
+  [[nodiscard]] static std::string scarce_text(int error) {
+    return join("the system grants no connection: ", std::strerror(error), "; a rank needs one for each other rank");
+  }
+  [[nodiscard]] double left() const { return timeout_ - watch_.seconds(); }
+
+  // Rank 0.
+
+  [[nodiscard]] std::vector<TcpGuest> receive_guests(const std::string& bytes) {
+    const Socket door =
+        place_.door >= 0 ? Socket(place_.door) : Socket::listening(address_.bytes.ss_family, place_.port);
+    if (!door) {
+      fail(0, errno == EADDRINUSE
+                  ? std::string("the port is in use by another program; set MASTER_PORT to a free one, on all ranks")
+                  : join("cannot listen: ", std::strerror(errno), "; set MASTER_PORT to another one, on all ranks"));
+    }
+    guests_.resize(static_cast<std::size_t>(place_.size));
+    connections_.resize(guests_.size());
+    guests_[0] = {address_, bytes};
+    Reception reception(true);
+    for (int missing = place_.size - 1; missing > 0;) {
+      if (left() <= 0) refuse(first_missing(), missing_text());
+      Visitor visitor = reception.next(door, left() < 0.1 ? left() : 0.1);
+      if (reception.scarce_error()) refuse(0, scarce_text(reception.scarce_error()));
+      if (visitor.connection) missing -= welcome(std::move(visitor));
+      else look_for_ended();
+    }
+    for (int rank = 1; rank < place_.size; ++rank)
+      if (!answer(rank))
+        refuse(rank, join("rank ", rank, " ended while ranks met; see its own output, and start all again"));
+    return std::move(guests_);
+  }
+  /// Whether it is still there.
+  [[nodiscard]] bool welcome(Visitor visitor) {
+    const Hello& hello = visitor.hello;
+    Socket& connection = visitor.connection;
+    if (!connection.write_all(&received, 1, watch_, watch_.seconds() + 2)) return false;
+    const auto turn_away = [&](const std::string& reason) {
+      extra_ = std::move(connection);
+      refuse(hello.rank < 0 ? -1 : hello.rank, reason);
+    };
+    if (hello.size != place_.size)
+      turn_away(join("rank ", hello.rank, " is one of ", hello.size, ", rank 0 one of ", place_.size,
+                     "; start all with the same WORLD_SIZE"));
+    if (hello.rank < 0 || hello.rank >= place_.size)
+      turn_away(join("a process came as rank ", hello.rank, " of ", place_.size, "; expected a RANK of 1 to ",
+                     place_.size - 1, " for each beside rank 0"));
+    const auto at = static_cast<std::size_t>(hello.rank);
+    if (at == 0 || connections_[at])
+      turn_away(join("two processes are rank ", hello.rank, "; give each a RANK of its own, 0 to ", place_.size - 1));
+    connections_[at] = std::move(connection);
+    guests_[at] = {visitor.from, std::move(visitor.bytes)};
+    return true;
+  }
+  void look_for_ended() {
+    for (int rank = 1; rank < place_.size; ++rank) {
+      const Socket& connection = connections_[static_cast<std::size_t>(rank)];
+      char none = 0;
+      if (connection && connection.read_some(&none, 1) < 0)
+        refuse(rank, join("rank ", rank, " ended while ranks met; see its own output, and start all again"));
+    }
+  }
+  [[nodiscard]] int first_missing() const {
+    int rank = 1;
+    while (connections_[static_cast<std::size_t>(rank)]) ++rank;
+    return rank;
+  }
+  [[nodiscard]] std::string missing_text() const {
+    std::string text = "these ranks did not come within " + join(timeout_, " seconds:");
+    for (int rank = 1; rank < place_.size; ++rank)
+      if (!connections_[static_cast<std::size_t>(rank)]) text += join(" ", rank);
+    return text + "; start as many processes as WORLD_SIZE says, all with this MASTER_ADDR and MASTER_PORT";
+  }
+  /// An answer begins with the rank at fault, or one of these, and the number of bytes that follow.
+  static constexpr std::int64_t all_met = -1, no_rank_at_fault = -2;
+  struct Head {
+    std::int64_t at_fault = all_met, bytes = 0;
+  };
+  [[nodiscard]] bool answer(int rank) const {
+    std::string table;
+    for (const TcpGuest& guest : guests_) {
+      const auto size = static_cast<std::int64_t>(guest.bytes.size());
+      table.append(reinterpret_cast<const char*>(&guest.from), sizeof guest.from);
+      table.append(reinterpret_cast<const char*>(&size), sizeof size);
+      table += guest.bytes;
+    }
+    return say(connections_[static_cast<std::size_t>(rank)], {all_met, static_cast<std::int64_t>(table.size())}, table);
+  }
+  [[nodiscard]] bool say(const Socket& to, const Head& head, const std::string& text) const {
+    const double until = timeout_ + 1;  // also after the time-out: that is what it says
+    return to.write_all(&head, sizeof head, watch_, until) &&
+           to.write_all(text.data(), static_cast<std::int64_t>(text.size()), watch_, until);
+  }
+  /// Tells all that came, and throws. at_fault: a rank; -1: none
+  [[noreturn]] void refuse(int at_fault, const std::string& reason) {
+    const Head head{at_fault < 0 ? no_rank_at_fault : at_fault, static_cast<std::int64_t>(reason.size())};
+    for (const Socket& connection : connections_)
+      if (connection) (void)say(connection, head, reason);
+    if (extra_) (void)say(extra_, head, reason);
+    fail(at_fault, reason);
+  }
+
+  // Other ranks.
+
+  [[nodiscard]] std::vector<TcpGuest> visit(const std::string& bytes) {
+    const Socket connection = enter(bytes);
+    Head head;
+    std::string text;
+    // Rank 0 says who did not come, a time-out after it came itself, which this rank awaited for as long at most.
+    const double until = 2 * timeout_ + 2;
+    const bool has_answer = connection.read_all(&head, sizeof head, watch_, until);
+    constexpr std::int64_t most_of_guest = sizeof(SocketAddress) + sizeof(std::int64_t) + most_bytes;
+    if (has_answer && (head.bytes < 0 || head.bytes > place_.size * most_of_guest || head.at_fault < no_rank_at_fault ||
+                       head.at_fault > INT32_MAX))
+      fail(0, another_answer);
+    if (!has_answer || !read_text(connection, head.bytes, text, until))
+      fail(0, join("rank 0 ", watch_.seconds() < until ? "ended" : "stalled",
+                   " while ranks met; see its own output, and start all again"));
+    if (head.at_fault != all_met) fail(head.at_fault == no_rank_at_fault ? -1 : static_cast<int>(head.at_fault), text);
+    std::size_t at = 0;
+    const auto take = [&](void* to, std::size_t count) {
+      if (text.size() - at < count) fail(0, another_answer);
+      std::memcpy(to, text.data() + at, count);
+      at += count;
+    };
+    guests_.resize(static_cast<std::size_t>(place_.size));
+    for (TcpGuest& guest : guests_) {
+      std::int64_t length = 0;
+      take(&guest.from, sizeof guest.from);
+      take(&length, sizeof length);
+      if (length < 0 || length > most_bytes) fail(0, another_answer);
+      guest.bytes.resize(static_cast<std::size_t>(length));
+      take(guest.bytes.data(), guest.bytes.size());
+      // Rank 0's machine knows its host name by a loopback address, perhaps: its ranks are where rank 0 is.
+      if (guest.from.is_loopback() && !address_.is_loopback()) guest.from = address_;
+    }
+    guests_[0].from = address_;
+    return std::move(guests_);
+  }
+  /// Memory grows with the bytes that have come. Whether all came.
+  [[nodiscard]] bool read_text(const Socket& from, std::int64_t bytes, std::string& text, double until) const {
+    for (std::int64_t at = 0; at < bytes;) {
+      const std::int64_t part = bytes - at < most_bytes ? bytes - at : most_bytes;
+      text.resize(static_cast<std::size_t>(at + part));
+      if (!from.read_all(text.data() + at, part, watch_, until)) return false;
+      at += part;
+    }
+    return true;
+  }
+  /// A connection to rank 0, which has received what this one brings. Where it closes its door first, that was the door
+  /// of an earlier meeting.
+  [[nodiscard]] Socket enter(const std::string& bytes) const {
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    for (;; usleep(10000)) {
+      Socket connection = reach(address_, 0);
+      char answer = 0;
+      if (connection.write_all(&size, sizeof size, watch_, timeout_) &&
+          connection.write_all(bytes.data(), size, watch_, timeout_) &&
+          connection.read_all(&answer, 1, watch_, timeout_) && answer == received)
+        return connection;
+      if (left() <= 0)
+        fail(0, join("what listens at this port did not answer as rank 0 within ", timeout_,
+                     " seconds; set MASTER_PORT to a free port, on all ranks, or see whether rank 0 stalls"));
+    }
+  }
+
+  TcpPlace place_;
+  double timeout_;
+  Stopwatch watch_{};
+  SocketAddress address_{};
+  std::vector<TcpGuest> guests_{};
+  std::vector<Socket> connections_{};
+  Socket extra_{};  ///< of who is refused
+  Reception at_own_door_{false};
+  std::vector<bool> is_in_{};  ///< by rank: whether let_in() has returned it
+};
+
+}  // namespace detail
+}}}  // namespace locus::LOCUS_ABI::dist

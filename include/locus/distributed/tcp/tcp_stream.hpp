@@ -1,0 +1,222 @@
+#pragma once
+// One TCP connection: transfers in both directions, of bytes behind a frame that says how many, and their tag.
+
+#include <locus/core/shared.hpp>
+#include <locus/distributed/message/message_note.hpp>
+#include <locus/distributed/tcp/socket.hpp>
+
+#include <vector>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
+
+/// One thread at a time uses it.
+class TcpStream {
+ public:
+  static constexpr std::int32_t note_tag = -1;
+  struct Frame {
+    std::int64_t bytes = 0, tag = 0;
+  };
+  /// Its memory is the caller's until it is done, or abandoned.
+  struct Transfer : Counted {
+    Frame frame{};
+    int peer = -1;
+    bool receives = false, is_done = false;
+    bool has_own = false;              ///< it came before it was asked for: `own` grows with the bytes
+    unsigned char* data = nullptr;     ///< null: nobody wants it any more
+    std::int64_t at = 0;               ///< bytes that have come, or gone: of a send those of its frame, too
+    std::vector<unsigned char> own{};  ///< of one that came before it was asked for, or whose sender gave up
+    Shared<Transfer> waiter{};         ///< which asked then
+  };
+
+  TcpStream() = default;
+  explicit TcpStream(Socket socket) : socket_(std::move(socket)) {}
+
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
+  [[nodiscard]] bool has_unwritten() const { return !has_ended_ && !sending_.empty(); }
+
+  void receive(const Shared<Transfer>& wanted) {
+    for (std::size_t i = 0; i < unasked_.size(); ++i) {
+      const Shared<Transfer> found = unasked_[i];
+      if (!is_same(found->frame, wanted->frame)) continue;
+      unasked_.erase(unasked_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (found->is_done) hand_over(*found, *wanted);
+      else found->waiter = wanted;
+      return;
+    }
+    wanted_.push_back(wanted);
+  }
+  void send(const Shared<Transfer>& transfer) {
+    sending_.push_back(transfer);
+    write();
+  }
+  /// Reads what has come, notes to `notes`, and writes what fits. It reads first: a peer that ended may have said
+  /// something before. throws std::bad_alloc; a later call goes on where this one stopped
+  void progress(std::vector<Note>& notes, int peer) {
+    if (!has_ended_) {
+      read(notes, peer);
+      write();
+    }
+    if (has_ended_) drop_notes();
+  }
+  /// A note to a process that has ended is not waited for; elements to it are an error of their collective.
+  [[nodiscard]] bool is_over(const Transfer& transfer) const {
+    return transfer.is_done || (transfer.frame.tag == note_tag && has_ended_);
+  }
+  /// From now on, the stream does not use the memory of a transfer.
+  void abandon(Transfer& transfer) noexcept {
+    auto& list = transfer.receives ? wanted_ : sending_;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i].get() != &transfer || (!transfer.receives && transfer.at > 0)) continue;
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
+    if (transfer.receives) transfer.data = nullptr;
+    else keep_rest(transfer);
+  }
+
+  /// Nothing more is written.
+  void finish_writing() const {
+    if (socket_) shutdown(socket_.number(), SHUT_WR);
+  }
+  /// Reads what nobody wants. Whether the peer has closed the connection, too.
+  [[nodiscard]] bool drain() {
+    char sink[4096];
+    while (socket_ && !has_ended_)
+      if (std::int64_t at = 0; !read_some(sink, sizeof sink, at)) break;
+    return !socket_ || has_ended_;
+  }
+
+ private:
+  static constexpr std::int64_t frame_size = sizeof(Frame);
+  static constexpr std::int64_t most_bytes = std::int64_t{1} << 47;  ///< the address space of a process
+
+  /// Nobody reads them any more.
+  void drop_notes() {
+    std::erase_if(sending_, [](const Shared<Transfer>& transfer) {
+      if (transfer->frame.tag == note_tag) transfer->is_done = true;
+      return transfer->is_done;
+    });
+  }
+  void write() {
+    std::size_t done = 0;
+    while (done < sending_.size() && write(*sending_[done])) ++done;
+    sending_.erase(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+  /// Whether it has gone.
+  [[nodiscard]] bool write(Transfer& transfer) {
+    const std::int64_t end = frame_size + transfer.frame.bytes;
+    while (transfer.at < end) {
+      const bool in_frame = transfer.at < frame_size;
+      const void* const from = in_frame ? reinterpret_cast<const unsigned char*>(&transfer.frame) + transfer.at
+                                        : transfer.data + (transfer.at - frame_size);
+      const std::int64_t count = has_ended_ ? 0 : socket_.write_some(from, (in_frame ? frame_size : end) - transfer.at);
+      if (count < 0) has_ended_ = true;
+      if (count <= 0) return false;
+      transfer.at += count;
+    }
+    return transfer.is_done = true;
+  }
+
+  void read(std::vector<Note>& notes, int peer) {
+    while (read_frame(peer) && read_bytes(*arriving_)) {
+      has_arrived(*arriving_, notes);
+      arriving_ = {};
+    }
+  }
+  /// Whether it is known where the bytes go whose frame comes next.
+  [[nodiscard]] bool read_frame(int peer) {
+    if (arriving_) return true;
+    auto* const frame = reinterpret_cast<unsigned char*>(&frame_);
+    while (frame_bytes_ < frame_size)
+      if (!read_some(frame + frame_bytes_, frame_size - frame_bytes_, frame_bytes_)) return false;
+    if (!is_valid(frame_)) return end(), false;
+    arriving_ = target(peer);
+    frame_bytes_ = 0;
+    return true;
+  }
+  /// Whether a rank may have sent it. What has not the length of a transfer comes from another program.
+  [[nodiscard]] static bool is_valid(const Frame& frame) {
+    if (frame.tag == note_tag) return frame.bytes == sizeof(Note);
+    return frame.bytes > 0 && frame.bytes < most_bytes;
+  }
+  void end() noexcept {
+    socket_ = {};
+    has_ended_ = true;
+  }
+  /// Whether all of it has come.
+  [[nodiscard]] bool read_bytes(Transfer& transfer) {
+    while (transfer.at < transfer.frame.bytes) {
+      unsigned char sink[4096];
+      if (transfer.has_own && transfer.at == static_cast<std::int64_t>(transfer.own.size())) grow(transfer);
+      const std::int64_t end = transfer.has_own ? static_cast<std::int64_t>(transfer.own.size()) : transfer.frame.bytes;
+      const std::int64_t left = end - transfer.at;
+      const bool has_come = transfer.data ? read_some(transfer.data + transfer.at, left, transfer.at)
+                                          : read_some(sink, left < 4096 ? left : 4096, transfer.at);
+      if (!has_come) return false;
+    }
+    return true;
+  }
+  /// Whether some bytes came, by which `at` grows.
+  [[nodiscard]] bool read_some(void* data, std::int64_t bytes, std::int64_t& at) {
+    const std::int64_t count = socket_.read_some(data, bytes);
+    if (count < 0) has_ended_ = true;
+    if (count > 0) at += count;
+    return count > 0;
+  }
+  /// Memory for as many bytes as have come, and some: a frame may promise more than ever comes.
+  static void grow(Transfer& transfer) {
+    constexpr std::int64_t least = 1 << 16;
+    const std::int64_t wanted = transfer.at < least ? least : 2 * transfer.at;
+    transfer.own.resize(static_cast<std::size_t>(wanted < transfer.frame.bytes ? wanted : transfer.frame.bytes));
+    transfer.data = transfer.own.data();
+    transfer.has_own = true;
+  }
+  /// Where the bytes go whose frame has come.
+  [[nodiscard]] Shared<Transfer> target(int peer) {
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      if (!is_same(wanted_[i]->frame, frame_)) continue;
+      Shared<Transfer> found = std::move(wanted_[i]);
+      wanted_.erase(wanted_.begin() + static_cast<std::ptrdiff_t>(i));
+      return found;
+    }
+    Shared unasked(new Transfer);
+    unasked->frame = frame_;
+    unasked->peer = peer;
+    grow(*unasked);
+    if (frame_.tag != note_tag) unasked_.push_back(unasked);
+    return unasked;
+  }
+  static void has_arrived(Transfer& transfer, std::vector<Note>& notes) {
+    if (transfer.frame.tag == note_tag) {
+      Note note;
+      std::memcpy(&note, transfer.own.data(), sizeof note);
+      note.from = transfer.peer;
+      notes.push_back(note);
+    }
+    transfer.is_done = true;
+    if (transfer.waiter) hand_over(transfer, *transfer.waiter);
+  }
+  static void hand_over(const Transfer& from, Transfer& to) {
+    if (to.data && to.frame.bytes > 0) std::memcpy(to.data, from.own.data(), from.own.size());
+    to.is_done = true;
+  }
+  /// A transfer that was begun has to be written to its end: without memory for that, the connection ends.
+  void keep_rest(Transfer& transfer) noexcept {
+    try {
+      transfer.own.assign(transfer.data, transfer.data + transfer.frame.bytes);
+      transfer.data = transfer.own.data();
+    } catch (const std::bad_alloc&) {
+      end();
+    }
+  }
+  [[nodiscard]] static bool is_same(const Frame& a, const Frame& b) { return a.tag == b.tag && a.bytes == b.bytes; }
+
+  Socket socket_{};
+  bool has_ended_ = false;
+  Frame frame_{};                 ///< of what comes next
+  std::int64_t frame_bytes_ = 0;  ///< that have come of it
+  Shared<Transfer> arriving_{};
+  std::vector<Shared<Transfer>> wanted_{}, unasked_{}, sending_{};
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist::detail

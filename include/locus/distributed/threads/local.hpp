@@ -1,0 +1,41 @@
+#pragma once
+// The ranks of one process, on each device.
+
+#include <locus/distributed/threads/cuda_engine.hpp>
+#include <locus/distributed/threads/thread_engine.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+/// How to make ranks of this process: `static std::vector<Shared<Engine<D>>> engines(int ranks, const Options&)`, one
+/// for each rank. Each is then used by one thread.
+template <class D>
+struct LocalRanks;
+
+template <HostAccessible D>
+struct LocalRanks<D> {
+  [[nodiscard]] static std::vector<Shared<Engine<D>>> engines(int ranks, const Options& options) {
+    const Shared group(new detail::HostGroup(ranks, options.timeout));
+    std::vector<Shared<Engine<D>>> result;
+    for (int rank = 0; rank < ranks; ++rank)
+      result.push_back(Shared<Engine<D>>(new ThreadEngine<D>(group, rank, D{}, options)));
+    return result;
+  }
+};
+
+/// Rank r is on GPU r modulo their number.
+template <>
+struct LocalRanks<Cuda> {
+  /// throws CudaUnavailable where there is no GPU
+  [[nodiscard]] static std::vector<Shared<Engine<Cuda>>> engines(int ranks, const Options& options) {
+    const int gpus = cuda::device_count();
+    if (gpus == 0) cuda::require_device(0);
+    const Shared group(new detail::CudaGroup(ranks, options.timeout, gpus));
+    std::vector<Shared<Engine<Cuda>>> result;
+    result.reserve(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank)
+      result.push_back(Shared<Engine<Cuda>>(new CudaEngine(group, rank, options)));
+    return result;
+  }
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist

@@ -1,0 +1,258 @@
+#pragma once
+// Where threads that are ranks meet: who has come how far, what each is about to do, who failed, and letters.
+
+#include <locus/core/out_of_memory.hpp>
+#include <locus/cpu/threads/parallel.hpp>
+#include <locus/distributed/engine/engine.hpp>
+
+#include <exception>
+#include <vector>
+
+namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
+
+/// All ranks make the same steps: each counts its own, and waits until others have come as far. A step orders memory:
+/// what a rank wrote before it, others see after they waited for it.
+class Rendezvous : public Counted {
+ public:
+  /// What a rank shows to others. Two of them are used in turn: nobody can be two collectives ahead.
+  struct Posted {
+    Fingerprint what{};
+    const void* source = nullptr;
+    void* target = nullptr;
+  };
+
+  /// What others see of a rank. On cache lines of its own: no false sharing.
+  struct alignas(64) Slot {
+    Signal progress{0};
+    Atomic<bool> left{false}, visits{false};
+    Posted posted[2];
+  };
+
+  Rendezvous(int ranks, double timeout) : slots_(static_cast<std::size_t>(ranks)), timeout_(timeout) {
+    if (ranks < 1) fail<ArgumentError>({"dist: ", ranks, " ranks; expected 1 or more"});
+    is_crowded_ = ranks > static_cast<int>(cpu::detail::available_cores());
+  }
+
+  virtual ~Rendezvous() = default;
+
+  [[nodiscard]] int size() const { return static_cast<int>(slots_.size()); }
+  [[nodiscard]] Posted& posted(int rank, std::int64_t sequence) { return slot(rank).posted[sequence & 1]; }
+
+  /// The rank makes a step. Returns its number.
+  std::uint32_t arrive(int rank) {
+    Slot& mine = slot(rank);
+    const std::uint32_t step = mine.progress.load(Order::relaxed) + 1;
+    mine.progress.store(step, Order::release);
+    mine.progress.notify();
+    return step;
+  }
+  [[nodiscard]] std::uint32_t steps(int rank) const { return slots_[static_cast<std::size_t>(rank)].progress.load(); }
+
+  /// Waits until `peer` made a step: spins, since ranks mostly come together. throws CollectiveError
+  void await(int rank, int peer, std::uint32_t step, const Fingerprint& what, std::int64_t sequence) {
+    const auto reached = [&] {
+      return static_cast<std::int32_t>(slot(peer).progress.load(Order::acquire) - step) >= 0;
+    };
+    for (int turn = is_crowded_ ? spins : 0; turn < spins; ++turn)
+      if (reached()) return;
+    wait_until(reached, slot(peer).progress, rank, peer, what, sequence);
+  }
+  void await_all(int rank, std::uint32_t step, const Fingerprint& what, std::int64_t sequence) {
+    for (int peer = 0; peer < size(); ++peer)
+      if (peer != rank) await(rank, peer, step, what, sequence);
+  }
+
+  /// After a step: whether all ranks make the same call. throws CollectiveError naming the first that differs from rank
+  /// 0
+  void require_same(int rank, const Fingerprint& what, std::int64_t sequence) {
+    const Fingerprint& first = posted(0, sequence).what;
+    for (int peer = 1; peer < size(); ++peer) {
+      const Fingerprint& other = posted(peer, sequence).what;
+      if (!(other == first)) {
+        refuse(rank, peer, join("rank ", peer, " called ", other, ", rank 0 ", first, call_the_same), what, sequence);
+      }
+    }
+  }
+
+  /// While a rank reads or writes memory of others, who do not leave a failed collective before it ended. throws
+  /// CollectiveError where the group failed
+  class Visit {
+   public:
+    Visit(Rendezvous& group, int rank, const Fingerprint& what, std::int64_t sequence) : slot_(group.slot(rank)) {
+      slot_.visits.store(true);
+      if (group.failed_.load()) {
+        slot_.visits.store(false);
+        group.raise_collective(rank, what, sequence);
+      }
+    }
+    ~Visit() { slot_.visits.store(false); }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+   private:
+    Slot& slot_;
+  };
+
+  /// The group has failed, unless it has already; throws so.
+  [[noreturn]] void refuse(int rank, int at_fault, const std::string& reason, const Fingerprint& what,
+                           std::int64_t sequence) {
+    note_failure(at_fault, reason.c_str());
+    raise_collective(rank, what, sequence);
+  }
+  void require_sound(int rank, const Fingerprint& what, std::int64_t sequence) {
+    if (failed_.load()) raise_collective(rank, what, sequence);
+  }
+
+  /// See Engine::leave.
+  void leave(int rank, const char* why) noexcept {
+    if (why) {
+      char text[sizeof reason_] = {};
+      std::snprintf(text, sizeof text, "rank %d threw: %s", rank, why);
+      note_failure(rank, text);
+    }
+    slot(rank).left.store(true);
+    slot(rank).progress.notify();
+  }
+  /// A rank that failed calls this before it throws: nobody reads its memory from then on.
+  virtual void end_visits(int rank) noexcept {
+    slot(rank).visits.store(false);
+    for (Slot& peer : slots_)
+      while (peer.visits.load()) sched_yield();
+  }
+
+  /// Elements on the way from one rank to another: what an engine makes of them.
+  struct Content : Counted {
+    virtual ~Content() = default;
+  };
+  struct Letter {
+    int from, to, tag;
+    std::int64_t count;
+    ElementType type;
+    Shared<Content> content;
+  };
+  void post(Letter&& letter) {
+    const Lock lock(mutex_);
+    mail_.push_back(std::move(letter));
+  }
+  /// See Engine::has_come.
+  [[nodiscard]] bool has_letter(int rank, const Message& message, double waited) {
+    const Fingerprint what = message.fingerprint(Kind::recv);
+    require_sound_letter(rank, what, message.sequence);
+    const bool has_left = slot(message.peer).left.load();  // before the look: what it sent came earlier
+    {
+      const Lock lock(mutex_);
+      if (find(message.peer, rank, message.tag) < mail_.size()) return true;
+    }
+    if (has_left) refuse_letter(rank, message, join("rank ", message.peer, has_left_text));
+    if (waited > timeout_)
+      refuse_letter(rank, message, join("rank ", message.peer, " sent nothing within ", timeout_, wait_longer));
+    return false;
+  }
+  /// The first letter of a pair and tag, which has come. throws CollectiveError where it is not of the size and type
+  /// that is wanted
+  [[nodiscard]] Letter collect(int rank, const Message& message) {
+    Letter letter = take(message.peer, rank, message.tag);
+    if (letter.count == message.count && letter.type == message.type) return letter;
+    const Fingerprint sent{Kind::send, letter.type, {}, rank, letter.count};
+    refuse_letter(rank, message, join("rank ", message.peer, " called ", sent));
+  }
+  /// Where a letter of a rank that failed is refused: its collectives may still use memory of others.
+  void require_sound_letter(int rank, const Fingerprint& what, std::int64_t sequence) {
+    if (failed_.load()) raise(rank, what, sequence);
+  }
+
+  /// f(), which is a collective. Where it throws anything, the group fails, and nobody reads memory of this rank any
+  /// more. throws OutOfMemory in place of std::bad_alloc
+  template <class F>
+  void guard(int rank, const F& f) {
+    try {
+      return f();
+    } catch (const CollectiveError&) {
+      throw;  // memory is safe: see raise_collective
+    } catch (const std::bad_alloc&) {
+      leave(rank, "out of memory in a collective");
+      end_visits(rank);
+    } catch (const std::exception& error) {
+      leave(rank, error.what());
+      end_visits(rank);
+      throw;
+    } catch (...) {
+      leave(rank, no_exception_text);
+      end_visits(rank);
+      throw;
+    }
+    locus::detail::fail_out_of_memory({"dist: no memory for a collective"});
+  }
+
+ private:
+  [[nodiscard]] Slot& slot(int rank) { return slots_[static_cast<std::size_t>(rank)]; }
+
+  /// Gives the core to others, and at last sleeps.
+  template <class Reached>
+  LOCUS_OUT_OF_LINE void wait_until(const Reached& reached, Signal& signal, int rank, int peer, const Fingerprint& what,
+                                    std::int64_t sequence) {
+    const Stopwatch watch;
+    for (int turn = 0;; ++turn) {
+      const std::uint32_t before = signal.load();
+      if (reached()) return;
+      if (failed_.load()) raise_collective(rank, what, sequence);
+      if (slot(peer).left.load()) {
+        if (reached()) return;  // it came before it left
+        refuse(rank, peer, join("rank ", peer, has_left_text), what, sequence);
+      }
+      if (turn < 20) {
+        sched_yield();
+        continue;
+      }
+      if (watch.seconds() > timeout_)
+        refuse(rank, peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
+      signal.wait_at_most(before, 10);
+    }
+  }
+  static constexpr int spins = 2000;
+
+  /// Where it is in the mail; the mutex is held.
+  [[nodiscard]] std::size_t find(int from, int to, int tag) const {
+    std::size_t i = 0;
+    while (i < mail_.size() && (mail_[i].from != from || mail_[i].to != to || mail_[i].tag != tag)) ++i;
+    return i;
+  }
+  [[nodiscard]] Letter take(int from, int to, int tag) {
+    const Lock lock(mutex_);
+    const std::size_t i = find(from, to, tag);
+    Letter letter = std::move(mail_[i]);
+    mail_.erase(mail_.begin() + static_cast<std::ptrdiff_t>(i));
+    return letter;
+  }
+  [[noreturn]] void refuse_letter(int rank, const Message& message, const std::string& reason) {
+    note_failure(message.peer, reason.c_str());
+    raise(rank, message.fingerprint(Kind::recv), message.sequence);
+  }
+
+  void note_failure(int at_fault, const char* reason) noexcept {
+    const Lock lock(mutex_);
+    if (failed_.load()) return;
+    at_fault_ = at_fault;
+    std::snprintf(reason_, sizeof reason_, "%s", reason);
+    failed_.store(true);
+  }
+  [[noreturn]] void raise(int rank, const Fingerprint& what, std::int64_t sequence) {
+    const Lock lock(mutex_);
+    detail::raise(what, sequence, rank, size(), at_fault_, reason_);
+  }
+  [[noreturn]] void raise_collective(int rank, const Fingerprint& what, std::int64_t sequence) {
+    end_visits(rank);
+    raise(rank, what, sequence);
+  }
+
+  std::vector<Slot> slots_;
+  double timeout_;
+  bool is_crowded_ = false;
+  Atomic<bool> failed_{false};
+  Mutex mutex_;
+  int at_fault_ = -1;
+  char reason_[512] = {};
+  std::vector<Letter> mail_;
+};
+
+}}}  // namespace locus::LOCUS_ABI::dist::detail

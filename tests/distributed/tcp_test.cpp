@@ -1,0 +1,126 @@
+// Ranks that reach each other by TCP, as threads of this process: what they share with the thread that delivers
+// letters.
+
+#include <locus/distributed/distributed.hpp>
+
+#include <locus/tensor/factory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/no_threads.hpp>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace locus;
+
+namespace {
+/// f(comm) on each rank, in a thread; checks that it throws nothing.
+template <class F>
+void in_ranks(int ranks, double timeout, const F& f) {
+  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  std::vector<std::string> errors(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  threads.reserve(errors.size());
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        f(dist::tcp<Cpu>(dist::TcpPlace{"127.0.0.1", port, rank, ranks, rank}, {.timeout = timeout}));
+      } catch (const std::exception& error) {
+        errors[static_cast<std::size_t>(rank)] = error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) CHECK(error == "");
+}
+}  // namespace
+
+TEST_CASE("collectives in flight beside letters, whose sender leaves early") {
+  for (int turn = 0; turn < 3; ++turn)
+    in_ranks(2, 20, [](const dist::Communicator<Cpu>& comm) {
+      const int other = 1 - comm.rank();
+      auto sum = comm.all_reduce_async(ones({100000}));
+      comm.send(full({500000}, 2.f), other, 3);
+      auto letter = comm.recv_async(zeros({500000}), other, 3);
+      CHECK(std::move(sum).wait()(99999) == 2);
+      CHECK(std::move(letter).wait()(499999) == 2);
+      if (comm.rank() == 1) return comm.send(full({1000000}, 4.f), 0, 4);
+      usleep(50000);
+      const Tensor<float> x({1000000});
+      comm.recv(x, 1, 4);
+      CHECK(x(999999) == 4);
+    });
+  dist::detail::TcpLink::finish_letters();
+}
+
+TEST_CASE("letters arrive whose receiver asks for them after the time-out, while both are there") {
+  in_ranks(2, 1, [](const dist::Communicator<Cpu>& comm) {
+    constexpr int letters = 3;
+    if (comm.rank() == 0)
+      for (int tag = 0; tag < letters; ++tag) comm.send(full({2000000}, static_cast<float>(tag)), 1, tag);
+    usleep(1500000);
+    if (comm.rank() == 1)
+      for (int tag = 0; tag < letters; ++tag) {
+        const Tensor<float> x({2000000});
+        comm.recv(x, 0, tag);
+        CHECK(x(1999999) == static_cast<float>(tag));
+      }
+    comm.barrier();
+  });
+}
+
+TEST_CASE("a rank that waits for something else hears of one that failed, and minds none that came to its end") {
+  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  std::vector<std::thread> threads;
+  std::atomic<bool> has_failed{false};
+  std::string error;
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      const auto engine = dist::detail::tcp_engine({"127.0.0.1", port, rank, 3, rank}, {.timeout = 20});
+      const dist::Fingerprint barrier{};
+      engine->meet(barrier, 0);
+      if (rank == 2) return engine->leave(nullptr);
+      if (rank == 1) {
+        usleep(200000);
+        has_failed = true;
+        return engine->leave("no more");
+      }
+      try {
+        while (!has_failed) engine->require_others(barrier, 0);
+        for (;;) engine->require_others(barrier, 0);
+      } catch (const CollectiveError& thrown) {
+        error = has_failed ? thrown.what() : "too early";
+      }
+      engine->leave(nullptr);
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(error == "barrier(), call 0 of rank 0 of 3: rank 1 threw: no more");
+}
+
+TEST_CASE("a message that waits for its receiver needs no thread of its own") {
+  dist::detail::TcpLink::finish_letters();  // whose thread has ended: that of the next begins before its ranks meet
+  in_ranks(2, 20, [](const dist::Communicator<Cpu>& comm) {
+    comm.barrier();
+    if (comm.rank() == 0) {
+      const locus_test::NoThreads refused;
+      for (const float value : {1.f, 2.f}) comm.send(full({4000000}, value), 1);
+    } else {
+      usleep(100000);
+      for (const float value : {1.f, 2.f}) {
+        const Tensor<float> x({4000000});
+        comm.recv(x, 0);
+        CHECK(x(3999999) == value);
+      }
+    }
+    comm.barrier();
+  });
+}
+
+TEST_CASE("a rank without a GPU fails before it meets others, which would wait for it") {
+  const Stopwatch watch;
+  CHECK_THROWS_AS((void)dist::tcp<Cuda>(dist::TcpPlace{.port = 1, .rank = 1, .size = 2}, {.timeout = 10}),
+                  CudaUnavailable);
+  CHECK(watch.seconds() < 5);
+}
