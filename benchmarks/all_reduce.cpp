@@ -10,7 +10,7 @@
 #include "support/output_file.hpp"
 #include "support/sampling.hpp"
 
-#include <locus/core/file.hpp>
+#include <locus/core/system/file.hpp>
 #include <locus/distributed/distributed.hpp>
 #include <locus/io/json.hpp>
 #include <locus/tensor/factory.hpp>

@@ -13,8 +13,8 @@
 #include "support/places.hpp"
 #include "support/training_times_options.hpp"
 
-#include <locus/data/loader.hpp>
-#include <locus/data/mnist.hpp>
+#include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/mnist.hpp>
 #include <locus/io/json.hpp>
 #include <locus/models/mlp.hpp>
 #include <locus/optim/adam.hpp>

@@ -13,7 +13,7 @@
 #include "support/verbs_options.hpp"
 #include "verbs/measure.hpp"
 
-#include <locus/core/file.hpp>
+#include <locus/core/system/file.hpp>
 #include <locus/io/json.hpp>
 #include <locus/select.hpp>
 

@@ -1,7 +1,7 @@
 #include "matmul_report.hpp"
 
 #include <locus/io/json.hpp>
-#include <locus/io/plot.hpp>
+#include <locus/report/plot.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -2,7 +2,7 @@
 
 #include "gpu.hpp"
 
-#include <locus/core/posix.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/cuda/backend.hpp>
 
 #include <cub/device/device_reduce.cuh>

@@ -1,7 +1,7 @@
 #include "measure.hpp"
 
 #include <locus/core/check.hpp>
-#include <locus/core/posix.hpp>
+#include <locus/core/std/posix.hpp>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include "cifar_options.hpp"
 
-#include <locus/data/cifar.hpp>
+#include <locus/data/sets/cifar.hpp>
 
 struct CifarImages {
   locus::data::LabelledImages train, test;

@@ -1,8 +1,8 @@
 #include "cifar_report.hpp"
 
-#include <locus/io/confusion_plot.hpp>
-#include <locus/io/history.hpp>
-#include <locus/io/image_grid.hpp>
+#include <locus/report/confusion_plot.hpp>
+#include <locus/report/history_file.hpp>
+#include <locus/report/image_grid.hpp>
 #include <locus/tensor/from.hpp>
 #include <locus/training/confusion_matrix.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 // The images that the mnist example trains on.
 
-#include <locus/data/mnist.hpp>
+#include <locus/data/sets/mnist.hpp>
 
 #include <string>
 

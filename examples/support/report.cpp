@@ -1,6 +1,6 @@
 #include "report.hpp"
 
-#include <locus/io/history.hpp>
+#include <locus/report/history_file.hpp>
 
 #include <cstdio>
 

@@ -3,8 +3,8 @@
 // LOCUS_COMPILED is defined, as the name of the LOCUS_ABI that the library was compiled for. What the library holds
 // stands beside the definitions, in locus/instances; here, what needs several of them.
 
-#include <locus/data/labelled_images.hpp>
-#include <locus/data/loader.hpp>
+#include <locus/data/sets/labelled_images.hpp>
+#include <locus/data/loading/loader.hpp>
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
@@ -22,7 +22,7 @@ static_assert(std::string_view(LOCUS_TEXT_OF(LOCUS_COMPILED)) == LOCUS_TEXT_OF(L
                                   "-DLOCUS_ZLIB, or use the headers alone, without -DLOCUS_COMPILED");
 #endif
 
-#include <locus/instances/data/loader.inc>
+#include <locus/instances/data/loading/loader.inc>
 #include <locus/instances/nn/loss.inc>
 #include <locus/instances/training/fit.inc>
 #include <locus/instances/training/metrics.inc>

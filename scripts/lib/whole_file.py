@@ -1,6 +1,6 @@
 """Writes a file whole: whatever ends the program, a reader finds the old content or the new.
 
-As include/locus/core/file.hpp does it: into a temporary file with a random name, which is locked, synced and renamed.
+As include/locus/core/system/file.hpp does it: into a temporary file with a random name, which is locked, synced and renamed.
 What processes that were killed left is not locked, and removed by whoever writes in that folder next.
 """
 

@@ -1,6 +1,6 @@
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
 

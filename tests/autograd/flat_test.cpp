@@ -1,5 +1,5 @@
 #include <locus/autograd/flat.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/activation.hpp>
 #include <locus/nn/flatten.hpp>
 #include <locus/nn/linear.hpp>

@@ -1,4 +1,4 @@
-#include <locus/core/atomic.hpp>
+#include <locus/core/std/atomic.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 
 #include <doctest/doctest.h>
 

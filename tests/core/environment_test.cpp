@@ -1,9 +1,9 @@
-#include <locus/core/environment.hpp>
+#include <locus/core/system/environment.hpp>
 
 #include <locus/cpu/conv/conv.hpp>
 #include <locus/cpu/threads/parallel.hpp>
-#include <locus/device/launch_trace.hpp>
-#include <locus/device/phase_trace.hpp>
+#include <locus/device/trace/launch_trace.hpp>
+#include <locus/device/trace/phase_trace.hpp>
 #include <locus/distributed/engine/engine.hpp>
 
 #include <doctest/doctest.h>

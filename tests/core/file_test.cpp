@@ -1,4 +1,4 @@
-#include <locus/core/file.hpp>
+#include <locus/core/system/file.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 #include <locus/core/check.hpp>
-#include <locus/core/memo.hpp>
+#include <locus/core/std/memo.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include <locus/core/pack.hpp>
+#include <locus/core/std/pack.hpp>
 
 #include <doctest/doctest.h>
 

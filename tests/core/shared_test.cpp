@@ -1,4 +1,4 @@
-#include <locus/core/shared.hpp>
+#include <locus/core/std/shared.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include <locus/core/span.hpp>
+#include <locus/core/std/span.hpp>
 
 #include <doctest/doctest.h>
 

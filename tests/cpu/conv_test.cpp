@@ -2,7 +2,7 @@
 // instruction set, for every border and size; results do not depend on the number of threads; Winograd's can be turned
 // off. Which way computes each pass.
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 
 #include <support/kernel_sets.hpp>

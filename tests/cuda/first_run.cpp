@@ -8,7 +8,7 @@
 // docs/first-gpu-run.md says how to read the answers. Exits with 0 where all experiments answered, 1 where one ended
 // that should not have or FILE could not be written, 2 for wrong arguments, and 77 where no GPU can be used.
 
-#include <locus/core/file.hpp>
+#include <locus/core/system/file.hpp>
 #include <locus/cuda/versions.hpp>
 #include <locus/io/json.hpp>
 

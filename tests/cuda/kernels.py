@@ -67,7 +67,7 @@ def snake_case(name):
 
 
 def formula(node, precedence=0):
-    """A tree of expr/node.hpp as device/expression_text.hpp says it."""
+    """A tree of expr/node.hpp as device/trace/expression_text.hpp says it."""
     if node.name == "Constant":
         return "c"
     if node.name == "Symbol" and node.arguments:

@@ -1,5 +1,5 @@
 #include <locus/core/rng.hpp>
-#include <locus/data/cifar.hpp>
+#include <locus/data/sets/cifar.hpp>
 
 #include <doctest/doctest.h>
 

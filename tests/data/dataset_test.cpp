@@ -1,6 +1,6 @@
 // Data sets of a program's own, and the loaders that read them.
 
-#include <locus/data/loader.hpp>
+#include <locus/data/loading/loader.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>

@@ -1,7 +1,7 @@
-#include <locus/data/distributed_sampler.hpp>
-#include <locus/data/labelled_images.hpp>
-#include <locus/data/loader.hpp>
-#include <locus/data/tensor_dataset.hpp>
+#include <locus/data/loading/distributed_sampler.hpp>
+#include <locus/data/sets/labelled_images.hpp>
+#include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include <locus/data/drawn_digits.hpp>
+#include <locus/data/sets/drawn_digits.hpp>
 
 #include <doctest/doctest.h>
 

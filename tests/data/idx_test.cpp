@@ -1,4 +1,4 @@
-#include <locus/data/idx.hpp>
+#include <locus/data/files/idx.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include <locus/core/rng.hpp>
-#include <locus/data/image_file.hpp>
-#include <locus/data/resize_image.hpp>
+#include <locus/data/files/image_file.hpp>
+#include <locus/data/files/resize_image.hpp>
 
 #include <doctest/doctest.h>
 

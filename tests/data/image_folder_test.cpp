@@ -1,7 +1,7 @@
-#include <locus/data/image_folder.hpp>
-#include <locus/data/loader.hpp>
-#include <locus/data/parts.hpp>
-#include <locus/data/transformed.hpp>
+#include <locus/data/sets/image_folder.hpp>
+#include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/parts.hpp>
+#include <locus/data/transforms/transformed.hpp>
 
 #include <doctest/doctest.h>
 

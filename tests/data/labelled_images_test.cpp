@@ -1,4 +1,4 @@
-#include <locus/data/labelled_images.hpp>
+#include <locus/data/sets/labelled_images.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/numbered_images.hpp>

@@ -1,6 +1,6 @@
 #include <locus/autograd/expression.hpp>
-#include <locus/data/mixed.hpp>
-#include <locus/data/mixup.hpp>
+#include <locus/data/transforms/mixed.hpp>
+#include <locus/data/transforms/mixup.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/flatten.hpp>
 #include <locus/nn/linear.hpp>

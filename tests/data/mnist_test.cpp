@@ -1,5 +1,5 @@
-#include <locus/data/fashion_mnist.hpp>
-#include <locus/data/mnist.hpp>
+#include <locus/data/sets/fashion_mnist.hpp>
+#include <locus/data/sets/mnist.hpp>
 
 #include <doctest/doctest.h>
 #include <support/skip.hpp>

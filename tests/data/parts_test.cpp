@@ -1,7 +1,7 @@
-#include <locus/data/fake_data.hpp>
-#include <locus/data/labelled_images.hpp>
-#include <locus/data/parts.hpp>
-#include <locus/data/tensor_dataset.hpp>
+#include <locus/data/sets/fake_data.hpp>
+#include <locus/data/sets/labelled_images.hpp>
+#include <locus/data/sets/parts.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/numbered_images.hpp>

@@ -1,5 +1,5 @@
-#include <locus/data/loader.hpp>
-#include <locus/data/tensor_dataset.hpp>
+#include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/view.hpp>

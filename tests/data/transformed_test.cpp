@@ -1,9 +1,9 @@
 // Data sets whose images are transformed when they are loaded.
 
-#include <locus/data/loader.hpp>
-#include <locus/data/parts.hpp>
-#include <locus/data/tensor_dataset.hpp>
-#include <locus/data/transformed.hpp>
+#include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/parts.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/data/transforms/transformed.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>

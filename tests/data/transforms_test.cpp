@@ -1,6 +1,6 @@
 // Transforms of batches, on every device.
 
-#include <locus/data/compose.hpp>
+#include <locus/data/transforms/compose.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>

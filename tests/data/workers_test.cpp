@@ -1,4 +1,4 @@
-#include <locus/data/workers.hpp>
+#include <locus/data/loading/workers.hpp>
 
 #include <doctest/doctest.h>
 

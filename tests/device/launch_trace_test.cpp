@@ -1,6 +1,6 @@
 // What a trace says of launches, and how it reads their expressions from the names of types.
 
-#include <locus/device/launch_trace.hpp>
+#include <locus/device/trace/launch_trace.hpp>
 
 #include <locus/locus.hpp>
 

@@ -1,4 +1,4 @@
-#include <locus/device/plan.hpp>
+#include <locus/device/iteration_plan.hpp>
 
 #include <doctest/doctest.h>
 

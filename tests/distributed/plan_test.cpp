@@ -1,6 +1,6 @@
 // The choice and the cutting of sums, for every size and rank count that matters.
 
-#include <locus/distributed/engine/plan.hpp>
+#include <locus/distributed/engine/collective_plan.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Writes an event of every kind to the folder that it is given; with "on", scalars until it is killed; with a step,
 // those of a run that goes on there. tensor_board_test.py reads them.
 
-#include <locus/io/tensor_board.hpp>
+#include <locus/report/tensor_board.hpp>
 
 #include <locus/tensor/from.hpp>
 

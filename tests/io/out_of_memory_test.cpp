@@ -1,9 +1,9 @@
 // Reading and writing files where any one allocation fails, or all from any one on.
 
-#include <locus/data/cifar.hpp>
-#include <locus/data/idx.hpp>
-#include <locus/data/image_folder.hpp>
-#include <locus/data/tensor_dataset.hpp>
+#include <locus/data/sets/cifar.hpp>
+#include <locus/data/files/idx.hpp>
+#include <locus/data/sets/image_folder.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/io/mapped.hpp>
 #include <locus/io/training.hpp>
 #include <locus/nn/batch_norm.hpp>

@@ -1,8 +1,8 @@
-#include <locus/io/plot.hpp>
+#include <locus/report/plot.hpp>
 
-#include <locus/data/image_file.hpp>
-#include <locus/io/confusion_plot.hpp>
-#include <locus/io/image_grid.hpp>
+#include <locus/data/files/image_file.hpp>
+#include <locus/report/confusion_plot.hpp>
+#include <locus/report/image_grid.hpp>
 #include <locus/tensor/from.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 #include <locus/io/safetensors.hpp>
 
-#include <locus/core/posix.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>

@@ -1,7 +1,7 @@
-#include <locus/io/tensor_board.hpp>
+#include <locus/report/tensor_board.hpp>
 
-#include <locus/data/loader.hpp>
-#include <locus/data/tensor_dataset.hpp>
+#include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/optim/sgd.hpp>

@@ -1,6 +1,6 @@
 #include <locus/io/training.hpp>
 
-#include <locus/data/tensor_dataset.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/nn/averaged_model.hpp>
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/dropout.hpp>

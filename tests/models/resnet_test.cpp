@@ -1,6 +1,6 @@
 #include <locus/models/resnet.hpp>
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/state_dict.hpp>
 #include <locus/ops/norm.hpp>
 #include <locus/optim/sgd.hpp>

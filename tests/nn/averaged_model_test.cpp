@@ -1,6 +1,6 @@
 #include <locus/nn/averaged_model.hpp>
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>

@@ -3,7 +3,7 @@
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/ops/moments.hpp>

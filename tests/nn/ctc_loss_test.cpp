@@ -2,7 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/backend.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>

@@ -6,7 +6,7 @@
 #include <locus/nn/state_dict.hpp>
 #include <locus/optim/sgd.hpp>
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 
 #ifndef LOCUS_TEST_DEVICES
 #define LOCUS_TEST_DEVICES locus_test::Counting

@@ -2,7 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/tensor/factory.hpp>
 
 #ifndef LOCUS_TEST_DEVICES

@@ -1,6 +1,6 @@
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/backend.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/margin_loss.hpp>
 #include <locus/tensor/random.hpp>
 

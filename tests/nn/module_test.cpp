@@ -3,7 +3,7 @@
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/softmax.hpp>
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/ops/reduce.hpp>
 
 #ifndef LOCUS_TEST_DEVICES

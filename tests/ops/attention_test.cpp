@@ -1,7 +1,7 @@
 // Attention and its layer against PyTorch, float64 and finite differences; that scores are not stored; what is refused.
 
 #include <locus/autograd/gradcheck.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 
 #include <golden/golden.hpp>

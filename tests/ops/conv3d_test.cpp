@@ -4,7 +4,7 @@
 #include <locus/nn/conv3d.hpp>
 
 #include <locus/autograd/gradcheck.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 
 #include <support/reference_device.hpp>

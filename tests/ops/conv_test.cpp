@@ -1,6 +1,6 @@
 // Convolutions: values and gradients as PyTorch's, as those of plain loops, in parts, of views, and what is refused.
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 
 #include <support/reference_device.hpp>

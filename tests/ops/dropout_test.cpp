@@ -2,7 +2,7 @@
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 
 #include <support/device_list.hpp>

@@ -2,7 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/group_norm.hpp>
 #include <locus/ops/group_norm.hpp>
 #include <locus/ops/layer_norm.hpp>

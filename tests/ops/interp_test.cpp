@@ -1,7 +1,7 @@
 // Linear interpolation against NumPy.
 
 #include <locus/autograd/gradcheck.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/ops/interp.hpp>
 
 #include <golden/golden.hpp>

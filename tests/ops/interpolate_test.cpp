@@ -1,7 +1,7 @@
 // interpolate and nn::Upsample against PyTorch, with the promised launches.
 
 #include <locus/autograd/gradcheck.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/upsample.hpp>
 #include <locus/ops/interpolate.hpp>
 #include <locus/ops/reduce.hpp>

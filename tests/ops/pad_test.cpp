@@ -1,6 +1,6 @@
 // Padding: what stands in the border, where its gradient goes, and what is refused.
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 
 #include <golden/golden.hpp>

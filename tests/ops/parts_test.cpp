@@ -1,6 +1,6 @@
 // Parts and other orders of tensors, with their gradients: split, tile, flip, triangles, diagonals, subscripts.
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 
 #include <golden/golden.hpp>

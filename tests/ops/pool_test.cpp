@@ -1,6 +1,6 @@
 // Pooling: values and gradients as PyTorch's, what no number is, ties, borders, and what is refused.
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 
 #include <golden/golden.hpp>

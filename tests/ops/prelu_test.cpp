@@ -2,7 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/prelu.hpp>
 #include <locus/ops/prelu.hpp>
 #include <locus/ops/reduce.hpp>

@@ -1,7 +1,7 @@
 // What is put and added by index, against PyTorch, and the lookups beside it.
 
 #include <locus/autograd/gradcheck.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/ops/as_strided.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scatter.hpp>

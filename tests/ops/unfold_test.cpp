@@ -1,6 +1,6 @@
 // Windows as views, and the sums of what overlaps.
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 
 #include <golden/golden.hpp>

@@ -2,7 +2,7 @@
 // Trajectories that make_optimizers.py recorded.
 
 #include <locus/autograd/parameter.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
 

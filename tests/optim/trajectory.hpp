@@ -1,7 +1,7 @@
 #pragma once
 // Values of two parameters after each of ten steps, against PyTorch's.
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/sgd.hpp>

@@ -3,7 +3,7 @@
 #include <locus/core/check.hpp>
 #include <locus/core/shape.hpp>
 #include <locus/core/size_class.hpp>
-#include <locus/device/plan.hpp>
+#include <locus/device/iteration_plan.hpp>
 #include <span>
 #include <type_traits>
 

@@ -1,7 +1,7 @@
 #pragma once
 // JPEG and PNG images that tests make. Needs LOCUS_JPEG and LOCUS_PNG.
 
-#include <locus/data/image_file.hpp>
+#include <locus/data/files/image_file.hpp>
 
 #include <cstdlib>
 #include <string>

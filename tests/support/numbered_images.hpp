@@ -1,7 +1,7 @@
 #pragma once
 // Labelled images that can be told apart.
 
-#include <locus/data/labelled_images.hpp>
+#include <locus/data/sets/labelled_images.hpp>
 
 #include <vector>
 

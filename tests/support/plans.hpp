@@ -2,7 +2,7 @@
 // Random shapes and layouts for the tests of the verbs, and the obvious way to walk them.
 
 #include <locus/core/rng.hpp>
-#include <locus/device/plan.hpp>
+#include <locus/device/iteration_plan.hpp>
 
 #include <algorithm>
 #include <vector>

@@ -8,7 +8,7 @@
 
 #include <locus/core/math.hpp>
 #include <locus/device/capabilities.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <atomic>

@@ -11,23 +11,23 @@ import re
 
 import common
 
-# A header may include its own folder and folders of a lower rank. io writes out whatever the others make.
+# A header may include its own folder and folders of a lower rank. report shows what the others make.
 RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "linalg": 7, "nn": 8,
-         "optim": 8, "data": 9, "distributed": 10, "training": 10, "io": 11, "models": 11}
+         "optim": 8, "data": 9, "distributed": 10, "training": 10, "io": 11, "models": 11, "report": 12}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 SEES_NVCC = re.compile(r"core/config\.hpp|cuda/\w+\.hpp")
-BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/plan.hpp", "locus/device/row_team.hpp",
-                 "locus/device/convolution.hpp", "locus/device/launch_log.hpp", "locus/device/launch_trace.hpp", "locus/device/linear_fusion.hpp",
+BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/iteration_plan.hpp", "locus/device/row_team.hpp",
+                 "locus/device/convolution.hpp", "locus/device/trace/launch_log.hpp", "locus/device/trace/launch_trace.hpp", "locus/device/linear_fusion.hpp",
                  "locus/device/factorization.hpp", "locus/device/replay.hpp"}
 # Long headers that every program would compile, and what Locus has in their place.
-COSTLY = {"algorithm": "core/bounds.hpp", "memory": "core/shared.hpp", "functional": "a function pointer and its state",
-          "tuple": "core/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",
-          "regex": "code of its own", "chrono": "core/posix.hpp", "thread": "cpu/threads/thread_team.hpp",
-          "mutex": "core/posix.hpp", "condition_variable": "core/atomic.hpp"}
+COSTLY = {"algorithm": "core/std/bounds.hpp", "memory": "core/std/shared.hpp", "functional": "a function pointer and its state",
+          "tuple": "core/std/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",
+          "regex": "code of its own", "chrono": "core/std/posix.hpp", "thread": "cpu/threads/thread_team.hpp",
+          "mutex": "core/std/posix.hpp", "condition_variable": "core/std/atomic.hpp"}
 # And those that cost a plain C++ compiler much, but nvcc, which includes most of them anyway, little.
-COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/atomic.hpp", "cmath": "core/math.hpp or the compiler's builtins",
-                                "iterator": "<string>, which has its concepts", "span": "core/span.hpp"}
+COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/std/atomic.hpp", "cmath": "core/math.hpp or the compiler's builtins",
+                                "iterator": "<string>, which has its concepts", "span": "core/std/span.hpp"}
 
 
 # What only refuses, in a header of functions: at most this share of its lines. The rest stands in refuse/.
@@ -75,7 +75,7 @@ def check_public(root, path):
     if folder is not None and folder not in RANKS and folder != "instances":
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):
-        if target in COSTLY_WITHOUT_NVCC and folder != "io":  # which no program has without asking for it
+        if target in COSTLY_WITHOUT_NVCC and folder not in ("io", "report"):  # which no program has without asking for it
             instead = COSTLY_WITHOUT_NVCC[target]
             problems.append(f"includes <{target}>, which every program would compile; use {instead}")
         if bracket == '"':

@@ -27,7 +27,7 @@ OPTIONS = re.compile(r"its options, in this order, are ((?:\.\w+(?:, )?)+)")
 STRUCTS = {"Adam:": "optim/adam.hpp AdamOptions", "AdamW:": "optim/adam.hpp AdamWOptions", "Sgd:": "optim/sgd.hpp SgdOptions",
            "RMSprop:": "optim/rmsprop.hpp RMSpropOptions", "Adagrad:": "optim/adagrad.hpp AdagradOptions",
            "Lion:": "optim/lion.hpp LionOptions", "fit:": "training/fit_options.hpp FitOptions",
-           "loader:": "data/loader.hpp LoaderOptions", "cross_entropy:": "ops/cross_entropy.hpp CrossEntropyOptions",
+           "loader:": "data/loading/loader.hpp LoaderOptions", "cross_entropy:": "ops/cross_entropy.hpp CrossEntropyOptions",
            "nn::Conv1d:": "nn/conv.hpp Conv1dOptions", "nn::Conv2d:": "nn/conv.hpp Conv2dOptions",
            "nn::ConvTranspose2d:": "nn/conv.hpp ConvTranspose2dOptions", "nn::BatchNorm1d:": "nn/batch_norm.hpp BatchNormOptions",
            "nn::BatchNorm2d:": "nn/batch_norm.hpp BatchNormOptions", "nn::Embedding:": "ops/index.hpp EmbeddingOptions",

@@ -8,7 +8,7 @@ import common
 # name: the header that declares it
 KNOWN = {"matmul": "ops/matmul.hpp", "softmax": "ops/softmax.hpp", "conv2d": "ops/conv.hpp", "trace": "autograd/traced.hpp",
          "load_state_dict": "nn/state_dict.hpp", "cholesky": "linalg/cholesky.hpp", "clip_grad_norm_": "optim/clip.hpp",
-         "loader": "data/loader.hpp", "fit": "training/fit.hpp", "save_training": "io/training.hpp"}
+         "loader": "data/loading/loader.hpp", "fit": "training/fit.hpp", "save_training": "io/training.hpp"}
 KERNELS = {"map": "locus/cuda/map.cuh"}
 
 

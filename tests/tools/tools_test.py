@@ -180,10 +180,10 @@ class Layering(Scratch):
 
     def test_costly_header(self):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n#include <algorithm>\n")
-        self.assert_only_problem("ops/reduce.hpp", "core/bounds.hpp")
+        self.assert_only_problem("ops/reduce.hpp", "core/std/bounds.hpp")
         (self.root / "include/locus/ops/reduce.hpp").unlink()
         self.write("cuda_kernels/locus/cuda/map.cuh", "#pragma once\n#include <memory>\n")
-        self.assert_only_problem("map.cuh", "core/shared.hpp")
+        self.assert_only_problem("map.cuh", "core/std/shared.hpp")
 
     def test_launch_elsewhere(self):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\ninline void f() { g<<<1, 1>>>(); }\n")

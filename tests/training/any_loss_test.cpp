@@ -1,6 +1,6 @@
 // fit and evaluate with any loss and metrics; schedules, early stopping, accumulation and clipping within fit.
 
-#include <locus/data/tensor_dataset.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/nn/activation.hpp>
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/linear.hpp>

@@ -1,6 +1,6 @@
-#include <locus/data/mnist.hpp>
-#include <locus/data/tensor_dataset.hpp>
-#include <locus/io/history.hpp>
+#include <locus/data/sets/mnist.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/report/history_file.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/optim/adam.hpp>

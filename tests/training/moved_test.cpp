@@ -1,11 +1,11 @@
 // What was moved from says so by its name, where it is used: of every public class. Values, such as options, histories
 // and figures, are empty then, as a std::vector is, and events and hooks are none.
 
-#include <locus/data/image_folder.hpp>
-#include <locus/data/mixed.hpp>
+#include <locus/data/sets/image_folder.hpp>
+#include <locus/data/transforms/mixed.hpp>
 #include <locus/distributed/distributed.hpp>
 #include <locus/io/csv.hpp>
-#include <locus/io/tensor_board.hpp>
+#include <locus/report/tensor_board.hpp>
 #include <locus/locus.hpp>
 #include <locus/models/lenet5.hpp>
 #include <locus/models/resnet.hpp>

@@ -2,8 +2,8 @@
 
 #include <locus/distributed/distributed.hpp>
 
-#include <locus/data/tensor_dataset.hpp>
-#include <locus/io/phases.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/report/phases.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>

@@ -1,6 +1,6 @@
 // What one step of training costs: launches and memory, counted; and that it computes what PyTorch computes.
-#include <locus/data/mnist.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/data/sets/mnist.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/optim/sgd.hpp>

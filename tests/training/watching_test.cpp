@@ -1,5 +1,5 @@
-#include <locus/data/loader.hpp>
-#include <locus/io/history.hpp>
+#include <locus/data/loading/loader.hpp>
+#include <locus/report/history_file.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/ops/conv.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 // Events in streams.
 
-#include <locus/core/shared.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/cuda/ordinal.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {

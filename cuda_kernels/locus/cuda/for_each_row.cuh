@@ -3,7 +3,7 @@
 
 #include <locus/cuda/row_team.cuh>
 #include <locus/cuda/trace.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 
 #include <array>
 #include <atomic>

@@ -6,7 +6,7 @@
 #include <locus/cuda/stream_timer.hpp>
 #include <locus/cuda/trace.hpp>
 #include <locus/cuda/tuned_gemm_plans.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 

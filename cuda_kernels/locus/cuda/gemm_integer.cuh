@@ -3,7 +3,7 @@
 
 #include <locus/cuda/launch_plan.hpp>
 #include <locus/cuda/trace.hpp>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::detail {
 

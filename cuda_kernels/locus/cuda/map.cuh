@@ -5,7 +5,7 @@
 #include <locus/cuda/trace.hpp>
 #include <locus/cuda/transpose.cuh>
 #include <locus/cuda/vectorize.cuh>
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 

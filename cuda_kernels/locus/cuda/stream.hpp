@@ -1,11 +1,11 @@
 #pragma once
 // What a thread needs to use one GPU: its stream, its memory, its library handles.
 
-#include <locus/core/environment.hpp>
+#include <locus/core/system/environment.hpp>
 #include <locus/core/shape.hpp>
-#include <locus/core/thread_end.hpp>
+#include <locus/core/system/thread_end.hpp>
 #include <locus/cuda/memory.hpp>
-#include <locus/device/launch_trace.hpp>
+#include <locus/device/trace/launch_trace.hpp>
 
 #include <array>
 #include <atomic>

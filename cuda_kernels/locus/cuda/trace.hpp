@@ -2,7 +2,7 @@
 // What LOCUS_TRACE=1 tells of launches on a GPU.
 
 #include <locus/cuda/stream.hpp>
-#include <locus/device/launch_trace.hpp>
+#include <locus/device/trace/launch_trace.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 

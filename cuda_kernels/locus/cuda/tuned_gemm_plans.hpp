@@ -2,7 +2,7 @@
 // What timing found out about products, and about convolutions by cuDNN: shared by all threads of a process, and kept
 // in a file where one is named.
 
-#include <locus/core/environment.hpp>
+#include <locus/core/system/environment.hpp>
 #include <locus/cuda/plan_file.hpp>
 #include <locus/cuda/stream.hpp>
 

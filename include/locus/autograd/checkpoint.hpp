@@ -2,7 +2,7 @@
 // checkpoint(f, x...): what f computes on the way is computed again in the backward pass instead of being kept for it.
 
 #include <locus/autograd/expression.hpp>
-#include <locus/core/random.hpp>
+#include <locus/core/generator.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

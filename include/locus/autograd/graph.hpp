@@ -2,7 +2,7 @@
 // The graph that a traced computation leaves behind.
 
 #include <locus/autograd/hooks.hpp>
-#include <locus/core/shared.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/ops/operation.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

@@ -1,7 +1,7 @@
 #pragma once
 // Functions that are called with a gradient as soon as it is complete.
 
-#include <locus/core/shared.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/tensor/tensor.hpp>
 
 #include <vector>

@@ -4,7 +4,7 @@
 
 #include <locus/core/check.hpp>
 #include <locus/core/math.hpp>
-#include <locus/core/span.hpp>
+#include <locus/core/std/span.hpp>
 
 #include <cstddef>
 #include <cstdint>

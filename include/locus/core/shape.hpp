@@ -2,7 +2,7 @@
 // Extents and strides of up to eight dimensions, kept inline.
 
 #include <locus/core/check.hpp>
-#include <locus/core/span.hpp>
+#include <locus/core/std/span.hpp>
 
 #include <concepts>
 #include <cstdint>

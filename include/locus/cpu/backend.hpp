@@ -4,8 +4,8 @@
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/memory.hpp>
 #include <locus/cpu/threads/parallel.hpp>
-#include <locus/device/launch_log.hpp>
-#include <locus/device/launch_trace.hpp>
+#include <locus/device/trace/launch_log.hpp>
+#include <locus/device/trace/launch_trace.hpp>
 #include <locus/device/verbs.hpp>
 
 #if LOCUS_DEVICE_PASS

@@ -1,7 +1,7 @@
 #pragma once
 // Host memory from a pool: what a tensor gives back serves the next one of its size class.
 
-#include <locus/core/posix.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/core/size_class.hpp>
 #include <locus/device/verbs.hpp>
 

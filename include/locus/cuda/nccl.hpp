@@ -3,8 +3,8 @@
 //
 // Used in programs with CUDA where <nccl.h> is found, unless LOCUS_NCCL is defined as 0; they link with -lnccl.
 
-#include <locus/core/posix.hpp>
-#include <locus/core/shared.hpp>
+#include <locus/core/std/posix.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/cuda/streams.hpp>
 
 #ifndef LOCUS_NCCL

@@ -2,7 +2,7 @@
 // Ranges for NVIDIA's profilers (Nsight Systems). Not in locus.hpp: their header takes half a second to compile.
 // Without a CUDA toolkit, or a profiler, they do nothing.
 
-#include <locus/device/launch_trace.hpp>
+#include <locus/device/trace/launch_trace.hpp>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>

@@ -2,9 +2,9 @@
 // What a data set is: how many samples there are, what tensors one consists of, and a function that writes samples to
 // memory of the host.
 
-#include <locus/core/pack.hpp>
-#include <locus/core/shared.hpp>
-#include <locus/core/span.hpp>
+#include <locus/core/std/pack.hpp>
+#include <locus/core/std/shared.hpp>
+#include <locus/core/std/span.hpp>
 #include <locus/tensor/copy.hpp>
 
 #include <array>

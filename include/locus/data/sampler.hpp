@@ -1,7 +1,7 @@
 #pragma once
 // In which order a loader visits the samples of a data set.
 
-#include <locus/core/out_of_memory.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/core/rng.hpp>
 
 #include <concepts>

@@ -1,8 +1,8 @@
 #pragma once
 // Reference-counted memory of one device, with the counter that tells when its contents changed.
 
-#include <locus/core/atomic.hpp>
-#include <locus/core/shared.hpp>
+#include <locus/core/std/atomic.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/device/replay.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

@@ -2,7 +2,7 @@
 // A step that is captured once and then replayed as one launch. What a step of a small model costs is the host's time
 // for each of its launches, most of which a replay saves.
 
-#include <locus/core/random.hpp>
+#include <locus/core/generator.hpp>
 #include <locus/device/capabilities.hpp>
 #include <locus/device/replay.hpp>
 #include <locus/device/stream.hpp>

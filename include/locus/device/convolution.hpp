@@ -1,8 +1,8 @@
 #pragma once
-// The numbers of a convolution, and what a device may have to compute it faster than by its verbs. ops/conv_passes.hpp
+// The numbers of a convolution, and what a device may have to compute it faster than by its verbs. ops/conv/conv_passes.hpp
 // asks for the concept of this header; on a device without it windows are columns of a matrix product.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

@@ -1,7 +1,7 @@
 #pragma once
 // Which of two ways an operation takes on a device, where both are right.
 
-#include <locus/device/place.hpp>
+#include <locus/device/place_queries.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

@@ -3,8 +3,8 @@
 // of that run; values that the host advances from step to step (the position in a seed's random numbers, the number of
 // an optimizer's step) are updated here.
 
-#include <locus/core/atomic.hpp>
-#include <locus/core/shared.hpp>
+#include <locus/core/std/atomic.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {

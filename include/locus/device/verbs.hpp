@@ -15,9 +15,9 @@
 
 #include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>
-#include <locus/core/pack.hpp>
+#include <locus/core/std/pack.hpp>
 #include <locus/core/place.hpp>
-#include <locus/device/plan.hpp>
+#include <locus/device/iteration_plan.hpp>
 #include <locus/device/row_team.hpp>
 
 #include <cstddef>

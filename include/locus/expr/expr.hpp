@@ -1,7 +1,7 @@
 #pragma once
 // Pending elementwise expressions: what you name is computed once; what you do not name is fused.
 
-#include <locus/core/memo.hpp>
+#include <locus/core/std/memo.hpp>
 #include <locus/expr/part.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

@@ -7,7 +7,7 @@
 // What has no number of its type, as log of -1, is NaN; NaN stays NaN, also in minimum, maximum and clamp, and compares
 // unequal to everything. Errors of shapes name the function and both shapes.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/expr/elementwise.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

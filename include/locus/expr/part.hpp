@@ -1,8 +1,8 @@
 #pragma once
 // What a pending expression holds, a tree with the handles that its symbols stand for, and the launch that computes it.
 
-#include <locus/core/bounds.hpp>
-#include <locus/device/expression_text.hpp>
+#include <locus/core/std/bounds.hpp>
+#include <locus/device/trace/expression_text.hpp>
 #include <locus/expr/node.hpp>
 #include <locus/tensor/copy.hpp>
 

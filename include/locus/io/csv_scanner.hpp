@@ -1,8 +1,8 @@
 #pragma once
 // Where the cells of a text of comma-separated values begin and end.
 
-#include <locus/core/input_file.hpp>
-#include <locus/core/out_of_memory.hpp>
+#include <locus/core/system/input_file.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/core/shown.hpp>
 
 #include <string>

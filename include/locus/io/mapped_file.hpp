@@ -1,7 +1,7 @@
 #pragma once
 // Files as memory.
 
-#include <locus/core/input_file.hpp>
+#include <locus/core/system/input_file.hpp>
 #include <locus/device/buffer.hpp>
 
 #include <sys/mman.h>

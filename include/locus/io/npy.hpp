@@ -1,7 +1,7 @@
 #pragma once
 // Tensors from and to NumPy: .npy files of one array, and .npz archives of several by name.
 
-#include <locus/core/file.hpp>
+#include <locus/core/system/file.hpp>
 #include <locus/expr/operands.hpp>
 #include <locus/io/npy_header.hpp>
 #include <locus/io/utf8.hpp>

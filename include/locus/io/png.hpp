@@ -1,7 +1,7 @@
 #pragma once
 // Writing images as PNG (https://www.w3.org/TR/png), uncompressed: no library is needed.
 
-#include <locus/core/file.hpp>
+#include <locus/core/system/file.hpp>
 #include <locus/io/zip.hpp>
 #include <locus/tensor/copy.hpp>
 

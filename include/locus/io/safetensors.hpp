@@ -2,7 +2,7 @@
 // States of models as safetensors files, which PyTorch reads and writes with safetensors.torch:
 // https://github.com/huggingface/safetensors
 
-#include <locus/core/out_of_memory.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/nn/state_dict.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {

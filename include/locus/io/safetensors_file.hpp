@@ -1,8 +1,8 @@
 #pragma once
 // What of safetensors.hpp the compiled library holds: reading and writing the files.
 
-#include <locus/core/file.hpp>
-#include <locus/core/input_file.hpp>
+#include <locus/core/system/file.hpp>
+#include <locus/core/system/input_file.hpp>
 #include <locus/io/safetensors_header.hpp>
 #include <locus/nn/state_dict.hpp>
 

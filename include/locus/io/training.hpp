@@ -1,8 +1,8 @@
 #pragma once
 // A training run in a safetensors file: all that decides how it goes on.
 
-#include <locus/core/random.hpp>
-#include <locus/data/loader.hpp>
+#include <locus/core/generator.hpp>
+#include <locus/data/loading/loader.hpp>
 #include <locus/io/safetensors.hpp>
 #include <locus/optim/scheduler.hpp>
 #include <locus/training/history.hpp>

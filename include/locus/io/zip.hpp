@@ -2,9 +2,9 @@
 // Archives of files (.zip) as NumPy writes them: stored or deflated.
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
 
-#include <locus/core/bounds.hpp>
-#include <locus/core/input_file.hpp>
-#include <locus/core/out_of_memory.hpp>
+#include <locus/core/std/bounds.hpp>
+#include <locus/core/system/input_file.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/core/shown.hpp>
 
 #include <algorithm>

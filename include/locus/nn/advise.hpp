@@ -1,7 +1,7 @@
 #pragma once
 // Which extents of a model's layers fill the tiles of products badly, and which would fill them.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/nn/module.hpp>
 

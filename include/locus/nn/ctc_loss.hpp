@@ -3,7 +3,7 @@
 
 #include <locus/nn/loss.hpp>
 #include <locus/ops/cross_entropy.hpp>
-#include <locus/ops/ctc.hpp>
+#include <locus/ops/loss/ctc.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 

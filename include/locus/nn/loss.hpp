@@ -1,7 +1,7 @@
 #pragma once
 // Losses. Predictions and targets are in one place; either may be traced, or a parameter beside the other.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/reduce.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 // The parameters, buffers and children that a layer lists in members(visit).
 
-#include <locus/device/expression_text.hpp>
+#include <locus/device/trace/expression_text.hpp>
 #include <locus/fwd.hpp>
 #include <locus/nn/buffer.hpp>
 

@@ -4,7 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/ops/attention_operation.hpp>
+#include <locus/ops/attention/attention_operation.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

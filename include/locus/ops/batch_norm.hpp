@@ -5,7 +5,7 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/device/cost_model.hpp>
-#include <locus/ops/batch_norm_elements.hpp>
+#include <locus/ops/normalize/batch_norm_elements.hpp>
 #include <locus/ops/reduction.hpp>
 
 #include <optional>

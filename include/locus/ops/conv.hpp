@@ -7,8 +7,8 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/ops/conv_passes.hpp>
-#include <locus/ops/conv_request.hpp>
+#include <locus/ops/conv/conv_passes.hpp>
+#include <locus/ops/conv/conv_request.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

@@ -2,7 +2,7 @@
 // Cross-entropy of logits and class labels, fused: the probabilities are never stored.
 
 #include <locus/expr/operands.hpp>
-#include <locus/ops/cross_entropy_rows.hpp>
+#include <locus/ops/loss/cross_entropy_rows.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Folds: the ways of combining elements, for reductions and row operations.
 
-#include <locus/core/atomic.hpp>
+#include <locus/core/std/atomic.hpp>
 #include <locus/expr/functors.hpp>
 
 #include <limits>

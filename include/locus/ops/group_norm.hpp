@@ -5,7 +5,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/ops/layer_norm_rows.hpp>
+#include <locus/ops/normalize/layer_norm_rows.hpp>
 #include <locus/ops/reduction.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

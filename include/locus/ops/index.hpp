@@ -5,8 +5,8 @@
 // nothing out of range is touched: what such an index picks is NaN (0 for integers), and its gradient goes nowhere.
 
 #include <locus/expr/operands.hpp>
-#include <locus/ops/index_elements.hpp>
-#include <locus/ops/index_order.hpp>
+#include <locus/ops/index/index_elements.hpp>
+#include <locus/ops/index/index_order.hpp>
 #include <locus/ops/reduction.hpp>
 
 #include <optional>

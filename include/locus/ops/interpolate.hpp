@@ -4,7 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/ops/interpolate_rows.hpp>
+#include <locus/ops/pool/interpolate_rows.hpp>
 #include <locus/ops/pool.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

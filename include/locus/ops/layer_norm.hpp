@@ -6,7 +6,7 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/device/capabilities.hpp>
-#include <locus/ops/layer_norm_rows.hpp>
+#include <locus/ops/normalize/layer_norm_rows.hpp>
 #include <locus/ops/reduction.hpp>
 
 #include <limits>

@@ -4,7 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/ops/fold_safely.hpp>
 #include <locus/ops/reduce.hpp>
 

@@ -5,8 +5,8 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/core/size_2d.hpp>
-#include <locus/ops/pool_pixels.hpp>
-#include <locus/ops/pool_rows.hpp>
+#include <locus/ops/pool/pool_pixels.hpp>
+#include <locus/ops/pool/pool_rows.hpp>
 #include <locus/ops/reduction.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

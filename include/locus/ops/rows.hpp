@@ -1,7 +1,7 @@
 #pragma once
 // A tensor as rows along one of its axes, the way for_each_row's functors address it.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/device/cost_model.hpp>
 #include <locus/ops/fold.hpp>
 #include <locus/ops/operation.hpp>

@@ -9,7 +9,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/ops/sort_elements.hpp>
+#include <locus/ops/order/sort_elements.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

@@ -2,7 +2,7 @@
 // Adam and AdamW, as torch.optim's.
 
 #include <locus/core/math.hpp>
-#include <locus/optim/step.hpp>
+#include <locus/optim/optimizer_step.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 

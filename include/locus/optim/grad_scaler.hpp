@@ -3,7 +3,7 @@
 // overflowed is skipped, which is found on the device.
 
 #include <locus/optim/scaled_optimizer.hpp>
-#include <locus/optim/step.hpp>
+#include <locus/optim/optimizer_step.hpp>
 
 #include <limits>
 

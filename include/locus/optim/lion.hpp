@@ -1,7 +1,7 @@
 #pragma once
 // Lion (evolved sign momentum). torch.optim has none; names and defaults are those of its paper.
 
-#include <locus/optim/step.hpp>
+#include <locus/optim/optimizer_step.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 

@@ -1,6 +1,6 @@
 #pragma once
 // What all optimizers share: parameters and gradients in flat memory, so that a step is one launch; groups; steps that
-// may be skipped. How a step is made, optim/step.hpp says.
+// may be skipped. How a step is made, optim/optimizer_step.hpp says.
 
 #include <locus/autograd/flat.hpp>
 #include <locus/optim/groups.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 // Stochastic gradient descent, as torch.optim.SGD.
 
-#include <locus/optim/step.hpp>
+#include <locus/optim/optimizer_step.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 

@@ -7,7 +7,7 @@
 
 #include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>
-#include <locus/core/pack.hpp>
+#include <locus/core/std/pack.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim::detail {
 

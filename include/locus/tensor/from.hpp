@@ -2,7 +2,7 @@
 // Tensors of values that the program gives: nested lists, vectors and spans, iterators. They are put in order on the
 // host and copied over once.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/tensor/copy.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

@@ -10,7 +10,7 @@
 // At most four decimals, and only as many as some element needs; scientific where magnitudes differ by more than 1000
 // or are large or small. Beyond 1000 elements, three at both ends of every dimension. Lines break after 100 columns.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/tensor/copy.hpp>
 
 #include <iosfwd>

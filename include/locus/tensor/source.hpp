@@ -1,7 +1,7 @@
 #pragma once
 // What tensors are made of and copied from, and what can be wrong with it.
 
-#include <locus/device/place.hpp>
+#include <locus/device/place_queries.hpp>
 #include <locus/refuse/mistake.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

@@ -1,8 +1,8 @@
 #pragma once
 // LOCUS_ADVISE=1: fit says on stderr, before it trains, which extents of the model fit products badly.
 
-#include <locus/core/atomic.hpp>
-#include <locus/core/environment.hpp>
+#include <locus/core/std/atomic.hpp>
+#include <locus/core/system/environment.hpp>
 #include <locus/nn/advise.hpp>
 #include <locus/training/ranks.hpp>
 

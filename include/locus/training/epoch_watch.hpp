@@ -1,11 +1,11 @@
 #pragma once
 // What an epoch of training takes: time, waiting for data, memory.
 
-#include <locus/core/bounds.hpp>
-#include <locus/core/posix.hpp>
+#include <locus/core/std/bounds.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/cuda/nvml.hpp>
-#include <locus/device/launch_log.hpp>
-#include <locus/device/phase_trace.hpp>
+#include <locus/device/trace/launch_log.hpp>
+#include <locus/device/trace/phase_trace.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 

@@ -1,8 +1,8 @@
 #pragma once
 // How fit trains, and what it calls.
 
-#include <locus/core/bounds.hpp>
-#include <locus/core/shared.hpp>
+#include <locus/core/std/bounds.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/optim/scheduler.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/progress.hpp>

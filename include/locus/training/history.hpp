@@ -1,10 +1,10 @@
 #pragma once
 // What happened in training, epoch by epoch: as numbers, as a table, as JSON, and as curves.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/core/check.hpp>
-#include <locus/device/launch_log.hpp>
-#include <locus/device/launch_trace.hpp>
+#include <locus/device/trace/launch_log.hpp>
+#include <locus/device/trace/launch_trace.hpp>
 
 #include <cstdint>
 #include <cstdio>
@@ -74,7 +74,7 @@ namespace detail {
 }
 }  // namespace detail
 
-/// The records of all epochs, in order, of one call of fit or several. Write it with io/history.hpp: as JSON, or as a
+/// The records of all epochs, in order, of one call of fit or several. Write it with report/history_file.hpp: as JSON, or as a
 /// plot.
 class History {
  public:

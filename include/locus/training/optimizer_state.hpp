@@ -3,7 +3,7 @@
 
 #include <locus/nn/state_dict.hpp>
 #include <locus/optim/grad_scaler.hpp>
-#include <locus/optim/step.hpp>
+#include <locus/optim/optimizer_step.hpp>
 #include <locus/tensor/factory.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {

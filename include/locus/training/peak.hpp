@@ -1,7 +1,7 @@
 #pragma once
 // What a device reaches in a product, to compare training with. Not part of locus/locus.hpp.
 
-#include <locus/core/posix.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/tensor/factory.hpp>
 

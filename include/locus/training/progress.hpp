@@ -1,7 +1,7 @@
 #pragma once
 // What fit tells while an epoch goes on.
 
-#include <locus/device/launch_log.hpp>
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

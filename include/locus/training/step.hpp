@@ -3,7 +3,7 @@
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
-#include <locus/device/phase_trace.hpp>
+#include <locus/device/trace/phase_trace.hpp>
 #include <locus/optim/optimizer.hpp>
 #include <locus/training/metrics.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 // Calls of cuDNN's backend: its descriptors, and what becomes of its answers.
 
-#include <locus/core/shared.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/cuda/cudnn/conv_call.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {

@@ -1,7 +1,7 @@
 #pragma once
 // Whether cuDNN computes convolutions, and by which of its engines. Needs no headers of cuDNN.
 
-#include <locus/core/environment.hpp>
+#include <locus/core/system/environment.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -2,8 +2,8 @@
 // Convolutions on the host that are faster than products over columns of windows. device/convolution.hpp has the
 // contract of Convolution.
 
-#include <locus/core/atomic.hpp>
-#include <locus/core/environment.hpp>
+#include <locus/core/std/atomic.hpp>
+#include <locus/core/system/environment.hpp>
 #include <locus/cpu/backend.hpp>
 #include <locus/device/convolution.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <locus/cpu/conv/depthwise.hpp>
 #include <locus/cpu/conv/direct_axis.hpp>
-#include <locus/cpu/conv/stage.hpp>
+#include <locus/cpu/conv/staged_images.hpp>
 
 LOCUS_LOOPS_BEGIN
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {

@@ -5,7 +5,7 @@
 // thread's, and its sums are in an order that depends on the shape alone.
 
 #include <locus/cpu/conv/direct_axis.hpp>
-#include <locus/cpu/conv/stage.hpp>
+#include <locus/cpu/conv/staged_images.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {

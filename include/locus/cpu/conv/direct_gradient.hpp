@@ -2,7 +2,7 @@
 // The gradient of the weights of a direct convolution.
 
 #include <locus/cpu/conv/direct_axis.hpp>
-#include <locus/cpu/conv/stage.hpp>
+#include <locus/cpu/conv/staged_images.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {

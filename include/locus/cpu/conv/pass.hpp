@@ -1,7 +1,7 @@
 #pragma once
 // What the passes of convolutions share: their memory, their results, and products of strips of channels.
 
-#include <locus/cpu/conv/lanes.hpp>
+#include <locus/cpu/conv/channel_lanes.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
 #include <locus/cpu/threads/scratch.hpp>
 #include <locus/device/convolution.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 // The tiles of images, transformed for Winograd's products.
 
-#include <locus/cpu/conv/stage.hpp>
+#include <locus/cpu/conv/staged_images.hpp>
 #include <locus/cpu/conv/tile_grid.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {

@@ -1,7 +1,7 @@
 #pragma once
 // Small matrix products that read their operands and write c in place, without packing.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/gemm/strategy.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {

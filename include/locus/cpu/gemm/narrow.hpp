@@ -1,7 +1,7 @@
 #pragma once
 // Products whose rows fill at most half a vector register, with registers of half the width, which are twice as fast.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/gemm/strategy.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {

@@ -1,7 +1,7 @@
 #pragma once
 // Packing: the elements of a matrix in the order in which a matrix product reads them.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/cpu/gemm/kernels.hpp>
 #include <locus/cpu/loops/squares.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 // How a large matrix product of floating-point numbers is cut into blocks, packed, and shared among threads.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {

@@ -1,7 +1,7 @@
 #pragma once
 // Products of a few numbers.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {

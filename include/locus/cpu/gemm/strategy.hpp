@@ -2,7 +2,7 @@
 // Which way a product of floating-point numbers is computed: one function of the call, of the kernels of the processor,
 // and of how many threads there are. The ways themselves are in the headers that their comments name.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/gemm/cblas.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
 

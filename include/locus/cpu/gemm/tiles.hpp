@@ -1,7 +1,7 @@
 #pragma once
 // A matrix product as its kernels see it: tiles of c, in panels of rows and strips of columns.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/gemm/pack.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/cpu/tuning.hpp>

@@ -2,7 +2,7 @@
 // The walk of Cpu's map over a plan, in runs that are dense for the loop. It does not depend on the functor, so that it
 // is compiled once.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/loops/half_tiles.hpp>
 #include <locus/cpu/loops/stage.hpp>
 

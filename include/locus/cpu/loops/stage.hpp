@@ -5,7 +5,7 @@
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/loops/streaming.hpp>
 #include <locus/cpu/threads/parallel.hpp>
-#include <locus/device/launch_trace.hpp>
+#include <locus/device/trace/launch_trace.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <cstring>

@@ -2,7 +2,7 @@
 // Transposition: matrices whose columns are dense, read by rows. By square blocks, so that the lines that are read and
 // those that are written both stay in cache.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/loops/squares.hpp>
 #include <locus/cpu/loops/stage.hpp>
 

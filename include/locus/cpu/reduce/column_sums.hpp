@@ -2,7 +2,7 @@
 // Cpu's for_each_row with two sums over the rows: a block of rows, whose size the shape alone decides, has sums of its
 // own, which are then added in pairs.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/memory.hpp>
 #include <locus/cpu/reduce/rows.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 // Cpu's reduce: folds the values of f in blocks of a fixed size, so that results do not depend on the thread count.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/memory.hpp>
 #include <locus/cpu/reduce/reduce_loops.hpp>
 #include <locus/cpu/tuning.hpp>

@@ -3,7 +3,7 @@
 
 #include <locus/core/short_run.hpp>
 #include <locus/cpu/loops/stage.hpp>
-#include <locus/cpu/reduce/lanes.hpp>
+#include <locus/cpu/reduce/fold_lanes.hpp>
 
 LOCUS_LOOPS_BEGIN
 namespace locus { inline namespace LOCUS_ABI { namespace cpu {

@@ -1,10 +1,10 @@
 #pragma once
 // Cpu's for_each_row: a team is one thread, a fragment is the row in cache as registers see it.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/loops/stage.hpp>
 #include <locus/cpu/loops/streaming.hpp>
-#include <locus/cpu/reduce/lanes.hpp>
+#include <locus/cpu/reduce/fold_lanes.hpp>
 #include <locus/cpu/threads/scratch.hpp>
 #include <locus/cpu/tuning.hpp>
 #include <locus/device/row_team.hpp>

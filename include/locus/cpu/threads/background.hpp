@@ -2,8 +2,8 @@
 // Work that threads do while no loop needs them, a step at a time: parts of batches that are prepared ahead. A thread
 // of its own would be one more than there are cores, and would interrupt the others within their parts of loops.
 
-#include <locus/core/atomic.hpp>
-#include <locus/core/posix.hpp>
+#include <locus/core/std/atomic.hpp>
+#include <locus/core/std/posix.hpp>
 
 #include <sched.h>
 

@@ -1,9 +1,9 @@
 #pragma once
 // Loops over the processor's cores, in programs compiled with -fopenmp or -pthread; serial in others.
 
-#include <locus/core/atomic.hpp>
-#include <locus/core/bounds.hpp>
-#include <locus/core/environment.hpp>
+#include <locus/core/std/atomic.hpp>
+#include <locus/core/std/bounds.hpp>
+#include <locus/core/system/environment.hpp>
 #include <locus/cpu/threads/thread_team.hpp>
 
 #include <unistd.h>

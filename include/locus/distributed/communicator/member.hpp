@@ -1,8 +1,8 @@
 #pragma once
 // A rank of a process: its engine, what it is about to call, and what happens beside its thread.
 
-#include <locus/core/out_of_memory.hpp>
-#include <locus/device/phase_trace.hpp>
+#include <locus/core/system/out_of_memory.hpp>
+#include <locus/device/trace/phase_trace.hpp>
 #include <locus/distributed/communicator/handle.hpp>
 
 #include <sched.h>

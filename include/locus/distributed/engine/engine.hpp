@@ -2,12 +2,12 @@
 // The contract of an engine: what moves and combines the bytes of a rank. It knows nothing of tensors. A communicator
 // hands it dense memory; the engine answers in the order of calls, or throws CollectiveError.
 
-#include <locus/core/environment.hpp>
-#include <locus/core/posix.hpp>
-#include <locus/core/shared.hpp>
+#include <locus/core/system/environment.hpp>
+#include <locus/core/std/posix.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/distributed/engine/error.hpp>
 #include <locus/distributed/engine/or_tell.hpp>
-#include <locus/distributed/engine/reduction.hpp>
+#include <locus/distributed/engine/reduction_op.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 

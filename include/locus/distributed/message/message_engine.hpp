@@ -4,7 +4,7 @@
 // Sums are not those of MPI, which depend on the machine and round 16-bit floats at every step. Here each is made by
 // one rank, in the order of ranks, and sent to the others.
 
-#include <locus/device/place.hpp>
+#include <locus/device/place_queries.hpp>
 #include <locus/distributed/message/message_letters.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {

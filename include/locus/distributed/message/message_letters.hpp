@@ -2,7 +2,7 @@
 // send and recv of ranks that are processes. A note announces a letter and its size; its elements follow in transfers
 // of a tag of its own, so that the receiver writes them to where they belong.
 
-#include <locus/core/out_of_memory.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/distributed/message/message_peers.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {

@@ -1,7 +1,7 @@
 #pragma once
 // A model that one process runs on several GPUs: PyTorch's DataParallel.
 
-#include <locus/core/random.hpp>
+#include <locus/core/generator.hpp>
 #include <locus/distributed/model/around_model.hpp>
 #include <locus/distributed/model/batch_norm.hpp>
 #include <locus/distributed/model/replicas_node.hpp>

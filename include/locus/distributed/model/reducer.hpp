@@ -3,7 +3,7 @@
 
 #include <locus/autograd/backward_walk.hpp>
 #include <locus/autograd/flat.hpp>
-#include <locus/device/phase_trace.hpp>
+#include <locus/device/trace/phase_trace.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
 #include <locus/nn/buffer.hpp>
 #include <locus/ops/reduction.hpp>

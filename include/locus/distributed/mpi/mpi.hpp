@@ -1,7 +1,7 @@
 #pragma once
 // dist::mpi<D>(): the processes that mpirun started.
 
-#include <locus/core/environment.hpp>
+#include <locus/core/system/environment.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
 #include <locus/distributed/mpi/mpi_device_link.hpp>
 #include <locus/distributed/engine/staged_engine.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 // Memory of GPUs handed to an MPI that takes it ("CUDA-aware").
 
-#include <locus/core/environment.hpp>
+#include <locus/core/system/environment.hpp>
 #include <locus/distributed/engine/device_engine.hpp>
 #include <locus/distributed/mpi/mpi_engine.hpp>
 

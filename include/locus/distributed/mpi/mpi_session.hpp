@@ -3,7 +3,7 @@
 //
 // Used where <mpi.h> is found, as by mpicxx, unless LOCUS_MPI is defined as 0.
 
-#include <locus/core/random.hpp>
+#include <locus/core/generator.hpp>
 #include <locus/distributed/engine/courier.hpp>
 
 #include <cstdio>

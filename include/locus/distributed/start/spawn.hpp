@@ -1,8 +1,8 @@
 #pragma once
 // Ranks as threads of this process.
 
-#include <locus/core/out_of_memory.hpp>
-#include <locus/core/random.hpp>
+#include <locus/core/system/out_of_memory.hpp>
+#include <locus/core/generator.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
 #include <locus/distributed/threads/local.hpp>
 

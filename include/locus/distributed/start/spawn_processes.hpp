@@ -1,8 +1,8 @@
 #pragma once
 // Ranks as processes of this machine, without mpirun.
 
-#include <locus/core/descriptor.hpp>
-#include <locus/core/out_of_memory.hpp>
+#include <locus/core/system/descriptor.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/distributed/tcp/tcp.hpp>
 
 #include <poll.h>

@@ -1,7 +1,7 @@
 #pragma once
 // TCP connections with time-outs, thinly over POSIX.
 
-#include <locus/core/posix.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/distributed/engine/error.hpp>
 
 #include <fcntl.h>

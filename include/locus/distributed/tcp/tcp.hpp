@@ -1,7 +1,7 @@
 #pragma once
 // dist::tcp<D>(): processes that meet at an address, without MPI.
 
-#include <locus/core/random.hpp>
+#include <locus/core/generator.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
 #include <locus/distributed/message/message_engine.hpp>
 #include <locus/distributed/engine/staged_engine.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 // One TCP connection: transfers in both directions, of bytes behind a frame that says how many, and their tag.
 
-#include <locus/core/shared.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/distributed/message/message_note.hpp>
 #include <locus/distributed/tcp/socket.hpp>
 

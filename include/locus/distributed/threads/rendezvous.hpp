@@ -1,7 +1,7 @@
 #pragma once
 // Where threads that are ranks meet: who has come how far, what each is about to do, who failed, and letters.
 
-#include <locus/core/out_of_memory.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/distributed/engine/engine.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 // Ranks that are threads of one process, on the host: all read and write the memory of all.
 
-#include <locus/device/place.hpp>
+#include <locus/device/place_queries.hpp>
 #include <locus/distributed/threads/rendezvous.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {

@@ -4,7 +4,7 @@
 #include <locus/core/math/hyperbolic.hpp>
 #include <locus/core/math/inverse_trigonometric.hpp>
 #include <locus/core/math/logarithms.hpp>
-#include <locus/core/pack.hpp>
+#include <locus/core/std/pack.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace functor {
 

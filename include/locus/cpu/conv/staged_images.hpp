@@ -1,0 +1,78 @@
+#pragma once
+// Images as direct convolutions read them: with their border, channels side by side.
+
+#include <locus/cpu/conv/channel_lanes.hpp>
+#include <locus/cpu/conv/pass.hpp>
+#include <locus/device/convolution.hpp>
+
+#include <cstring>
+
+namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
+
+/// Images of some channels.
+struct LaneImages {
+  ConvImages<const float> images;
+  std::int64_t channels, height, width;
+};
+
+/// Rows of an image with their border: from `top` on, of `width` columns, the first `border` of which come before it,
+/// with so many lanes for the channels: see lanes_for.
+struct StagedLines {
+  std::int64_t top, height, border, width, lanes;
+};
+
+/// Lanes that a position has where its channels lie side by side: a multiple of a vector's. Of few channels, as many:
+/// taps and channels side by side are a depth that products are worth.
+[[nodiscard]] inline std::int64_t lanes_for(const KernelSet<float>& kernels, std::int64_t channels) {
+  constexpr std::int64_t few = 16;
+  return channels < few ? channels : round_up(channels, kernels.lanes);
+}
+
+/// Copies positions whose channels lie side by side, `step` apart, with zeros up to so many lanes.
+inline void copy_positions(const float* from, std::int64_t step, std::int64_t channels, std::int64_t positions,
+                           float* to, std::int64_t lanes) {
+  if (step == channels && lanes == channels) {
+    std::memcpy(to, from, static_cast<std::size_t>(positions * channels) * sizeof(float));
+    return;
+  }
+  constexpr std::int64_t usual = 16;  // a number that compilers know spares a call for each position
+  if (channels == usual && lanes == usual) {
+    for (std::int64_t i = 0; i < positions; ++i, from += step, to += usual)
+      std::memcpy(to, from, usual * sizeof(float));
+    return;
+  }
+  for (std::int64_t i = 0; i < positions; ++i, from += step, to += lanes) {
+    std::memcpy(to, from, static_cast<std::size_t>(channels) * sizeof(float));
+    if (channels < lanes) std::memset(to + channels, 0, static_cast<std::size_t>(lanes - channels) * sizeof(float));
+  }
+}
+
+/// Copies them, channels side by side.
+inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, std::int64_t image,
+                        const StagedLines& lines, float* to) {
+  const auto& stride = x.images.stride;
+  const std::int64_t padded = lines.lanes;
+  const std::int64_t width = locus::detail::smaller(x.width, lines.width - lines.border);
+  const auto zero = [&](float* at, std::int64_t cols) {
+    if (cols > 0) std::memset(at, 0, static_cast<std::size_t>(cols * padded) * sizeof(float));
+  };
+  for (std::int64_t row = 0; row < lines.height; ++row) {
+    float* const line = to + row * lines.width * padded;
+    const std::int64_t r = lines.top + row;
+    if (r < 0 || r >= x.height || width <= 0) {
+      zero(line, lines.width);
+      continue;
+    }
+    zero(line, lines.border);
+    zero(line + (lines.border + width) * padded, lines.width - lines.border - width);
+    const float* const from = x.images.data + image * stride[0] + r * stride[3];
+    float* const target = line + lines.border * padded;
+    if (stride[1] == 1) copy_positions(from, stride[4], x.channels, width, target, padded);
+    else if (padded % kernels.lanes == 0) to_lanes(kernels, from, stride[1], x.channels, width, target, padded);
+    else
+      for (std::int64_t c = 0; c < padded; ++c)
+        for (std::int64_t col = 0; col < width; ++col) target[col * padded + c] = from[c * stride[1] + col * stride[4]];
+  }
+}
+
+}}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -1,0 +1,32 @@
+#pragma once
+// Fashion-MNIST and KMNIST, images of clothes and of old Japanese letters, from files like MNIST's.
+
+#include <locus/data/sets/mnist.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace locus { inline namespace LOCUS_ABI { namespace data {
+
+/// What the labels of Fashion-MNIST stand for.
+inline constexpr std::array<std::string_view, 10> fashion_mnist_classes = {
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"};
+
+/// What the labels of KMNIST stand for: how the letters are read.
+inline constexpr std::array<std::string_view, 10> kmnist_classes = {"o",  "ki", "su", "tsu", "na",
+                                                                    "ha", "ma", "ya", "re",  "wo"};
+
+/// The 60,000 images of Fashion-MNIST to train with, or the 10,000 to test with: (1, 28, 28), with labels 0 to 9. Their
+/// files have the names of MNIST's: give them a folder of their own. throws as mnist()
+///
+///     auto [train, valid] = data::random_split(data::fashion_mnist("fashion", data::Part::train), 0.8);
+[[nodiscard]] inline LabelledImages fashion_mnist(const std::string& folder, Part part) {
+  return detail::read_mnist_files(folder, part);
+}
+
+/// The 60,000 images of KMNIST to train with, or the 10,000 to test with, likewise.
+[[nodiscard]] inline LabelledImages kmnist(const std::string& folder, Part part) {
+  return detail::read_mnist_files(folder, part);
+}
+
+}}}  // namespace locus::LOCUS_ABI::data

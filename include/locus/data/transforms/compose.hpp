@@ -1,0 +1,275 @@
+#pragma once
+// Transforms one after another: a launch that applies them to a batch on its device.
+
+#include <locus/core/std/pack.hpp>
+#include <locus/core/generator.hpp>
+#include <locus/data/transforms/color_jitter.hpp>
+#include <locus/ops/fold.hpp>
+#include <locus/tensor/copy.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace data {
+
+namespace detail {
+struct ReadsNothing {
+  float operator()(PixelIndex, PixelIndex, PixelIndex) const;
+};
+}  // namespace detail
+
+/// A transform of images. Those of data/transforms/transforms.hpp are, and a class of your own is with these members, all const
+/// and, but for the first one, LOCUS_FN; it is trivially copyable, as it goes to the GPU:
+///
+///     data::ImageExtents extents_of(const data::ImageExtents& in) const;   // of the result; may refuse: ShapeError
+///     template <class R> struct Drawn { ... };                             // what is drawn for a sample
+///     template <class R> Drawn<R> draw(const PhiloxBlock& random, const data::ImageExtents& in) const;
+///     template <class R, class Read>                                       // a pixel of the result, of R
+///     R pixel(const Read& read, const Drawn<R>&, const data::ImageExtents& in, data::PixelIndex c, y, x) const;
+///
+/// `random` are four numbers of the sample, for this transform alone; read(c, y, x) is a pixel of the image before it.
+template <class F>
+concept ImageTransform =
+    std::is_trivially_copyable_v<F> && requires(const F& f, const ImageExtents& in, const PhiloxBlock& random) {
+      { f.extents_of(in) } -> std::same_as<ImageExtents>;
+      { f.template draw<float>(random, in) } -> std::same_as<typename F::template Drawn<float>>;
+      {
+        f.template pixel<float>(detail::ReadsNothing{}, f.template draw<float>(random, in), in, 0, 0, 0)
+      } -> std::same_as<float>;
+    };
+
+namespace detail {
+
+/// The pixels of an image before transform number `stage`.
+template <class Chain, int stage>
+struct Before {
+  const Chain& chain;
+  [[nodiscard]] LOCUS_FN auto operator()(PixelIndex c, PixelIndex y, PixelIndex x) const {
+    return chain.template pixel<stage>(c, y, x);
+  }
+};
+
+/// An image of U with what was drawn for it: each pixel of the result asks back through the transforms.
+template <class R, class U, class... F>
+struct Chain {
+  static constexpr int stages = sizeof...(F);
+  Pack<F...> transforms;
+  ImageExtents extents[stages + 1] = {};  ///< before each transform, and after the last
+  R scale = 1;                            ///< of the numbers that are read
+  const U* image = nullptr;
+  Pack<typename F::template Drawn<R>...> drawn{};
+
+  template <int stage>
+  [[nodiscard]] LOCUS_FN R pixel(PixelIndex c, PixelIndex y, PixelIndex x) const {
+    if constexpr (stage == 0) {
+      const ImageExtents& in = extents[0];
+      return static_cast<R>(load_as_register(image[(c * in.height + y) * in.width + x])) * scale;
+    } else {
+      return get<stage - 1>(transforms)
+          .template pixel<R>(Before<Chain, stage - 1>{*this}, get<stage - 1>(drawn), extents[stage - 1], c, y, x);
+    }
+  }
+
+  /// Draws for a sample, and takes the means that transforms ask for.
+  template <int stage = 0, class Team>
+  LOCUS_FN void draw(std::uint64_t key, std::uint64_t sample, Team& team) {
+    if constexpr (stage < stages) {
+      const auto& transform = get<stage>(transforms);
+      auto& mine = get<stage>(drawn);
+      mine = transform.template draw<R>(random_block(key, stage, sample), extents[stage]);
+      if constexpr (requires { transform.averages(); }) {
+        if (transform.averages()) mine.mean = mean_before<stage>(team);
+      }
+      draw<stage + 1>(key, sample, team);
+    }
+  }
+
+ private:
+  template <int stage, class Team>
+  [[nodiscard]] LOCUS_FN R mean_before(Team& team) const {
+    const Chain self = *this;
+    const PixelIndex width = extents[stage].width, count = extents[stage].height * width;
+    const auto columns = static_cast<PixelIndex>(team.cols());
+    const R sum = team.reduce(fold::SumOfSlow<R>{}, [=](std::int64_t column) LOCUS_INLINED {
+      R part = 0;
+      for (auto i = static_cast<PixelIndex>(column); i < count; i += columns)
+        part += get<stage>(self.transforms)
+                    .template averaged<R>(Before<Chain, stage>{self}, get<stage>(self.drawn), self.extents[stage],
+                                          i / width, i % width);
+      return part;
+    });
+    return sum / static_cast<R>(count);
+  }
+};
+
+/// A row is an image of the result, of T.
+template <class T, class U, class... F>
+struct TransformRow {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = sizeof(T) + sizeof(U);
+  using R = compute_t<T>;
+  Chain<R, U, F...> chain;
+  std::uint64_t key;
+  const std::int64_t* samples;  ///< the number of each; null: `first` and those after it
+  std::int64_t first;
+  T* out;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    constexpr int stages = sizeof...(F);
+    auto mine = chain;
+    const ImageExtents& in = chain.extents[0];
+    mine.image += row * in.channels * in.height * in.width;
+    mine.draw(key, static_cast<std::uint64_t>(samples ? samples[row] : first + row), team);
+    team.store(RowOutput<T>{out + row * team.cols()}, [=](std::int64_t column) LOCUS_INLINED {
+      const ImageExtents& extents = mine.extents[stages];
+      const auto at = static_cast<PixelIndex>(column);
+      const PixelIndex line = at / extents.width, c = line / extents.height;
+      return mine.template pixel<stages>(c, line - c * extents.height, at - line * extents.width);
+    });
+  }
+};
+
+/// The seed of what is drawn in an epoch for one purpose: a stream of each, so that equal seeds draw nothing equal.
+[[nodiscard]] inline std::uint64_t epoch_key(std::uint64_t seed, std::uint64_t epoch,
+                                             locus::detail::RandomStream purpose) {
+  const PhiloxBlock mixed = random_block(seed, epoch, purpose);
+  return std::uint64_t{mixed.x} << 32 | mixed.y;
+}
+[[nodiscard]] inline std::uint64_t transform_key(std::uint64_t seed, std::uint64_t epoch) {
+  return epoch_key(seed, epoch, locus::detail::stream_of_transforms);
+}
+
+/// throws ShapeError unless it is (channels, height, width) of less than 2^30 elements: with a padding, too, a
+/// PixelIndex counts its rows and columns
+[[nodiscard]] LOCUS_OUT_OF_LINE inline ImageExtents image_extents(const char* caller, const Shape& shape) {
+  std::int64_t all = 1;
+  if (shape.rank() == 3)
+    all = locus::detail::product_or_most(shape[0], locus::detail::product_or_most(shape[1], shape[2]));
+  if (shape.rank() != 3 || all >= 1 << 30)
+    fail<ShapeError>(
+        {caller, ": images of shape ", shape, "; expected (channels, height, width), of less than 2^30 elements"});
+  return {static_cast<PixelIndex>(shape[0]), static_cast<PixelIndex>(shape[1]), static_cast<PixelIndex>(shape[2])};
+}
+[[nodiscard]] inline Shape shape_of(const ImageExtents& extents) {
+  return {extents.channels, extents.height, extents.width};
+}
+
+/// Where the images of a launch come from, and where they go: dense memory of a device.
+template <class T, class U>
+struct ImagesToTransform {
+  const U* from;
+  double scale;
+  std::uint64_t key;
+  const std::int64_t* samples;
+  std::int64_t first, count;
+  T* to;
+};
+
+}  // namespace detail
+
+/// Transforms one after another, as one launch. Made by compose().
+template <ImageTransform... F>
+class Composed {
+ public:
+  explicit Composed(const F&... transforms) : transforms_(transforms...) {}
+
+  /// Of the result for an image, (channels, height, width). throws ShapeError where a transform does not take it
+  [[nodiscard]] Shape shape_of(const Shape& image) const {
+    const ImageExtents out = extents_from(detail::image_extents("compose", image)).last;
+    return detail::shape_of(out);
+  }
+
+  /// The images of a batch transformed on its device, where image n draws as sample n of a data set does in epoch 0:
+  /// see transformed(). Take another seed for every batch. shape: (n, channels, height, width) -> (n, ...shape_of())
+  /// cost: one launch
+  /// throws ShapeError naming the transform that does not take the images
+  template <FloatingDType T, class D>
+  [[nodiscard]] Tensor<T, D> operator()(const Tensor<T, D>& images, std::uint64_t seed) const {
+    if (images.rank() != 4)
+      fail<ShapeError>({"compose: images of shape ", images.shape(), "; expected (n, channels, height, width)"});
+    Shape shape = shape_of({images.size(1), images.size(2), images.size(3)});
+    shape.insert(0, images.size(0));
+    const auto dense = images.contiguous();
+    Tensor<T, D> result(shape, images.device());
+    launch(images.device(), {images.size(1), images.size(2), images.size(3)},
+           detail::ImagesToTransform<T, T>{dense.data(), 1, detail::transform_key(seed, 0), nullptr, 0, images.size(0),
+                                           result.data()});
+    return result;
+  }
+
+  /// One launch on a device, of images of a shape that was checked.
+  template <class T, class U, class D>
+  void launch(D device, const Shape& image, const detail::ImagesToTransform<T, U>& images) const {
+    const auto extents = extents_from(detail::image_extents("compose", image));
+    using Row = detail::TransformRow<T, U, F...>;
+    Row row{{transforms_, {}, static_cast<compute_t<T>>(images.scale), images.from},
+            images.key,
+            images.samples,
+            images.first,
+            images.to};
+    for (int i = 0; i <= static_cast<int>(sizeof...(F)); ++i) row.chain.extents[i] = extents.of[i];
+    const std::int64_t columns = elements(detail::shape_of(extents.last));
+    if (columns > 0) Backend<D>::for_each_row(device, images.count, columns, row);
+  }
+
+  [[nodiscard]] const Pack<F...>& transforms() const { return transforms_; }
+
+ private:
+  struct AllExtents {
+    ImageExtents of[sizeof...(F) + 1], last;
+  };
+  [[nodiscard]] AllExtents extents_from(const ImageExtents& first) const {
+    AllExtents all;
+    all.of[0] = first;
+    static_for<static_cast<int>(sizeof...(F))>([&]<int I>() {
+      all.of[I + 1] = get<I>(transforms_).extents_of(all.of[I]);
+      (void)detail::image_extents("compose", detail::shape_of(all.of[I + 1]));
+    });
+    all.last = all.of[sizeof...(F)];
+    return all;
+  }
+
+  Pack<F...> transforms_;
+};
+
+namespace detail {
+template <class X>
+inline constexpr bool is_composed = false;
+template <class... F>
+inline constexpr bool is_composed<Composed<F...>> = true;
+template <class X>
+concept Transforms = is_composed<X> || ImageTransform<X>;
+
+template <class F>
+[[nodiscard]] Pack<F> pack_of(const F& transform) {
+  return Pack<F>(transform);
+}
+template <class... F>
+[[nodiscard]] Pack<F...> pack_of(const Composed<F...>& transforms) {
+  return transforms.transforms();
+}
+template <class... F>
+[[nodiscard]] Composed<F...> composed_of(const Pack<F...>& all) {
+  return [&]<int... I>(std::integer_sequence<int, I...>) {
+    return Composed<F...>(get<I>(all)...);
+  }(std::make_integer_sequence<int, static_cast<int>(sizeof...(F))>{});
+}
+template <class... A, class... B, class... Rest>
+[[nodiscard]] auto composed_of(const Pack<A...>& a, const Pack<B...>& b, const Rest&... rest) {
+  return [&]<int... I, int... J>(std::integer_sequence<int, I...>, std::integer_sequence<int, J...>) {
+    return composed_of(Pack<A..., B...>(get<I>(a)..., get<J>(b)...), rest...);
+  }(std::make_integer_sequence<int, static_cast<int>(sizeof...(A))>{},
+         std::make_integer_sequence<int, static_cast<int>(sizeof...(B))>{});
+}
+}  // namespace detail
+
+/// Transforms one after another; a composition counts as those that it holds.
+///
+///     auto augment = data::compose(data::RandomCrop{{.padding = 4}}, data::RandomHorizontalFlip{},
+///                                  data::Normalize{0.5, 0.25}, data::Cutout{{.size = 8}});
+///     auto changed = augment(images, seed);
+template <detail::Transforms... F>
+  requires(sizeof...(F) > 0)
+[[nodiscard]] auto compose(const F&... transforms) {
+  return detail::composed_of(detail::pack_of(transforms)...);
+}
+
+}}}  // namespace locus::LOCUS_ABI::data

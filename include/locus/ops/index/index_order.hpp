@@ -1,0 +1,175 @@
+#pragma once
+// Indices in order, on devices that do not follow them one after the other: what one index names is then a run, which
+// one thread adds up in the order in which it was given. A counting sort by the verbs, without atomics.
+
+#include <locus/core/std/bounds.hpp>
+#include <locus/ops/scan.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
+
+/// The indices in ascending order, and where each stood; equal ones stay in their order.
+template <class D>
+struct IndexOrder {
+  Tensor<std::int64_t, D> keys, positions;
+};
+
+/// Six bits of a key at a time. Within a chunk, elements count those before them.
+struct SortDigits {
+  static constexpr std::int64_t digits = 64, chunk = 256;
+  const std::int64_t* keys;
+  std::int64_t count, chunks;
+  int shift;
+  [[nodiscard]] LOCUS_FN std::int64_t digit(std::int64_t at) const { return keys[at] >> shift & (digits - 1); }
+  /// Of [first, last), how many elements have the digit.
+  [[nodiscard]] LOCUS_FN std::int64_t with_digit(std::int64_t wanted, std::int64_t first, std::int64_t last) const {
+    std::int64_t found = 0;
+    for (std::int64_t i = first; i < last; ++i) found += digit(i) == wanted;
+    return found;
+  }
+};
+/// How often each digit occurs in each chunk: (chunks, digits).
+struct CountDigits {
+  SortDigits sort;
+  LOCUS_FN void operator()(std::int64_t at, std::int64_t& found) const {
+    const std::int64_t chunk = at / SortDigits::digits, first = chunk * SortDigits::chunk;
+    found = sort.with_digit(at - chunk * SortDigits::digits, first, smaller(first + SortDigits::chunk, sort.count));
+  }
+};
+/// Each element moved to where its digit goes. `sums` are the running sums of (digits, chunks).
+struct MoveByDigit {
+  SortDigits sort;
+  const std::int64_t *sums, *positions;  ///< null: every element stands where it was given
+  std::int64_t *keys_to, *positions_to;
+  LOCUS_FN void operator()(std::int64_t at) const {
+    const std::int64_t chunk = at / SortDigits::chunk, digit = sort.digit(at), bin = digit * sort.chunks + chunk;
+    const std::int64_t to = (bin == 0 ? 0 : sums[bin - 1]) + sort.with_digit(digit, chunk * SortDigits::chunk, at);
+    keys_to[to] = sort.keys[at];
+    positions_to[to] = positions ? positions[at] : at;
+  }
+};
+
+/// Calls f(i) for every i below n. One launch.
+template <class D, class F>
+void launch_indices(D device, std::int64_t n, const F& f) {
+  const Strides alone{1};
+  Backend<D>::map(device, make_plan<1>({n}, std::array<Strides, 1>{alone}), f, Pack<LinearIndex>(LinearIndex{}),
+                  Pack<>{});
+}
+
+/// A list of indices from 0 to `most` in order. cost: for each six bits of `most`, two launches and a running sum
+/// of 1/4 as many elements
+template <class D>
+[[nodiscard]] IndexOrder<D> in_order(const Tensor<std::int64_t, D>& indices, std::int64_t most) {
+  const std::int64_t count = indices.elements(), chunks = (count - 1) / SortDigits::chunk + 1;
+  IndexOrder<D> order{indices.contiguous(), {}};
+  for (int shift = 0; shift == 0 || (shift < 63 && most >> shift > 0); shift += 6) {
+    const SortDigits sort{order.keys.data(), count, chunks, shift};
+    const Tensor<std::int64_t, D> found({SortDigits::digits, chunks}, indices.device());
+    const Strides by_chunk{1, chunks}, dense{SortDigits::digits, 1};
+    Backend<D>::map(indices.device(),
+                    make_plan<2>({chunks, SortDigits::digits}, std::array<Strides, 2>{dense, by_chunk}),
+                    CountDigits{sort}, Pack<LinearIndex>(LinearIndex{}), Pack<std::int64_t*>(found.data()));
+    const Tensor<std::int64_t, D> sums = scan(found.reshape({found.elements()}), 0, false);
+    const IndexOrder<D> next{Tensor<std::int64_t, D>({count}, indices.device()),
+                             Tensor<std::int64_t, D>({count}, indices.device())};
+    launch_indices(indices.device(), count,
+                   MoveByDigit{sort, sums.data(), order.positions.buffer() ? order.positions.data() : nullptr,
+                               next.keys.data(), next.positions.data()});
+    order = next;
+  }
+  return order;
+}
+
+/// An index, or `extent` for one that is out of range.
+struct IndexOrOutside {
+  std::int64_t extent;
+  LOCUS_FN std::int64_t operator()(std::int64_t index) const { return index < 0 || index >= extent ? extent : index; }
+};
+
+/// to(outer, v, inner) += the sum of from(outer, j, inner) for the j that index v names, in their order: where a run of
+/// v begins, one thread for each outer and inner.
+template <class T>
+struct AddRun {
+  const T* from;
+  const std::int64_t *keys, *positions;
+  std::int64_t count, extent, inner_count;
+  T* to;
+  LOCUS_FN void operator()(std::int64_t at) const {
+    const std::int64_t row = inner_count == 1 ? at : at / inner_count, inner = at - row * inner_count;
+    const std::int64_t outer = row / count, first = row - outer * count, key = keys[first];
+    if (key >= extent || (first > 0 && keys[first - 1] == key)) return;
+    T* const target = to + (outer * extent + key) * inner_count + inner;
+    compute_t<T> sum = load_as_register(*target);
+    for (std::int64_t i = first; i < count && keys[i] == key; ++i)
+      sum = functor::Add{}(sum, load_as_register(from[(outer * count + positions[i]) * inner_count + inner]));
+    *target = from_register<T>(sum);
+  }
+};
+
+/// last[v] = the last position that names v
+struct LastOfRun {
+  const std::int64_t *keys, *positions;
+  std::int64_t count, extent;
+  std::int64_t* last;
+  LOCUS_FN void operator()(std::int64_t at) const {
+    const std::int64_t key = keys[at];
+    if (key < extent && (at + 1 == count || keys[at + 1] != key)) last[key] = positions[at];
+  }
+};
+
+/// Where in dense memory an index along an axis names an element, in the shape that it has otherwise; -1 where it is
+/// out of range.
+struct PlaceOfElement {
+  std::int64_t extent[max_rank] = {}, stride[max_rank] = {};  ///< of the index, and of what it names elements in
+  int rank, axis;
+  std::int64_t along;
+  LOCUS_FN void operator()(std::int64_t index, std::int64_t at, std::int64_t& place) const {
+    const bool valid = index >= 0 && index < along;
+    std::int64_t found = valid ? index * stride[axis] : 0;
+    for (int d = rank - 1; d >= 0; --d) {
+      const std::int64_t before = at / extent[d];
+      if (d != axis) found += (at - before * extent[d]) * stride[d];
+      at = before;
+    }
+    place = valid ? found : -1;
+  }
+};
+/// The places in x, which is dense, of the elements that an index names along an axis: a dense tensor like the index.
+template <class T, class D>
+[[nodiscard]] Tensor<std::int64_t, D> places_in(const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index, int axis) {
+  const Tensor<std::int64_t, D> places(index.shape(), index.device());
+  PlaceOfElement f{{}, {}, index.rank(), axis, x.size(axis)};
+  const Strides strides = row_major(x.shape());
+  for (int d = 0; d < f.rank; ++d) f.extent[d] = index.size(d), f.stride[d] = strides[d];
+  const Strides dense = row_major(index.shape());
+  const auto plan = make_plan<3>(index.shape(), std::array<Strides, 3>{index.strides(), dense, dense});
+  Backend<D>::map(index.device(), plan, f, Pack<const std::int64_t*, LinearIndex>(index.data(), LinearIndex{}),
+                  Pack<std::int64_t*>(places.data()));
+  return places;
+}
+
+/// throws ShapeError unless memory to which elements are added by their places is dense
+template <class T, class D>
+LOCUS_OUT_OF_LINE void require_dense(std::string_view name, const Tensor<T, D>& to) {
+  if (!to.is_contiguous())
+    fail<ShapeError>({name, ": adds to a view of shape ", to.shape(), " with strides ", to.strides(),
+                      "; expected a dense tensor: add to one, and copy it to the view"});
+}
+
+/// Adds `given`, (outer, indices, inner), to `to`, dense, (outer, extent, inner), where the indices say.
+/// throws ShapeError unless `to` is dense
+template <class T, class D>
+void add_in_order(const Tensor<T, D>& to, const Tensor<T, D>& given, const Tensor<std::int64_t, D>& indices,
+                  std::int64_t outer, std::int64_t extent, std::int64_t inner) {
+  require_dense("add_in_order", to);
+  const std::int64_t count = indices.elements();
+  if (given.empty()) return;
+  const Tensor<T, D> from = given.contiguous();
+  const Tensor<std::int64_t, D> valid({count}, indices.device());
+  map_into(valid, IndexOrOutside{extent}, indices.reshape({count}));
+  const auto order = in_order(valid, extent);
+  launch_indices(to.device(), outer * count * inner,
+                 AddRun<T>{from.data(), order.keys.data(), order.positions.data(), count, extent, inner, to.data()});
+}
+
+}}}  // namespace locus::LOCUS_ABI::detail

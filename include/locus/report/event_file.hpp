@@ -1,0 +1,173 @@
+#pragma once
+// Files of TensorBoard's events: records of protocol buffers.
+// https://github.com/tensorflow/tensorboard: tensorboard/compat/proto, and TFRecord for the framing of records.
+
+#include <locus/core/system/file.hpp>
+#include <locus/core/std/posix.hpp>
+#include <locus/core/std/shared.hpp>
+#include <locus/io/zip.hpp>
+
+#include <array>
+#include <cstdio>
+
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
+
+/// CRC-32C (Castagnoli), of RFC 3720.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::uint32_t crc32c_of(std::string_view bytes) {
+  static constexpr auto table = [] {
+    std::array<std::uint32_t, 256> made{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      made[i] = i;
+      for (int bit = 0; bit < 8; ++bit) made[i] = made[i] >> 1 ^ (made[i] & 1 ? 0x82f63b78u : 0u);
+    }
+    return made;
+  }();
+  std::uint32_t crc = ~0u;
+  for (const char byte : bytes) crc = crc >> 8 ^ table[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
+  return ~crc;
+}
+/// As records hold it: the checksum of a text that holds its own checksum would be a constant.
+[[nodiscard]] inline std::uint32_t masked_crc32c_of(std::string_view bytes) {
+  const std::uint32_t crc = crc32c_of(bytes);
+  return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+/// A record: its length in eight bytes, their checksum, the bytes, their checksum.
+[[nodiscard]] inline std::string framed(std::string_view bytes) {
+  std::string record;
+  append_number(record, bytes.size(), 8);
+  append_number(record, masked_crc32c_of(record), 4);
+  record += bytes;
+  append_number(record, masked_crc32c_of(bytes), 4);
+  return record;
+}
+
+/// A message of protocol buffers (https://protobuf.dev/programming-guides/encoding), field by field.
+class Message {
+ public:
+  Message& integer(int field, std::uint64_t value) {
+    key(field, 0);
+    varint(value);
+    return *this;
+  }
+  Message& real(int field, double value) {
+    key(field, 1);
+    append_number(text_, __builtin_bit_cast(std::uint64_t, value), 8);
+    return *this;
+  }
+  Message& real32(int field, float value) {
+    key(field, 5);
+    append_number(text_, __builtin_bit_cast(std::uint32_t, value), 4);
+    return *this;
+  }
+  /// A string, bytes, or a message within this one.
+  Message& bytes(int field, std::string_view value) {
+    key(field, 2);
+    varint(value.size());
+    text_ += value;
+    return *this;
+  }
+  Message& message(int field, const Message& value) { return bytes(field, value.text_); }
+  Message& reals(int field, const std::vector<double>& values) {
+    std::string packed;
+    for (const double value : values) append_number(packed, __builtin_bit_cast(std::uint64_t, value), 8);
+    return bytes(field, packed);
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  void key(int field, unsigned type) { varint(static_cast<unsigned>(field) << 3 | type); }
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
+    text_ += static_cast<char>(value);
+  }
+
+  std::string text_;
+};
+
+[[nodiscard]] inline double wall_time() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// A file that records are added to, each by one write, so that whoever reads it meanwhile sees whole ones, and a
+/// process that is killed leaves them. Several threads may add.
+class EventFile : public Counted {
+ public:
+  static constexpr const char* handle_name = "TensorBoard";
+  /// throws DataError where the file cannot be opened, or its first record not be written
+  explicit EventFile(const std::string& path)
+      : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    if (!file_) fail_to_write(path, errno);
+    if (const int error = write(framed(Message().real(1, wall_time()).bytes(3, "brain.Event:2").text()))) {
+      fail_to_write(path, error);
+    }
+  }
+
+  /// An event at a step, whose summary has this value. What cannot be written is lost; the first time, stderr says so.
+  void add(std::int64_t step, const Message& value) { add(step, 5, Message().message(1, value)); }
+  /// Another start of the run: TensorBoard drops what earlier files of the folder have of this step and later ones.
+  void add_start(std::int64_t step) { add(step, 7, Message().integer(1, 1)); }  // SessionLog of status START
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  /// An event that has this field.
+  LOCUS_OUT_OF_LINE void add(std::int64_t step, int field, const Message& content) {
+    const std::string record = framed(
+        Message().real(1, wall_time()).integer(2, static_cast<std::uint64_t>(step)).message(field, content).text());
+    const Lock lock(mutex_);
+    const int error = is_broken_ ? 0 : write(record);
+    if (error == 0 || has_warned_) return;
+    has_warned_ = true;
+    std::fprintf(stderr, "locus: cannot write events to '%s': %s; training goes on, events are lost\n", path_.c_str(),
+                 std::strerror(error));
+  }
+  /// 0 or an errno. After a part of a record, which would hide all behind it, the file ends with the last whole one.
+  [[nodiscard]] int write(std::string_view record) {
+    const int error = write_parts(file_, Span<const std::string_view>(&record, 1));
+    if (error == 0) {
+      whole_ += static_cast<off_t>(record.size());
+      return 0;
+    }
+    struct stat info {};
+    if (fstat(file_.number(), &info) == 0 && S_ISREG(info.st_mode))
+      is_broken_ = ftruncate(file_.number(), whole_) != 0 || lseek(file_.number(), whole_, SEEK_SET) != whole_;
+    return error;
+  }
+
+  std::string path_;
+  Descriptor file_;
+  off_t whole_ = 0;         ///< bytes of whole records
+  bool is_broken_ = false;  ///< it ends within a record
+  bool has_warned_ = false;
+  Mutex mutex_;
+};
+
+/// Makes a folder and those above it. throws DataError
+inline void make_folders(const std::string& folder) {
+  require_path("create a folder by the name of", folder);
+  for (std::size_t at = folder.find('/', 1);; at = folder.find('/', at + 1)) {
+    const std::string part = folder.substr(0, at);
+    struct stat info {};
+    int error = mkdir(part.c_str(), 0777) == 0 ? 0 : errno;
+    if (error && stat(part.c_str(), &info) == 0) error = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+    if (error) {
+      fail<DataError>({"cannot create the folder '", locus::detail::shown(folder, 200), "': ", std::strerror(error),
+                       " ('", locus::detail::shown(part, 200), "'); expected a folder that you may write to"});
+    }
+    if (at == std::string::npos) return;
+  }
+}
+
+/// A name of an event file that no other process or object takes.
+[[nodiscard]] inline std::string event_file_in(const std::string& folder) {
+  static Atomic<int> made{0};
+  char host[256] = "host", seconds[32];
+  (void)gethostname(host, sizeof host - 1);
+  std::snprintf(seconds, sizeof seconds, "%010lld", static_cast<long long>(wall_time()));
+  return join(folder, folder.back() == '/' ? "" : "/", "events.out.tfevents.", seconds, ".", host, ".", getpid(), ".",
+              made.fetch_add(1, Order::relaxed));
+}
+
+}}}  // namespace locus::LOCUS_ABI::io::detail
