@@ -1,6 +1,6 @@
 #include <locus/data/loading/distributed_sampler.hpp>
-#include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/tensor/factory.hpp>
 

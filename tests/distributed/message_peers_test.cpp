@@ -1,7 +1,7 @@
-// What a rank makes of peers that end, and of messages that do not go out: over a link on which bytes, notes and ends
-// come when a test says so.
+// What a rank makes of peers that end, and of messages that do not go out: over a link on which bytes, control messages
+// and ends come when a test says so.
 
-#include <locus/distributed/message/message_letters.hpp>
+#include <locus/distributed/message/point_to_point.hpp>
 #include <locus/distributed/start/spawn_processes.hpp>
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@
 #include <vector>
 
 using namespace locus;
-using dist::detail::Note;
+using dist::detail::ControlMessage;
 
 namespace {
 
@@ -37,8 +37,8 @@ class ScriptedLink {
     void reserve(std::size_t) {}
     void send(int peer, const void* data, std::int64_t bytes) {
       if (link_.sends-- == 0) throw std::bad_alloc();
-      if (bytes != sizeof(Note)) sent_to_ = peer;
-      else link_.told.push_back(*static_cast<const Note*>(data));
+      if (bytes != sizeof(ControlMessage)) sent_to_ = peer;
+      else link_.told.push_back(*static_cast<const ControlMessage*>(data));
     }
     void abandon() { link_.abandoned += sent_to_ >= 0; }
     void receive(int peer, void*, std::int64_t) { peers_.push_back(peer); }
@@ -55,7 +55,7 @@ class ScriptedLink {
 
    private:
     ScriptedLink& link_;
-    int sent_to_ = -1;  ///< what is no note
+    int sent_to_ = -1;  ///< what is no control message
     std::vector<int> peers_{};
   };
   struct Peer {
@@ -73,11 +73,11 @@ class ScriptedLink {
   static void keep(const dist::Owner&) noexcept {}
   static void note_failure(double) noexcept {}
   [[nodiscard]] bool is_dead(int peer) const { return peers_.at(static_cast<std::size_t>(peer)).is_dead; }
-  [[nodiscard]] bool poll(Note& note) {
+  [[nodiscard]] bool poll(ControlMessage& control) {
     if (const auto next = std::exchange(on_poll, nullptr)) next();
-    if (notes.empty()) return false;
-    note = notes.front();
-    notes.erase(notes.begin());
+    if (controls.empty()) return false;
+    control = controls.front();
+    controls.erase(controls.begin());
     return true;
   }
 
@@ -85,14 +85,14 @@ class ScriptedLink {
   /// It completes its transfers and so many collectives, ends as it should, and its process is gone.
   void end(int peer, std::int64_t collectives) {
     of(peer) = {.has_sent = true, .is_dead = true};
-    notes.push_back({.what = Note::What::end, .from = peer, .count = collectives});
+    controls.push_back({.what = ControlMessage::What::end, .from = peer, .count = collectives});
   }
   std::function<void()> on_poll{};          ///< called by the next poll()
-  std::vector<Note> notes{};                ///< still to be read
-  std::vector<Note> told{};                 ///< by this rank
+  std::vector<ControlMessage> controls{};   ///< still to be read
+  std::vector<ControlMessage> told{};       ///< by this rank
   std::atomic<bool> takes_letters = true;   ///< what is sent to peers comes to its end
   std::atomic<bool> has_no_memory = false;  ///< for what comes meanwhile
-  std::atomic<int> abandoned = 0;           ///< letters
+  std::atomic<int> abandoned = 0;           ///< messages
   int sends = -1;                           ///< so many succeed, then one fails; -1: all do
 
  private:
@@ -117,7 +117,7 @@ std::pair<int, std::string> thrown(const F& f) {
   return {-1, ""};
 }
 
-/// A static object that is older than what delivers errands: exit() destroys it later.
+/// A static object that is older than what delivers background jobs: exit() destroys it later.
 struct Oldest {
   ~Oldest() {
     if (at_exit) at_exit();
@@ -125,8 +125,8 @@ struct Oldest {
   void (*at_exit)() = nullptr;
 } oldest;
 
-/// Takes a while, as last notes do.
-class SlowErrand final : public dist::detail::Errand {
+/// Takes a while, as final control messages do.
+class SlowErrand final : public dist::detail::BackgroundJob {
   bool run() override {
     usleep(10000);
     return --turns_ == 0;
@@ -173,12 +173,13 @@ TEST_CASE("a peer that is gone, whose bytes do not come, has died") {
 TEST_CASE("a message that is announced with its sender's end comes, and one that is not names who has left") {
   for (const bool is_announced : {true, false}) {
     const Shared peers(new Peers(5, 2));
-    dist::detail::MessageLetters<ScriptedLink> letters(peers);
+    dist::detail::PointToPoint<ScriptedLink> letters(peers);
     dist::Message wanted{nullptr, 4, ElementType::float32, 1, 7};
     peers->link.on_poll = [&] {  // after this poll, before the next
       peers->link.of(1).is_dead = true;
       peers->link.on_poll = [&] {
-        if (is_announced) peers->link.notes.push_back({.what = Note::What::letter, .from = 1, .tag = 7, .count = 4});
+        if (is_announced)
+          peers->link.controls.push_back({.what = ControlMessage::What::message, .from = 1, .tag = 7, .count = 4});
         peers->link.end(1, 0);
       };
     };
@@ -194,14 +195,14 @@ TEST_CASE("a message that is announced with its sender's end comes, and one that
 
 TEST_CASE("where a message cannot be sent to its end, all ranks fail: its receiver has seen a part") {
   const Shared peers(new Peers(5, 2));
-  dist::detail::MessageLetters<ScriptedLink> letters(peers);
+  dist::detail::PointToPoint<ScriptedLink> letters(peers);
   std::vector<float> elements(4, 1.f);
   const dist::Message message{elements.data(), 4, ElementType::float32, 1, 7};
   peers->link.sends = 1;  // its announcement
   CHECK_THROWS_AS(letters.send(message), OutOfMemory);
   REQUIRE(peers->link.told.size() == 2);
-  CHECK(peers->link.told[0].what == Note::What::letter);
-  CHECK(peers->link.told[1].what == Note::What::failure);
+  CHECK(peers->link.told[0].what == ControlMessage::What::message);
+  CHECK(peers->link.told[1].what == ControlMessage::What::failure);
   const auto [rank, text] = thrown([&] { peers->require_sound(reduces, 1); });
   CHECK(rank == 0);
   CHECK(text.find("rank 0 threw: ") != std::string::npos);
@@ -211,12 +212,12 @@ TEST_CASE("a failure may be nobody's in particular, whether it is heard of or fo
   for (const int at_fault : {-1, 2, INT32_MIN, INT32_MAX}) {
     CAPTURE(at_fault);
     const Shared peers(new Peers(5, 2));
-    Note note{.what = Note::What::failure, .from = 1, .at_fault = at_fault};
-    for (char& c : note.reason) c = 'x';  // without an end
-    peers->link.notes.push_back(note);
+    ControlMessage control{.what = ControlMessage::What::failure, .from = 1, .at_fault = at_fault};
+    for (char& c : control.reason) c = 'x';  // without an end
+    peers->link.controls.push_back(control);
     const auto [rank, text] = thrown([&] { peers->require_sound(reduces, 1); });
     CHECK(rank == -1);
-    CHECK(text.ends_with(": " + std::string(sizeof note.reason - 1, 'x')));
+    CHECK(text.ends_with(": " + std::string(sizeof control.reason - 1, 'x')));
 
     const Shared others(new Peers(5, 2));
     CHECK(thrown([&] { others->refuse(at_fault, "no more", reduces, 1); }).first == -1);
@@ -253,28 +254,28 @@ TEST_CASE("a rank that gets no thread for what outlives its communicator fails b
 
 TEST_CASE("a process that ends without leaving waits for the receivers of its messages as long as a time-out") {
   const Shared peers(new Peers(0.3, 2));
-  dist::detail::MessageLetters<ScriptedLink> letters(peers);
+  dist::detail::PointToPoint<ScriptedLink> letters(peers);
   peers->link.takes_letters = false;
   std::vector<float> elements(4, 1.f);
   letters.send({elements.data(), 4, ElementType::float32, 1, 7});
   usleep(400000);  // without end: it is there
   const Stopwatch watch;
-  dist::detail::Courier::finish();
+  dist::detail::BackgroundThread::finish();
   CHECK(watch.seconds() > 0.25);
   CHECK(watch.seconds() < 5);
 }
 
 TEST_CASE("a message on its way is not given up where there is no memory for what comes meanwhile") {
   const Shared peers(new Peers(20, 2));
-  dist::detail::MessageLetters<ScriptedLink> letters(peers);
+  dist::detail::PointToPoint<ScriptedLink> letters(peers);
   peers->link.takes_letters = false;
   std::vector<float> elements(4, 1.f);
   letters.send({elements.data(), 4, ElementType::float32, 1, 7});
   peers->link.has_no_memory = true;
-  usleep(20000);  // some looks of the courier
+  usleep(20000);  // some looks of the background thread
   peers->link.takes_letters = true;
   peers->link.has_no_memory = false;
-  dist::detail::Courier::finish();
+  dist::detail::BackgroundThread::finish();
   CHECK(peers->link.abandoned.load() == 0);
 }
 
@@ -284,12 +285,12 @@ TEST_CASE("what an older static object delivers while the process ends is done b
   if (child == 0) {
     alarm(10);
     oldest.at_exit = [] {
-      const Shared errand(new SlowErrand);
-      dist::detail::Courier::start();
-      dist::detail::Courier::deliver(Shared<dist::detail::Errand>(errand.get()));
-      _exit(errand->done() ? 0 : 3);
+      const Shared job(new SlowErrand);
+      dist::detail::BackgroundThread::start();
+      dist::detail::BackgroundThread::deliver(Shared<dist::detail::BackgroundJob>(job.get()));
+      _exit(job->done() ? 0 : 3);
     };
-    dist::detail::Courier::start();
+    dist::detail::BackgroundThread::start();
     std::exit(4);
   }
   int status = -1;

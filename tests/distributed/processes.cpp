@@ -122,7 +122,8 @@ void check_successors() {
   const auto comm = connect();
   comm.barrier();
 #if LOCUS_MPI
-  if (const auto kept = dist::detail::MpiRetired::count(); kept > 50) wrong(join("MPI keeps ", kept, " communicators"));
+  if (const auto kept = dist::detail::MpiPendingFrees::count(); kept > 50)
+    wrong(join("MPI keeps ", kept, " communicators"));
 #endif
 }
 

@@ -27,7 +27,7 @@ struct Connection {
   }
   TcpStream stream{};
   Socket peer{};
-  std::vector<dist::detail::Note> notes{};
+  std::vector<dist::detail::ControlMessage> controls{};
 };
 
 Shared<TcpStream::Transfer> receiving(std::array<float, 4>& target, std::int64_t tag) {
@@ -48,17 +48,17 @@ TEST_CASE("without memory for bytes that come before they are asked for, the con
     {
       const MemoryFailure failure(successes, false);
       for (int turn = 0; turn < 2; ++turn)
-        CHECK_THROWS_AS(connection.stream.progress(connection.notes, 1), std::bad_alloc);
+        CHECK_THROWS_AS(connection.stream.progress(connection.controls, 1), std::bad_alloc);
     }
     CHECK(!connection.stream.has_ended());
     connection.write(sent.data(), sizeof sent);
-    connection.stream.progress(connection.notes, 1);
+    connection.stream.progress(connection.controls, 1);
     const auto transfer = receiving(received, 5);
     connection.stream.receive(transfer);
     CHECK(transfer->is_done);
     CHECK(received == sent);
     connection.peer = {};
-    connection.stream.progress(connection.notes, 1);
+    connection.stream.progress(connection.controls, 1);
     CHECK(connection.stream.has_ended());
   }
 }
@@ -66,17 +66,17 @@ TEST_CASE("without memory for bytes that come before they are asked for, the con
 TEST_CASE("without memory for a note, it comes when there is some") {
   for (std::int64_t successes = 0; successes < 3; ++successes) {
     Connection connection;
-    dist::detail::Note note{.what = dist::detail::Note::What::end, .count = 3};
-    connection.write(std::array<std::int64_t, 2>{sizeof note, TcpStream::note_tag}.data(), 16);
-    connection.write(&note, sizeof note);
+    dist::detail::ControlMessage control{.what = dist::detail::ControlMessage::What::end, .count = 3};
+    connection.write(std::array<std::int64_t, 2>{sizeof control, TcpStream::control_tag}.data(), 16);
+    connection.write(&control, sizeof control);
     {
       const MemoryFailure failure(successes, false);
-      CHECK_THROWS_AS(connection.stream.progress(connection.notes, 1), std::bad_alloc);
+      CHECK_THROWS_AS(connection.stream.progress(connection.controls, 1), std::bad_alloc);
     }
-    connection.stream.progress(connection.notes, 1);
-    REQUIRE(connection.notes.size() == 1);
-    CHECK(connection.notes[0].from == 1);
-    CHECK(connection.notes[0].count == 3);
+    connection.stream.progress(connection.controls, 1);
+    REQUIRE(connection.controls.size() == 1);
+    CHECK(connection.controls[0].from == 1);
+    CHECK(connection.controls[0].count == 3);
   }
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("what was received before the peer ended is not lost, what is awaited 
   connection.write(std::array<std::int64_t, 2>{sizeof sent, 5}.data(), 16);
   connection.write(sent.data(), sizeof sent);
   connection.peer = {};
-  connection.stream.progress(connection.notes, 1);
+  connection.stream.progress(connection.controls, 1);
   CHECK(connection.stream.has_ended());
   CHECK(connection.stream.is_over(*comes));
   CHECK(first == sent);
@@ -99,17 +99,17 @@ TEST_CASE("what was received before the peer ended is not lost, what is awaited 
 
 TEST_CASE("a length that no transfer has ends the connection") {
   using Lengths = std::array<std::int64_t, 2>;
-  constexpr std::int64_t note = sizeof(dist::detail::Note);
+  constexpr std::int64_t control = sizeof(dist::detail::ControlMessage);
   for (const Lengths& frame : {Lengths{-5, 5}, Lengths{0, 5}, Lengths{INT64_MAX, 5}, Lengths{std::int64_t{1} << 48, 5},
-                               Lengths{note - 1, TcpStream::note_tag}}) {
+                               Lengths{control - 1, TcpStream::control_tag}}) {
     CAPTURE(frame[0]);
     Connection connection;
     connection.write(frame.data(), sizeof frame);
-    CHECK_NOTHROW(connection.stream.progress(connection.notes, 1));
+    CHECK_NOTHROW(connection.stream.progress(connection.controls, 1));
     CHECK(connection.stream.has_ended());
     char byte = 0;
     CHECK(connection.peer.read_some(&byte, 1) == -1);  // closed
-    CHECK_NOTHROW(connection.stream.progress(connection.notes, 1));
+    CHECK_NOTHROW(connection.stream.progress(connection.controls, 1));
   }
 }
 
@@ -117,10 +117,10 @@ TEST_CASE("a frame that promises more than comes allocates no more than comes, a
   Connection connection;
   const std::int64_t promised = std::int64_t{1} << 46;
   connection.write(std::array<std::int64_t, 2>{promised, 5}.data(), 16);
-  CHECK_NOTHROW(connection.stream.progress(connection.notes, 1));
+  CHECK_NOTHROW(connection.stream.progress(connection.controls, 1));
   const std::string some(100000, 'x');
   connection.write(some.data(), some.size());
-  CHECK_NOTHROW(connection.stream.progress(connection.notes, 1));
+  CHECK_NOTHROW(connection.stream.progress(connection.controls, 1));
   CHECK(!connection.stream.has_ended());
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("what comes before it is asked for is whole, however large, and whenev
       connection.write(&transfer->frame, 16);
       for (std::size_t at = 0; at < size; at += 50000) {
         connection.write(sent.data() + at, std::min<std::size_t>(size - at, 50000));
-        connection.stream.progress(connection.notes, 1);
+        connection.stream.progress(connection.controls, 1);
         if (is_asked_within && at == 0) connection.stream.receive(transfer);
       }
       if (!is_asked_within) connection.stream.receive(transfer);

@@ -1,5 +1,5 @@
 // Ranks that reach each other by TCP, as threads of this process: what they share with the thread that delivers
-// letters.
+// messages.
 
 #include <locus/distributed/distributed.hpp>
 
@@ -43,16 +43,16 @@ TEST_CASE("collectives in flight beside letters, whose sender leaves early") {
       const int other = 1 - comm.rank();
       auto sum = comm.all_reduce_async(ones({100000}));
       comm.send(full({500000}, 2.f), other, 3);
-      auto letter = comm.recv_async(zeros({500000}), other, 3);
+      auto pending = comm.recv_async(zeros({500000}), other, 3);
       CHECK(std::move(sum).wait()(99999) == 2);
-      CHECK(std::move(letter).wait()(499999) == 2);
+      CHECK(std::move(pending).wait()(499999) == 2);
       if (comm.rank() == 1) return comm.send(full({1000000}, 4.f), 0, 4);
       usleep(50000);
       const Tensor<float> x({1000000});
       comm.recv(x, 1, 4);
       CHECK(x(999999) == 4);
     });
-  dist::detail::TcpLink::finish_letters();
+  dist::detail::TcpLink::finish_sends();
 }
 
 TEST_CASE("letters arrive whose receiver asks for them after the time-out, while both are there") {
@@ -100,7 +100,7 @@ TEST_CASE("a rank that waits for something else hears of one that failed, and mi
 }
 
 TEST_CASE("a message that waits for its receiver needs no thread of its own") {
-  dist::detail::TcpLink::finish_letters();  // whose thread has ended: that of the next begins before its ranks meet
+  dist::detail::TcpLink::finish_sends();  // whose thread has ended: that of the next begins before its ranks meet
   in_ranks(2, 20, [](const dist::Communicator<Cpu>& comm) {
     comm.barrier();
     if (comm.rank() == 0) {

@@ -2,8 +2,8 @@
 // Communicator<D>: collectives of ranks that hold tensors on D.
 
 #include <locus/distributed/communicator/handle.hpp>
-#include <locus/distributed/communicator/member.hpp>
-#include <locus/distributed/engine/or_tell.hpp>
+#include <locus/distributed/communicator/rank_context.hpp>
+#include <locus/distributed/engine/abort_on_throw.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
@@ -35,8 +35,8 @@ class Communicator {
  public:
   using device_type = D;
 
-  explicit Communicator(Shared<Engine<D>> engine) : member_(new detail::Member<D>(std::move(engine))) {}
-  explicit Communicator(Shared<detail::Member<D>> member) : member_(std::move(member)) {}
+  explicit Communicator(Shared<Engine<D>> engine) : member_(new detail::RankContext<D>(std::move(engine))) {}
+  explicit Communicator(Shared<detail::RankContext<D>> member) : member_(std::move(member)) {}
 
   [[nodiscard]] int rank() const { return engine().rank(); }
   [[nodiscard]] int size() const { return engine().size(); }
@@ -266,7 +266,7 @@ class Communicator {
     return {collective<std::uint8_t>(Kind::barrier, -1, None{}, 0), {}};
   }
 
-  Shared<detail::Member<D>> member_;
+  Shared<detail::RankContext<D>> member_;
   Purpose purpose_ = Purpose::any;
 };
 LOCUS_REFUSALS_END
@@ -275,7 +275,7 @@ namespace detail {
 /// f(comm). Where it throws, the other ranks hear what.
 template <class D, class F>
 void call_as_rank(const Communicator<D>& comm, const F& f) {
-  or_tell([&] { f(Communicator<D>(comm)); }, [&](const char* why) { comm.abort(why); });
+  abort_on_throw([&] { f(Communicator<D>(comm)); }, [&](const char* why) { comm.abort(why); });
 }
 }  // namespace detail
 

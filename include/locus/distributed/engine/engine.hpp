@@ -2,11 +2,11 @@
 // The contract of an engine: what moves and combines the bytes of a rank. It knows nothing of tensors. A communicator
 // hands it dense memory; the engine answers in the order of calls, or throws CollectiveError.
 
-#include <locus/core/system/environment.hpp>
 #include <locus/core/std/posix.hpp>
 #include <locus/core/std/shared.hpp>
+#include <locus/core/system/environment.hpp>
+#include <locus/distributed/engine/abort_on_throw.hpp>
 #include <locus/distributed/engine/error.hpp>
-#include <locus/distributed/engine/or_tell.hpp>
 #include <locus/distributed/engine/reduction_op.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
@@ -183,7 +183,7 @@ namespace detail {
 /// f(), while others wait for this rank: where it throws anything, this rank leaves.
 template <class D, class F>
 auto or_leave(Engine<D>& engine, const F& f) {
-  return or_tell(f, [&](const char* why) { engine.leave(why); });
+  return abort_on_throw(f, [&](const char* why) { engine.leave(why); });
 }
 }  // namespace detail
 

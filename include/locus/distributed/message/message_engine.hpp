@@ -5,7 +5,7 @@
 // one rank, in the order of ranks, and sent to the others.
 
 #include <locus/device/place_queries.hpp>
-#include <locus/distributed/message/message_letters.hpp>
+#include <locus/distributed/message/point_to_point.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
@@ -25,7 +25,7 @@ class MessageEngine : public Engine<D> {
   MessageEngine(const Shared<Peers>& peers, D device, const Options& options)
       : Engine<D>(peers->link.rank(), peers->link.size(), device, options),
         peers_(peers),
-        letters_(peers->or_fail([&] { return detail::MessageLetters<Link>(peers); })),
+        point_to_point_(peers->or_fail([&] { return detail::PointToPoint<Link>(peers); })),
         scratch_(peers->or_fail([] { return new Scratch; })) {}
 
   void run(const Call& call) override {
@@ -54,14 +54,14 @@ class MessageEngine : public Engine<D> {
   }
   [[nodiscard]] Peers& peers() const { return *peers_; }
   /// Transfers of calls that differ have other tags: they do not meet, and time out instead of giving nonsense. Even
-  /// ones are of collectives, odd ones of letters, 0 of comparisons.
+  /// ones are of collectives, odd ones of messages, 0 of comparisons.
   [[nodiscard]] int tag_of(const Call& call) const {
     std::uint64_t hash = static_cast<std::uint64_t>(call.sequence) * 0x9e3779b97f4a7c15u;
     const auto mix = [&](std::uint64_t value) { hash = (hash ^ value ^ hash >> 29) * 0xbf58476d1ce4e5b9u; };
     mix(static_cast<std::uint64_t>(call.what.purpose) << 16 | static_cast<std::uint64_t>(call.what.kind) << 8 |
         static_cast<std::uint64_t>(call.what.type));
     mix(static_cast<std::uint64_t>(call.what.count));
-    for (const char letter : call.what.op) mix(static_cast<std::uint64_t>(letter));
+    for (const char character : call.what.op) mix(static_cast<std::uint64_t>(character));
     mix(static_cast<std::uint64_t>(call.what.root) + 1);
     return 2 + static_cast<int>((hash >> 20) % static_cast<std::uint64_t>(peers_->link.most_tag() / 2 - 1)) * 2;
   }
@@ -76,11 +76,11 @@ class MessageEngine : public Engine<D> {
   }
   void send(const Message& message) override {
     peers_->require_sound(message.fingerprint(Kind::send), message.sequence);
-    letters_.send(message);
+    point_to_point_.send(message);
   }
-  bool has_come(const Message& message, double waited) override { return letters_.has_come(message, waited); }
+  bool has_come(const Message& message, double waited) override { return point_to_point_.has_come(message, waited); }
   void take(const Message& message) override {
-    guard(message.owner, [&] { letters_.take(message); });
+    guard(message.owner, [&] { point_to_point_.take(message); });
   }
   void leave(const char* why) noexcept override {
     if (why) peers_->threw(why);
@@ -334,7 +334,7 @@ class MessageEngine : public Engine<D> {
     wait(transfers, call);
   }
   Shared<Peers> peers_;
-  detail::MessageLetters<Link> letters_;
+  detail::PointToPoint<Link> point_to_point_;
   Shared<Scratch> scratch_;
   Atomic<std::int64_t> completed_{0};
 };

@@ -1,14 +1,15 @@
 #pragma once
-// What a rank that is a process knows of the others: who failed, who left, which letters have come. Several threads use
-// it.
+// What a rank that is a process knows of the others: who failed, who left, which messages have come. Several threads
+// use it.
 //
 // A Link is how bytes travel: rank(), size(), most_tag(), ranks_on_machine(), group(); Transfers of bytes, by tag or of
-// notes; poll(note); is_dead(rank); keep(owner), note_failure(seconds); retire() where something is done once only
-// the last notes of others are still to come. Its constructor starts the Courier. mpi_link.hpp is one.
+// control messages; poll(control message); is_dead(rank); keep(owner), note_failure(seconds); retire() where something
+// is done once only the final control messages of others are still to come. Its constructor starts the background
+// thread. mpi_link.hpp is one.
 
-#include <locus/distributed/engine/courier.hpp>
-#include <locus/distributed/message/message_note.hpp>
-#include <locus/distributed/engine/or_tell.hpp>
+#include <locus/distributed/engine/abort_on_throw.hpp>
+#include <locus/distributed/engine/background_thread.hpp>
+#include <locus/distributed/message/control_message.hpp>
 
 #include <sched.h>
 #include <unistd.h>
@@ -23,9 +24,9 @@ class MessagePeers : public Owner {
   using Transfers = typename Link::Transfers;
 
  public:
-  /// A letter that was announced. One to itself a rank keeps here.
-  struct Letter {
-    Note note{};
+  /// A message that was announced. One to itself a rank keeps here.
+  struct PendingMessage {
+    ControlMessage control{};
     std::vector<unsigned char> own{};
   };
 
@@ -37,8 +38,8 @@ class MessagePeers : public Owner {
         ended_(static_cast<std::size_t>(link.size()), -1),
         failure_transfers_(link),
         end_transfers_(link),
-        failure_telling_(new Telling(failure_transfers_)),
-        end_telling_(new Telling(end_transfers_)) {
+        failure_telling_(new PendingControls(failure_transfers_)),
+        end_telling_(new PendingControls(end_transfers_)) {
     failure_transfers_.reserve(ended_.size());
     end_transfers_.reserve(ended_.size());
   }
@@ -56,7 +57,7 @@ class MessagePeers : public Owner {
     if (!is_here()) return;
     const Lock lock(mutex_);
     if (has_failed_.load()) return;
-    failure_.what = Note::What::failure;
+    failure_.what = ControlMessage::What::failure;
     failure_.at_fault = rank_or_nobody(at_fault);
     std::snprintf(failure_.reason, sizeof failure_.reason, "%s", reason);
     has_failed_.store(true);
@@ -71,7 +72,7 @@ class MessagePeers : public Owner {
   /// f(), while others wait for this rank: where it throws anything, all fail.
   template <class F>
   auto or_fail(const F& f) {
-    return or_tell(f, [&](const char* why) { threw(why); });
+    return abort_on_throw(f, [&](const char* why) { threw(why); });
   }
   /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
   /// on instead: others may hear of its end first.
@@ -89,18 +90,20 @@ class MessagePeers : public Owner {
     return end_.count >= 0;
   }
 
-  /// Reads the notes that have come. Whether all is well.
+  /// Reads the control messages that have come. Whether all is well.
   [[nodiscard]] bool is_sound() {
     const Lock lock(mutex_);
     while (!has_failed_.load()) {
-      if (inbox_.size() == inbox_.capacity()) inbox_.reserve(2 * inbox_.size() + 4);  // before a note leaves the link
-      Note note;
-      if (!link.poll(note)) return true;
-      if (note.what == Note::What::letter) inbox_.push_back({note, {}});
-      else if (note.what == Note::What::end) ended_[static_cast<std::size_t>(note.from)] = note.count;
+      if (inbox_.size() == inbox_.capacity())
+        inbox_.reserve(2 * inbox_.size() + 4);  // before a control message leaves the link
+      ControlMessage control;
+      if (!link.poll(control)) return true;
+      if (control.what == ControlMessage::What::message) inbox_.push_back({control, {}});
+      else if (control.what == ControlMessage::What::end)
+        ended_[static_cast<std::size_t>(control.from)] = control.count;
       else {
-        failure_ = note;
-        failure_.at_fault = rank_or_nobody(note.at_fault);
+        failure_ = control;
+        failure_.at_fault = rank_or_nobody(control.at_fault);
         failure_.reason[sizeof failure_.reason - 1] = 0;
         has_failed_.store(true);
         Link::note_failure(timeout_);
@@ -112,8 +115,8 @@ class MessagePeers : public Owner {
   void require_sound(const Fingerprint& what, std::int64_t sequence) {
     if (!is_sound()) raise(what, sequence);
   }
-  /// The same before a collective, which waits for others anyway: notes are read once in a millisecond, since asking
-  /// for them takes longer than a small collective.
+  /// The same before a collective, which waits for others anyway: control messages are read once in a millisecond,
+  /// since asking for them takes longer than a small collective.
   void require_sound_lately(const Fingerprint& what, std::int64_t sequence) {
     const double now = watch_.seconds();
     if (!has_failed_.load() && now < read_at_ + 1e-3) return;
@@ -121,7 +124,7 @@ class MessagePeers : public Owner {
     require_sound(what, sequence);
   }
   [[noreturn]] void raise(const Fingerprint& what, std::int64_t sequence) {
-    Note failure;
+    ControlMessage failure;
     {
       const Lock lock(mutex_);
       failure = failure_;
@@ -162,7 +165,7 @@ class MessagePeers : public Owner {
              what, sequence);
   }
 
-  /// Waits for transfers of a call. Those of a letter may come after its sender has left.
+  /// Waits for transfers of a call. Those of a message may come after its sender has left.
   void wait(Transfers& transfers, std::size_t mark, const Fingerprint& what, std::int64_t sequence) {
     int peer = transfers.first_open(mark);
     if (peer < 0) return;
@@ -184,21 +187,21 @@ class MessagePeers : public Owner {
     wait(transfers, transfers.mark(), what, sequence);
   }
 
-  /// Letters that have come.
-  void keep_own(Letter&& letter) {
+  /// Messages that have come.
+  void keep_own(PendingMessage&& pending) {
     const Lock lock(mutex_);
-    inbox_.push_back(std::move(letter));
+    inbox_.push_back(std::move(pending));
   }
-  [[nodiscard]] bool has_letter(int from, int tag) {
+  [[nodiscard]] bool has_pending(int from, int tag) {
     const Lock lock(mutex_);
     return find(from, tag) < inbox_.size();
   }
-  [[nodiscard]] Letter take_letter(int from, int tag) {
+  [[nodiscard]] PendingMessage take_pending(int from, int tag) {
     const Lock lock(mutex_);
     const std::size_t i = find(from, tag);
-    Letter letter = std::move(inbox_[i]);
+    PendingMessage pending = std::move(inbox_[i]);
     inbox_.erase(inbox_.begin() + static_cast<std::ptrdiff_t>(i));
-    return letter;
+    return pending;
   }
   [[nodiscard]] double timeout() const { return timeout_; }
 
@@ -210,19 +213,20 @@ class MessagePeers : public Owner {
   [[nodiscard]] int rank_or_nobody(int rank) const { return rank >= 0 && rank < link.size() ? rank : -1; }
   [[nodiscard]] std::size_t find(int from, int tag) const {
     std::size_t i = 0;
-    while (i < inbox_.size() && (inbox_[i].note.from != from || inbox_[i].note.tag != tag)) ++i;
+    while (i < inbox_.size() && (inbox_[i].control.from != from || inbox_[i].control.tag != tag)) ++i;
     return i;
   }
-  /// Notes on their way. Where they wait for a receiver to look, they do so beside the program; that takes no memory.
-  class Telling final : public Errand {
+  /// Control messages on their way. Where they wait for a receiver to look, they do so beside the program; that takes
+  /// no memory.
+  class PendingControls final : public BackgroundJob {
    public:
-    explicit Telling(Transfers& transfers) : transfers_(transfers) {}
+    explicit PendingControls(Transfers& transfers) : transfers_(transfers) {}
     /// Some may have been copied already by what carries them.
     [[nodiscard]] Transfers& transfers() const { return transfers_; }
     void go_on(MessagePeers& peers) noexcept {
       peers_ = Shared<MessagePeers>(&peers);
       watch_ = {};
-      Courier::deliver(Shared<Errand>(this));
+      BackgroundThread::deliver(Shared<BackgroundJob>(this));
     }
 
    private:
@@ -243,17 +247,18 @@ class MessagePeers : public Owner {
     Transfers& transfers_;
     Stopwatch watch_{};
   };
-  /// Notes are small, and mostly copied at once by what carries them. Without memory for them, others time out.
-  void tell(Note& note, Telling& telling) noexcept {
-    note.group = link.group();
-    Transfers& transfers = telling.transfers();
+  /// Control messages are small, and mostly copied at once by what carries them. Without memory for them, others time
+  /// out.
+  void tell(ControlMessage& control, PendingControls& pending_controls) noexcept {
+    control.group = link.group();
+    Transfers& transfers = pending_controls.transfers();
     try {
       for (int peer = 0; peer < link.size(); ++peer)
-        if (peer != link.rank()) transfers.send(peer, &note, sizeof note);
+        if (peer != link.rank()) transfers.send(peer, &control, sizeof control);
       for (int turn = 0; turn < 100; ++turn, sched_yield())
         if (transfers.first_open() < 0) return;
     } catch (const std::exception&) {}
-    telling.go_on(*this);
+    pending_controls.go_on(*this);
   }
 
   double timeout_;
@@ -261,14 +266,14 @@ class MessagePeers : public Owner {
   /// Whether ranks share processors.
   bool is_crowded_ = link.ranks_on_machine() > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   Stopwatch watch_{};
-  double read_at_ = 0;  ///< when a collective last read notes
+  double read_at_ = 0;  ///< when a collective last read control messages
   Mutex mutex_;
   Atomic<bool> has_failed_{false};
-  Note failure_, end_{.count = -1};
+  ControlMessage failure_, end_{.count = -1};
   std::vector<std::int64_t> ended_;  ///< collectives that a rank completed before it ended; -1: it has not
-  std::vector<Letter> inbox_;
+  std::vector<PendingMessage> inbox_;
   Transfers failure_transfers_, end_transfers_;
-  Shared<Telling> failure_telling_, end_telling_;
+  Shared<PendingControls> failure_telling_, end_telling_;
 };
 
 }}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -2,8 +2,8 @@
 // A model that one process runs on several GPUs: PyTorch's DataParallel.
 
 #include <locus/core/generator.hpp>
-#include <locus/distributed/model/around_model.hpp>
 #include <locus/distributed/model/batch_norm.hpp>
+#include <locus/distributed/model/model_wrapper.hpp>
 #include <locus/distributed/model/replicas_node.hpp>
 #include <locus/nn/flatten.hpp>
 #include <locus/ops/join.hpp>
@@ -56,14 +56,14 @@ LOCUS_REFUSALS_BEGIN
 /// batch normalization is synchronized over ranks. A call throws what any replica threw; ShapeError for a result
 /// without a batch; CaptureError in a captured step
 template <class M>
-class DataParallel : public detail::AroundModel<DataParallel<M>, M> {
+class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
   using T = value_of<M>;
   using D = device_of<M>;
 
  public:
   explicit DataParallel(const M& model) : DataParallel(model, detail::all_places(detail::place_of(model))) {}
   DataParallel(const M& model, std::vector<D> places)
-      : detail::AroundModel<DataParallel, M>(model), shared_(new Places(std::move(places))) {
+      : detail::ModelWrapper<DataParallel, M>(model), shared_(new Places(std::move(places))) {
     require_valid(detail::place_of(model));
     if (!model.parameters().empty()) (void)nn::flatten(model);
     for (std::size_t i = 1; i < this->places().size(); ++i)
@@ -186,7 +186,7 @@ class DataParallel : public detail::AroundModel<DataParallel<M>, M> {
   template <class F, class Here>
   [[nodiscard]] auto run_beside(const F& f, std::size_t count, D place, const Here& here) const {
     const auto job_of = [&f](std::size_t i) { return [&f, i] { f(i); }; };
-    using ReplicaJob = detail::OrderedJob<D, decltype(job_of(0))>;
+    using ReplicaJob = detail::StreamOrderedJob<D, decltype(job_of(0))>;
     struct Jobs {
       std::vector<Shared<ReplicaJob>> list{};
       ~Jobs() { join(); }

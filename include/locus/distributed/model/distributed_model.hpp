@@ -1,7 +1,7 @@
 #pragma once
 // A model that every rank has a copy of, whose gradients are averaged over ranks: PyTorch's DistributedDataParallel.
 
-#include <locus/distributed/model/around_model.hpp>
+#include <locus/distributed/model/model_wrapper.hpp>
 #include <locus/distributed/model/reducer.hpp>
 #include <locus/distributed/model/same_model.hpp>
 #include <locus/nn/flatten.hpp>
@@ -41,13 +41,13 @@ LOCUS_REFUSALS_BEGIN
 ///
 /// backward() throws CollectiveError where another rank did not do the same; CaptureError in a captured step
 template <class M>
-class Distributed : public detail::AroundModel<Distributed<M>, M> {
+class Distributed : public detail::ModelWrapper<Distributed<M>, M> {
   using T = value_of<M>;
   using D = device_of<M>;
 
  public:
   Distributed(M model, Shared<detail::Reducer<T, D>> reducer)
-      : detail::AroundModel<Distributed, M>(std::move(model)), reducer_(std::move(reducer)) {}
+      : detail::ModelWrapper<Distributed, M>(std::move(model)), reducer_(std::move(reducer)) {}
 
   /// What the model makes of x. Samples of a traced first argument count as this rank's weight.
   template <class X, class... More>
@@ -111,7 +111,7 @@ template <class M, class D>
   detail::require_same_model(model, comm, options);
   auto flat = nn::flatten(model);
   comm.broadcast(flat.values());
-  const detail::Parcel<D> buffers(model.buffers(), comm.device());
+  const detail::PackedBuffers<D> buffers(model.buffers(), comm.device());
   buffers.finish(buffers.start(comm), comm);
   return {model,
           Shared<detail::Reducer<T, D>>(new detail::Reducer<T, D>(std::move(flat), model.buffers(), comm, options))};

@@ -32,9 +32,9 @@ struct WeighGradient {
 
 /// Tensors of bytes that are broadcast as one.
 template <class D>
-class Parcel {
+class PackedBuffers {
  public:
-  Parcel(std::vector<nn::AnyBuffer<D>> parts, D device) : parts_(std::move(parts)) {
+  PackedBuffers(std::vector<nn::AnyBuffer<D>> parts, D device) : parts_(std::move(parts)) {
     std::int64_t size = 0;
     for (const auto& part : parts_) {
       begins_.push_back(size);
@@ -325,7 +325,7 @@ class Reducer : public Counted {
   FlatParameters<T, D> flat_;
   Communicator<D> comm_, of_gradients_;
   DistributedOptions options_;
-  Parcel<D> buffers_;
+  PackedBuffers<D> buffers_;
   Tensor<std::uint8_t, D> used_;  ///< of each parameter: 1 where there is a gradient, on any rank
   Tensor<R, D> total_;            ///< the weights of all ranks, added
   std::vector<bool> is_ready_;

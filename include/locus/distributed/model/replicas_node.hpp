@@ -2,7 +2,7 @@
 // The node that takes gradients back through replicas of a model.
 
 #include <locus/autograd/traced.hpp>
-#include <locus/distributed/communicator/ordered_job.hpp>
+#include <locus/distributed/communicator/stream_ordered_job.hpp>
 #include <locus/distributed/model/replica.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
@@ -120,7 +120,7 @@ class ReplicasNode final : public GraphNode {
     Work* work;
     void operator()() const { work->run(); }
   };
-  using BackwardJob = OrderedJob<D, RunWork>;
+  using BackwardJob = StreamOrderedJob<D, RunWork>;
   /// The calling thread may use the memory of the input and of the gradient while a job does, where these are views. So
   /// it keeps them longer, and lets them go itself.
   struct Part {

@@ -3,8 +3,8 @@
 
 #include <locus/core/system/environment.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
-#include <locus/distributed/mpi/mpi_device_link.hpp>
 #include <locus/distributed/engine/staged_engine.hpp>
+#include <locus/distributed/mpi/mpi_device_link.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 

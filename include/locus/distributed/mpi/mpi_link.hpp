@@ -2,7 +2,7 @@
 // How processes reach each other by MPI: transfers of bytes, and who is there. See message_peers.hpp for what a link
 // is.
 
-#include <locus/distributed/mpi/mpi_retired.hpp>
+#include <locus/distributed/mpi/mpi_pending_frees.hpp>
 
 #if LOCUS_MPI
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// Two communicators of our own, so that messages of the program are no one's elements, nor are notes.
+/// Two communicators of our own, so that messages of the program are no one's elements, nor are control messages.
 class MpiLink {
  public:
   class Transfers;
@@ -28,12 +28,12 @@ class MpiLink {
     if (parent == MPI_COMM_WORLD) {
       static std::int64_t made = 0;
       number_ = made++;
-      MpiRetired::free_together();
+      MpiPendingFrees::free_together();
     }
     check_mpi(MPI_Comm_dup(parent, &data_), "MPI_Comm_dup");
-    check_mpi(MPI_Comm_dup(parent, &notes_), "MPI_Comm_dup");
+    check_mpi(MPI_Comm_dup(parent, &controls_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(data_, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(notes_, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(controls_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(data_, &rank_);
     MPI_Comm_size(data_, &size_);
     int has_bound = 0;
@@ -45,13 +45,13 @@ class MpiLink {
   MpiLink(const MpiLink&) = delete;
   MpiLink& operator=(const MpiLink&) = delete;
   ~MpiLink() = default;
-  /// Nothing but the last notes of some ranks is still to come: the communicators may be freed. Without this they are
-  /// kept.
+  /// Nothing but the final control messages of some ranks is still to come: the communicators may be freed. Without
+  /// this they are kept.
   void retire() noexcept {
     if (number_ < 0 || has_failed_ || has_open_transfers() || !MpiSession::is_usable()) return;
     const Lock lock(MpiSession::instance().mutex());
     try {
-      MpiRetired::add({number_, data_, notes_, ends_});
+      MpiPendingFrees::add({number_, data_, controls_, ends_});
     } catch (const std::bad_alloc&) {}  // kept
   }
 
@@ -69,19 +69,20 @@ class MpiLink {
   static void keep(const Owner& owner) noexcept { MpiSession::instance().keep(owner); }
   static void note_failure(double timeout) noexcept { MpiSession::instance().note_failure(timeout); }
 
-  /// Takes a note that has come, from any rank.
-  [[nodiscard]] bool poll(Note& note) {
+  /// Takes a control message that has come, from any rank.
+  [[nodiscard]] bool poll(ControlMessage& control) {
     const Lock lock(MpiSession::instance().mutex());
     for (;;) {
       int has_come = 0;
       MPI_Status status;
-      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, 0, notes_, &has_come, &status), "MPI_Iprobe");
+      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, 0, controls_, &has_come, &status), "MPI_Iprobe");
       if (!has_come) return false;
-      check_mpi(MPI_Recv(&note, sizeof note, MPI_BYTE, status.MPI_SOURCE, 0, notes_, MPI_STATUS_IGNORE), "MPI_Recv");
-      if (note.group != group_) continue;  // of an earlier communicator, whose number MPI gave to this one
-      note.from = status.MPI_SOURCE;
-      ends_ += note.what == Note::What::end;
-      has_failed_ |= note.what == Note::What::failure;
+      check_mpi(MPI_Recv(&control, sizeof control, MPI_BYTE, status.MPI_SOURCE, 0, controls_, MPI_STATUS_IGNORE),
+                "MPI_Recv");
+      if (control.group != group_) continue;  // of an earlier communicator, whose number MPI gave to this one
+      control.from = status.MPI_SOURCE;
+      ends_ += control.what == ControlMessage::What::end;
+      has_failed_ |= control.what == ControlMessage::What::failure;
       return true;
     }
   }
@@ -149,9 +150,9 @@ class MpiLink {
   }
 
   std::int64_t most_bytes_;
-  MPI_Comm data_ = MPI_COMM_NULL, notes_ = MPI_COMM_NULL;
+  MPI_Comm data_ = MPI_COMM_NULL, controls_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, on_machine_ = 0, rank_on_machine_ = 0, most_tag_ = 32767;
-  int ends_ = 0;  ///< last notes of other ranks that were read
+  int ends_ = 0;  ///< final control messages of other ranks that were read
   bool has_failed_ = false;
   std::int64_t number_ = -1;  ///< among those that all processes make
   std::uint64_t group_ = 0;
@@ -163,8 +164,8 @@ class MpiLink {
 class MpiLink::Transfers {
  public:
   Transfers(MpiLink& link, int tag) : link_(link), communicator_(link.data_), tag_(tag) {}
-  /// Of notes.
-  explicit Transfers(MpiLink& link) : link_(link), communicator_(link.notes_), tag_(0) {}
+  /// Of control messages.
+  explicit Transfers(MpiLink& link) : link_(link), communicator_(link.controls_), tag_(0) {}
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
   ~Transfers() { abandon(); }

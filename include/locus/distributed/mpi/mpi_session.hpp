@@ -4,7 +4,7 @@
 // Used where <mpi.h> is found, as by mpicxx, unless LOCUS_MPI is defined as 0.
 
 #include <locus/core/generator.hpp>
-#include <locus/distributed/engine/courier.hpp>
+#include <locus/distributed/engine/background_thread.hpp>
 
 #include <cstdio>
 
@@ -115,7 +115,7 @@ class MpiSession {
 
  private:
   explicit MpiSession(double timeout) {
-    Courier::start();  // which ends after this object
+    BackgroundThread::start();  // which ends after this object
     int started = 0, level = 0;
     check_mpi(MPI_Initialized(&started), "MPI_Initialized");
     if (!started) {
@@ -134,7 +134,7 @@ class MpiSession {
     locus::detail::become_rank(rank);
   }
   ~MpiSession() {
-    Courier::finish();
+    BackgroundThread::finish();
     if (!ends_it_ || !is_usable() || has_died_.load()) return;
     if (const int seconds = patience_.load()) end_in(seconds);
     MPI_Finalize();

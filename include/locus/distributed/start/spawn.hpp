@@ -1,8 +1,8 @@
 #pragma once
 // Ranks as threads of this process.
 
-#include <locus/core/system/out_of_memory.hpp>
 #include <locus/core/generator.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
 #include <locus/distributed/threads/local.hpp>
 
@@ -16,7 +16,7 @@ template <class D, class F>
 struct Spawned {
   struct Rank {
     Spawned* all;
-    Shared<Member<D>> member;
+    Shared<RankContext<D>> member;
     pthread_t thread{};
   };
   const F& f;
@@ -67,7 +67,7 @@ void spawn(int ranks, const F& f, Options options = {}) {
   detail::Spawned<D, F> all{f};
   locus::detail::or_out_of_memory({"dist::spawn: no memory for ", ranks, " ranks; spawn fewer"}, [&] {
     for (const Shared<Engine<D>>& engine : LocalRanks<D>::engines(ranks, options))
-      all.ranks.push_back({&all, Shared(new detail::Member<D>(engine))});
+      all.ranks.push_back({&all, Shared(new detail::RankContext<D>(engine))});
   });
   all.seed = locus::detail::draw_seed_of_ranks();
   std::size_t started = 0;

@@ -17,7 +17,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 namespace detail {
 
 /// What a rank tells the process that started it when its function has ended: written as a whole, or not at all.
-struct LastWords {
+struct FinalStatus {
   enum Ending : std::int32_t { well, failed, failed_after_another };
   std::int32_t rank = -1;
   Ending ending = well;
@@ -137,20 +137,20 @@ class Processes {
       const int ready = ::poll(&waited, 1, read_ ? milliseconds : milliseconds > 0);
       if (ready < 0 && errno == EINTR) continue;
       if (ready <= 0) return;
-      LastWords words;
+      FinalStatus words;
       const ssize_t size = read(read_.number(), &words, sizeof words);
       if (size == 0) return (void)read_.close();
       if (size != sizeof words) return;
       RankProcess& rank = ranks_[static_cast<std::size_t>(words.rank)];
-      const bool is_cause = words.ending == LastWords::failed;
-      (words.ending == LastWords::well ? rank.has_ended_well : rank.has_thrown) = true;
-      if (rank.has_thrown && (failure_.rank < 0 || (is_cause && failure_.ending != LastWords::failed)))
+      const bool is_cause = words.ending == FinalStatus::failed;
+      (words.ending == FinalStatus::well ? rank.has_ended_well : rank.has_thrown) = true;
+      if (rank.has_thrown && (failure_.rank < 0 || (is_cause && failure_.ending != FinalStatus::failed)))
         failure_ = words;
     }
   }
   /// throws RankError for the first rank that failed by itself, else for one that failed
   void throw_failure(double timeout) const {
-    const bool is_cause = failure_.ending == LastWords::failed;
+    const bool is_cause = failure_.ending == FinalStatus::failed;
     const std::string text = failure_.rank < 0
                                  ? std::string()
                                  : join("rank ", failure_.rank, " threw: ", static_cast<const char*>(failure_.text));
@@ -166,29 +166,29 @@ class Processes {
   /// In the process of the rank: its status.
   template <class F>
   int run(int rank, const F& f) noexcept {
-    LastWords words{.rank = rank};
+    FinalStatus words{.rank = rank};
     try {
       f();
     } catch (const std::exception& error) {
       const auto* const collective = dynamic_cast<const CollectiveError*>(&error);
       const bool follows = collective && collective->rank != rank;
-      words.ending = follows ? LastWords::failed_after_another : LastWords::failed;
+      words.ending = follows ? FinalStatus::failed_after_another : FinalStatus::failed;
       std::snprintf(words.text, sizeof words.text, "%s", error.what());
     } catch (...) {
-      words.ending = LastWords::failed;
+      words.ending = FinalStatus::failed;
       std::snprintf(words.text, sizeof words.text, "%s", no_exception_text);
     }
-    const bool is_well = words.ending == LastWords::well;
-    if (is_well) TcpLink::finish_letters();
+    const bool is_well = words.ending == FinalStatus::well;
+    if (is_well) TcpLink::finish_sends();
     std::fflush(nullptr);
     [[maybe_unused]] const auto written = write(write_.number(), &words, sizeof words);
-    if (!is_well) TcpLink::finish_letters();
+    if (!is_well) TcpLink::finish_sends();
     return is_well ? 0 : 1;
   }
 
   io::detail::Descriptor read_, write_;
   std::vector<RankProcess> ranks_;
-  LastWords failure_;
+  FinalStatus failure_;
 };
 
 }  // namespace detail

@@ -3,8 +3,8 @@
 
 #include <locus/core/generator.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
-#include <locus/distributed/message/message_engine.hpp>
 #include <locus/distributed/engine/staged_engine.hpp>
+#include <locus/distributed/message/message_engine.hpp>
 #include <locus/distributed/tcp/tcp_link.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {

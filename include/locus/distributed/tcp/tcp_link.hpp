@@ -1,7 +1,7 @@
 #pragma once
 // How processes reach each other by TCP: a connection for each pair. See message_peers.hpp for what a link is.
 
-#include <locus/distributed/engine/courier.hpp>
+#include <locus/distributed/engine/background_thread.hpp>
 #include <locus/distributed/tcp/tcp_rendezvous.hpp>
 #include <locus/distributed/tcp/tcp_stream.hpp>
 
@@ -14,7 +14,7 @@ class TcpLink {
   /// All ranks make one at the same time. throws RendezvousError; OutOfMemory without a thread, before they meet
   TcpLink(const TcpPlace& place, double timeout)
       : rank_(place.checked().rank), size_(place.size), streams_(static_cast<std::size_t>(place.size)) {
-    Courier::start();  // which ends after this object, if that is static
+    BackgroundThread::start();  // which ends after this object, if that is static
     TcpRendezvous rendezvous(place, timeout);
     const Socket door = Socket::listening(rendezvous.family(), 0);
     if (!door) rendezvous.fail(rank_, join("cannot listen: ", std::strerror(errno)));
@@ -49,7 +49,7 @@ class TcpLink {
       for (; has_unwritten() && watch.seconds() < 1; sched_yield()) progress();
     } catch (const std::exception&) {}  // without memory for what others still say
     try {
-      Courier::deliver(Shared<Errand>(new Closing(std::move(streams_))));
+      BackgroundThread::deliver(Shared<BackgroundJob>(new Closing(std::move(streams_))));
     } catch (const std::exception&) {}  // they close at once
   }
 
@@ -61,19 +61,19 @@ class TcpLink {
   [[nodiscard]] static bool has_open_transfers() { return false; }  // what is abandoned touches no memory
   static void keep(const Owner&) noexcept {}
   static void note_failure(double) noexcept {}
-  /// Returns when all letters are on their way: for a process that ends without its static objects.
-  static void finish_letters() noexcept { Courier::finish(); }
+  /// Returns when all messages are on their way: for a process that ends without its static objects.
+  static void finish_sends() noexcept { BackgroundThread::finish(); }
   /// Whether the connection has ended.
   [[nodiscard]] bool is_dead(int peer) {
     const Lock lock(mutex_);
     return to(peer).has_ended();
   }
-  [[nodiscard]] bool poll(Note& note) {
+  [[nodiscard]] bool poll(ControlMessage& control) {
     const Lock lock(mutex_);
     progress();
-    if (notes_.empty()) return false;
-    note = notes_.front();
-    notes_.erase(notes_.begin());
+    if (controls_.empty()) return false;
+    control = controls_.front();
+    controls_.erase(controls_.begin());
     return true;
   }
 
@@ -84,7 +84,7 @@ class TcpLink {
     char host[256];
   };
   /// Reads what peers still say until they close, too: closing at once would make them lose what they have not read.
-  class Closing final : public Errand {
+  class Closing final : public BackgroundJob {
    public:
     explicit Closing(std::vector<TcpStream>&& streams) : streams_(std::move(streams)) {
       for (const TcpStream& stream : streams_) stream.finish_writing();
@@ -112,22 +112,22 @@ class TcpLink {
   }
   void progress() {
     for (int peer = 0; peer < size_; ++peer)
-      if (peer != rank_) to(peer).progress(notes_, peer);
+      if (peer != rank_) to(peer).progress(controls_, peer);
   }
 
   int rank_, size_, on_machine_ = 0;
   std::uint32_t forks_ = locus::detail::fork_count();
   Mutex mutex_;
   std::vector<TcpStream> streams_;  ///< by rank
-  std::vector<Note> notes_;
+  std::vector<ControlMessage> controls_;
 };
 
 /// Several sends and receives in flight. Messages of a pair of ranks and a tag keep their order.
 class TcpLink::Transfers {
  public:
   Transfers(TcpLink& link, int tag) : link_(link), tag_(tag) {}
-  /// Of notes.
-  explicit Transfers(TcpLink& link) : link_(link), tag_(TcpStream::note_tag) {}
+  /// Of control messages.
+  explicit Transfers(TcpLink& link) : link_(link), tag_(TcpStream::control_tag) {}
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
   ~Transfers() { abandon(); }

@@ -2,7 +2,7 @@
 // One TCP connection: transfers in both directions, of bytes behind a frame that says how many, and their tag.
 
 #include <locus/core/std/shared.hpp>
-#include <locus/distributed/message/message_note.hpp>
+#include <locus/distributed/message/control_message.hpp>
 #include <locus/distributed/tcp/socket.hpp>
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 /// One thread at a time uses it.
 class TcpStream {
  public:
-  static constexpr std::int32_t note_tag = -1;
+  static constexpr std::int32_t control_tag = -1;
   struct Frame {
     std::int64_t bytes = 0, tag = 0;
   };
@@ -49,18 +49,18 @@ class TcpStream {
     sending_.push_back(transfer);
     write();
   }
-  /// Reads what has come, notes to `notes`, and writes what fits. It reads first: a peer that ended may have said
-  /// something before. throws std::bad_alloc; a later call goes on where this one stopped
-  void progress(std::vector<Note>& notes, int peer) {
+  /// Reads what has come, control messages to `control messages`, and writes what fits. It reads first: a peer that
+  /// ended may have said something before. throws std::bad_alloc; a later call goes on where this one stopped
+  void progress(std::vector<ControlMessage>& controls, int peer) {
     if (!has_ended_) {
-      read(notes, peer);
+      read(controls, peer);
       write();
     }
-    if (has_ended_) drop_notes();
+    if (has_ended_) drop_controls();
   }
-  /// A note to a process that has ended is not waited for; elements to it are an error of their collective.
+  /// A control message to a process that has ended is not waited for; elements to it are an error of their collective.
   [[nodiscard]] bool is_over(const Transfer& transfer) const {
-    return transfer.is_done || (transfer.frame.tag == note_tag && has_ended_);
+    return transfer.is_done || (transfer.frame.tag == control_tag && has_ended_);
   }
   /// From now on, the stream does not use the memory of a transfer.
   void abandon(Transfer& transfer) noexcept {
@@ -91,9 +91,9 @@ class TcpStream {
   static constexpr std::int64_t most_bytes = std::int64_t{1} << 47;  ///< the address space of a process
 
   /// Nobody reads them any more.
-  void drop_notes() {
+  void drop_controls() {
     std::erase_if(sending_, [](const Shared<Transfer>& transfer) {
-      if (transfer->frame.tag == note_tag) transfer->is_done = true;
+      if (transfer->frame.tag == control_tag) transfer->is_done = true;
       return transfer->is_done;
     });
   }
@@ -117,9 +117,9 @@ class TcpStream {
     return transfer.is_done = true;
   }
 
-  void read(std::vector<Note>& notes, int peer) {
+  void read(std::vector<ControlMessage>& controls, int peer) {
     while (read_frame(peer) && read_bytes(*arriving_)) {
-      has_arrived(*arriving_, notes);
+      has_arrived(*arriving_, controls);
       arriving_ = {};
     }
   }
@@ -136,7 +136,7 @@ class TcpStream {
   }
   /// Whether a rank may have sent it. What has not the length of a transfer comes from another program.
   [[nodiscard]] static bool is_valid(const Frame& frame) {
-    if (frame.tag == note_tag) return frame.bytes == sizeof(Note);
+    if (frame.tag == control_tag) return frame.bytes == sizeof(ControlMessage);
     return frame.bytes > 0 && frame.bytes < most_bytes;
   }
   void end() noexcept {
@@ -183,15 +183,15 @@ class TcpStream {
     unasked->frame = frame_;
     unasked->peer = peer;
     grow(*unasked);
-    if (frame_.tag != note_tag) unasked_.push_back(unasked);
+    if (frame_.tag != control_tag) unasked_.push_back(unasked);
     return unasked;
   }
-  static void has_arrived(Transfer& transfer, std::vector<Note>& notes) {
-    if (transfer.frame.tag == note_tag) {
-      Note note;
-      std::memcpy(&note, transfer.own.data(), sizeof note);
-      note.from = transfer.peer;
-      notes.push_back(note);
+  static void has_arrived(Transfer& transfer, std::vector<ControlMessage>& controls) {
+    if (transfer.frame.tag == control_tag) {
+      ControlMessage control;
+      std::memcpy(&control, transfer.own.data(), sizeof control);
+      control.from = transfer.peer;
+      controls.push_back(control);
     }
     transfer.is_done = true;
     if (transfer.waiter) hand_over(transfer, *transfer.waiter);

@@ -88,17 +88,17 @@ class CudaEngine : public Engine<Cuda> {
     group_->require_same(rank(), what, sequence);
   }
   void send(const Message& message) override {
-    group_->require_sound_letter(rank(), message.fingerprint(Kind::send), message.sequence);
+    group_->require_receivable(rank(), message.fingerprint(Kind::send), message.sequence);
     auto* const content = new Elements(room_for(message.bytes()));
     const Shared<detail::Rendezvous::Content> shared(content);
     copy(content->memory.data(), message.data, rank(), message.bytes());
     content->written = Stream<Cuda>::current(device()).record();
     group_->post({rank(), message.peer, message.tag, message.count, message.type, shared});
   }
-  bool has_come(const Message& message, double waited) override { return group_->has_letter(rank(), message, waited); }
+  bool has_come(const Message& message, double waited) override { return group_->has_pending(rank(), message, waited); }
   void take(const Message& message) override {
-    const auto letter = group_->collect(rank(), message);
-    const auto& content = static_cast<const Elements&>(*letter.content);
+    const auto pending = group_->collect(rank(), message);
+    const auto& content = static_cast<const Elements&>(*pending.content);
     const Stream<Cuda> stream = Stream<Cuda>::current(device());
     stream.wait(content.written);
     copy(message.data, content.memory.data(), message.peer, message.bytes());

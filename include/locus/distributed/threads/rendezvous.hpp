@@ -1,5 +1,5 @@
 #pragma once
-// Where threads that are ranks meet: who has come how far, what each is about to do, who failed, and letters.
+// Where threads that are ranks meet: who has come how far, what each is about to do, who failed, and messages.
 
 #include <locus/core/system/out_of_memory.hpp>
 #include <locus/cpu/threads/parallel.hpp>
@@ -124,40 +124,40 @@ class Rendezvous : public Counted {
   struct Content : Counted {
     virtual ~Content() = default;
   };
-  struct Letter {
+  struct PendingMessage {
     int from, to, tag;
     std::int64_t count;
     ElementType type;
     Shared<Content> content;
   };
-  void post(Letter&& letter) {
+  void post(PendingMessage&& pending) {
     const Lock lock(mutex_);
-    mail_.push_back(std::move(letter));
+    mail_.push_back(std::move(pending));
   }
   /// See Engine::has_come.
-  [[nodiscard]] bool has_letter(int rank, const Message& message, double waited) {
+  [[nodiscard]] bool has_pending(int rank, const Message& message, double waited) {
     const Fingerprint what = message.fingerprint(Kind::recv);
-    require_sound_letter(rank, what, message.sequence);
+    require_receivable(rank, what, message.sequence);
     const bool has_left = slot(message.peer).left.load();  // before the look: what it sent came earlier
     {
       const Lock lock(mutex_);
       if (find(message.peer, rank, message.tag) < mail_.size()) return true;
     }
-    if (has_left) refuse_letter(rank, message, join("rank ", message.peer, has_left_text));
+    if (has_left) refuse_receive(rank, message, join("rank ", message.peer, has_left_text));
     if (waited > timeout_)
-      refuse_letter(rank, message, join("rank ", message.peer, " sent nothing within ", timeout_, wait_longer));
+      refuse_receive(rank, message, join("rank ", message.peer, " sent nothing within ", timeout_, wait_longer));
     return false;
   }
-  /// The first letter of a pair and tag, which has come. throws CollectiveError where it is not of the size and type
+  /// The first message of a pair and tag, which has come. throws CollectiveError where it is not of the size and type
   /// that is wanted
-  [[nodiscard]] Letter collect(int rank, const Message& message) {
-    Letter letter = take(message.peer, rank, message.tag);
-    if (letter.count == message.count && letter.type == message.type) return letter;
-    const Fingerprint sent{Kind::send, letter.type, {}, rank, letter.count};
-    refuse_letter(rank, message, join("rank ", message.peer, " called ", sent));
+  [[nodiscard]] PendingMessage collect(int rank, const Message& message) {
+    PendingMessage pending = take(message.peer, rank, message.tag);
+    if (pending.count == message.count && pending.type == message.type) return pending;
+    const Fingerprint sent{Kind::send, pending.type, {}, rank, pending.count};
+    refuse_receive(rank, message, join("rank ", message.peer, " called ", sent));
   }
-  /// Where a letter of a rank that failed is refused: its collectives may still use memory of others.
-  void require_sound_letter(int rank, const Fingerprint& what, std::int64_t sequence) {
+  /// Where a message of a rank that failed is refused: its collectives may still use memory of others.
+  void require_receivable(int rank, const Fingerprint& what, std::int64_t sequence) {
     if (failed_.load()) raise(rank, what, sequence);
   }
 
@@ -217,14 +217,14 @@ class Rendezvous : public Counted {
     while (i < mail_.size() && (mail_[i].from != from || mail_[i].to != to || mail_[i].tag != tag)) ++i;
     return i;
   }
-  [[nodiscard]] Letter take(int from, int to, int tag) {
+  [[nodiscard]] PendingMessage take(int from, int to, int tag) {
     const Lock lock(mutex_);
     const std::size_t i = find(from, to, tag);
-    Letter letter = std::move(mail_[i]);
+    PendingMessage pending = std::move(mail_[i]);
     mail_.erase(mail_.begin() + static_cast<std::ptrdiff_t>(i));
-    return letter;
+    return pending;
   }
-  [[noreturn]] void refuse_letter(int rank, const Message& message, const std::string& reason) {
+  [[noreturn]] void refuse_receive(int rank, const Message& message, const std::string& reason) {
     note_failure(message.peer, reason.c_str());
     raise(rank, message.fingerprint(Kind::recv), message.sequence);
   }
@@ -252,7 +252,7 @@ class Rendezvous : public Counted {
   Mutex mutex_;
   int at_fault_ = -1;
   char reason_[512] = {};
-  std::vector<Letter> mail_;
+  std::vector<PendingMessage> mail_;
 };
 
 }}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -62,17 +62,17 @@ class ThreadEngine : public Engine<D> {
     group_->require_sound(this->rank(), what, sequence);
   }
   void send(const Message& message) override {
-    group_->require_sound_letter(this->rank(), message.fingerprint(Kind::send), message.sequence);
+    group_->require_receivable(this->rank(), message.fingerprint(Kind::send), message.sequence);
     const auto* const bytes = static_cast<const unsigned char*>(message.data);
     const Shared<detail::Rendezvous::Content> content(new Bytes(bytes, bytes + message.bytes()));
     group_->post({this->rank(), message.peer, message.tag, message.count, message.type, content});
   }
   bool has_come(const Message& message, double waited) override {
-    return group_->has_letter(this->rank(), message, waited);
+    return group_->has_pending(this->rank(), message, waited);
   }
   void take(const Message& message) override {
-    const auto letter = group_->collect(this->rank(), message);
-    copy(message.data, static_cast<const Bytes&>(*letter.content).bytes.data(), message.bytes());
+    const auto pending = group_->collect(this->rank(), message);
+    copy(message.data, static_cast<const Bytes&>(*pending.content).bytes.data(), message.bytes());
   }
   void leave(const char* why) noexcept override { group_->leave(this->rank(), why); }
 

@@ -99,11 +99,11 @@ class PreparedJob final : public CallJob<D> {
 };
 
 template <class D>
-class Member : public Counted {
+class RankContext : public Counted {
  public:
   static constexpr const char* handle_name = "Communicator";
-  explicit Member(Shared<Engine<D>> rank) : engine(std::move(rank)) {}
-  ~Member() {
+  explicit RankContext(Shared<Engine<D>> rank) : engine(std::move(rank)) {}
+  ~RankContext() {
     // An exception: what is in flight fails instead of waiting.
     const bool failed = std::uncaught_exceptions() > exceptions_;
     if (failed) engine->leave("an exception");

@@ -34,9 +34,9 @@ class CrossThreadOrder {
 
 /// f() in another thread, in order with what the thread that made it queues on two places.
 template <class D, class F>
-class OrderedJob final : public Job {
+class StreamOrderedJob final : public Job {
  public:
-  OrderedJob(D here, D there, F f) : order_(here, there), f_(std::move(f)) {}
+  StreamOrderedJob(D here, D there, F f) : order_(here, there), f_(std::move(f)) {}
   /// Returns when f did, and lets what follows on the device come after it. It never throws.
   void join() noexcept {
     this->await();

@@ -1,28 +1,29 @@
 #pragma once
-// send and recv of ranks that are processes. A note announces a letter and its size; its elements follow in transfers
-// of a tag of its own, so that the receiver writes them to where they belong.
+// send and recv of ranks that are processes. A control message announces a message and its size; its elements follow in
+// transfers of a tag of its own, so that the receiver writes them to where they belong.
 
 #include <locus/core/system/out_of_memory.hpp>
 #include <locus/distributed/message/message_peers.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// A letter with its memory, until it has been sent. Where that takes longer, it goes on beside the program: while its
+/// A message with its memory, until it has been sent. Where that takes longer, it goes on beside the program: while its
 /// rank is there, and for a time-out after it has left, or after its process began to end.
 template <class Link>
-class OutgoingLetter final : public Errand {
+class OutgoingMessage final : public BackgroundJob {
  public:
-  OutgoingLetter(const Shared<MessagePeers<Link>>& peers, const Message& message, const Note& note, int tag)
+  OutgoingMessage(const Shared<MessagePeers<Link>>& peers, const Message& message, const ControlMessage& control,
+                  int tag)
       : peers_(peers),
         peer_(message.peer),
-        note_(note),
+        control_(control),
         bytes_(static_cast<const unsigned char*>(message.data),
                static_cast<const unsigned char*>(message.data) + message.bytes()),
         announcement_(peers->link),
         elements_(peers->link, tag) {}
 
   void post() {
-    announcement_.send(peer_, &note_, sizeof note_);
+    announcement_.send(peer_, &control_, sizeof control_);
     elements_.send(peer_, bytes_.data(), static_cast<std::int64_t>(bytes_.size()));
   }
   [[nodiscard]] bool is_sent() { return announcement_.first_open() < 0 && elements_.first_open() < 0; }
@@ -50,85 +51,86 @@ class OutgoingLetter final : public Errand {
 
   Shared<MessagePeers<Link>> peers_;
   int peer_;
-  Note note_;
+  ControlMessage control_;
   std::vector<unsigned char> bytes_;
   typename Link::Transfers announcement_, elements_;
   Stopwatch watch_{};
 };
 
-/// The letters of one rank.
+/// The messages of one rank.
 template <class Link>
-class MessageLetters {
+class PointToPoint {
   using Peers = MessagePeers<Link>;
 
  public:
-  explicit MessageLetters(Shared<Peers> peers)
+  explicit PointToPoint(Shared<Peers> peers)
       : peers_(std::move(peers)), sent_(static_cast<std::size_t>(peers_->link.size())) {}
 
   /// throws OutOfMemory: nothing was sent, or, where it had begun, all ranks fail
   void send(const Message& message) {
-    Note note;
-    note.what = Note::What::letter;
-    note.from = peers_->link.rank();
-    note.tag = message.tag;
-    note.type = static_cast<std::int64_t>(message.type);
-    note.count = message.count;
-    note.group = peers_->link.group();
+    ControlMessage control;
+    control.what = ControlMessage::What::message;
+    control.from = peers_->link.rank();
+    control.tag = message.tag;
+    control.type = static_cast<std::int64_t>(message.type);
+    control.count = message.count;
+    control.group = peers_->link.group();
     std::int64_t& number = sent_[static_cast<std::size_t>(message.peer)];
-    note.number = number;
+    control.number = number;
     locus::detail::or_out_of_memory({"send: no memory for a message of ", message.bytes(), " bytes"}, [&] {
-      if (message.peer == note.from) {
+      if (message.peer == control.from) {
         const auto* const bytes = static_cast<const unsigned char*>(message.data);
-        return peers_->keep_own({note, {bytes, bytes + message.bytes()}});
+        return peers_->keep_own({control, {bytes, bytes + message.bytes()}});
       }
-      post(Shared(new OutgoingLetter<Link>(peers_, message, note, tag_of(note))));
+      post(Shared(new OutgoingMessage<Link>(peers_, message, control, tag_of(control))));
     });
     ++number;
   }
   [[nodiscard]] bool has_come(const Message& message, double waited) {
     const Fingerprint what = message.fingerprint(Kind::recv);
     peers_->require_sound(what, message.sequence);
-    const bool has_ended = peers_->has_ended(message.peer);  // before the look: its letters were announced earlier
-    if (peers_->has_letter(message.peer, message.tag)) return true;
+    const bool has_ended = peers_->has_ended(message.peer);  // before the look: its messages were announced earlier
+    if (peers_->has_pending(message.peer, message.tag)) return true;
     if (has_ended) peers_->refuse(message.peer, join("rank ", message.peer, has_left_text), what, message.sequence);
     const auto waits = [&] {
-      return !peers_->has_ended(message.peer) && !peers_->has_letter(message.peer, message.tag);
+      return !peers_->has_ended(message.peer) && !peers_->has_pending(message.peer, message.tag);
     };
     peers_->require_alive(message.peer, waited, waits, what, message.sequence);
     return false;
   }
   void take(const Message& message) {
     const Fingerprint what = message.fingerprint(Kind::recv);
-    const auto letter = peers_->take_letter(message.peer, message.tag);
-    const Note& note = letter.note;
-    if (note.count != message.count || note.type != static_cast<std::int64_t>(message.type)) {
-      const Fingerprint sent{Kind::send, static_cast<ElementType>(note.type), {}, peers_->link.rank(), note.count};
+    const auto pending = peers_->take_pending(message.peer, message.tag);
+    const ControlMessage& control = pending.control;
+    if (control.count != message.count || control.type != static_cast<std::int64_t>(message.type)) {
+      const Fingerprint sent{
+          Kind::send, static_cast<ElementType>(control.type), {}, peers_->link.rank(), control.count};
       peers_->refuse(message.peer, join("rank ", message.peer, " called ", sent), what, message.sequence);
     }
     if (message.peer == peers_->link.rank()) {
-      if (message.bytes() > 0) std::memcpy(message.data, letter.own.data(), static_cast<std::size_t>(message.bytes()));
+      if (message.bytes() > 0) std::memcpy(message.data, pending.own.data(), static_cast<std::size_t>(message.bytes()));
       return;
     }
-    typename Link::Transfers transfers(peers_->link, tag_of(note));
+    typename Link::Transfers transfers(peers_->link, tag_of(control));
     transfers.receive(message.peer, message.data, message.bytes());
     peers_->wait(transfers, what, message.sequence);
   }
 
  private:
-  /// Its receiver may have seen a part of a letter that is not sent: no other can take its number.
-  void post(const Shared<OutgoingLetter<Link>>& letter) {
+  /// Its receiver may have seen a part of a message that is not sent: no other can take its number.
+  void post(const Shared<OutgoingMessage<Link>>& pending) {
     try {
-      letter->post();
-      if (!letter->is_sent()) Courier::deliver(Shared<Errand>(letter.get()));
+      pending->post();
+      if (!pending->is_sent()) BackgroundThread::deliver(Shared<BackgroundJob>(pending.get()));
     } catch (const std::exception& error) {
       peers_->threw(error.what());
-      letter->give_up();
+      pending->give_up();
       throw;
     }
   }
   /// Odd ones; collectives have the even ones.
-  [[nodiscard]] int tag_of(const Note& note) const {
-    return 2 * static_cast<int>(note.number % (peers_->link.most_tag() / 2)) + 1;
+  [[nodiscard]] int tag_of(const ControlMessage& control) const {
+    return 2 * static_cast<int>(control.number % (peers_->link.most_tag() / 2)) + 1;
   }
 
   Shared<Peers> peers_;

@@ -1,7 +1,7 @@
 #pragma once
 // Communicators of MPI whose ranks have left.
 
-#include <locus/distributed/message/message_note.hpp>
+#include <locus/distributed/message/control_message.hpp>
 #include <locus/distributed/mpi/mpi_session.hpp>
 
 #if LOCUS_MPI
@@ -9,15 +9,15 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// What is freed too early gives its number to the next communicator, which then takes the last note of a slower rank
-/// for its own first one. So each is freed by all ranks at their next meeting, once all have read the last note of all
-/// others. The caller holds the session's mutex.
-class MpiRetired {
+/// What is freed too early gives its number to the next communicator, which then takes the final control message of a
+/// slower rank for its own first one. So each is freed by all ranks at their next meeting, once all have read the final
+/// control message of all others. The caller holds the session's mutex.
+class MpiPendingFrees {
  public:
-  /// Ranks make them in the same order, and number them by it. `ends`: last notes that were read.
+  /// Ranks make them in the same order, and number them by it. `ends`: final control messages that were read.
   struct Link {
     std::int64_t number;
-    MPI_Comm data, notes;
+    MPI_Comm data, controls;
     int ends;
   };
   static void add(const Link& link) {
@@ -48,18 +48,20 @@ class MpiRetired {
 
  private:
   static std::vector<Link>& links() {
-    static auto& of_process = *new std::vector<Link>;  // to the end: the courier adds to it after static objects ended
+    static auto& of_process =
+        *new std::vector<Link>;  // to the end: the background thread adds to it after static objects ended
     return of_process;
   }
   [[nodiscard]] static bool is_drained(Link& link, int size) {
     for (int has_come = 1; link.ends + 1 < size;) {
       MPI_Status status;
-      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, 0, link.notes, &has_come, &status), "MPI_Iprobe");
+      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, 0, link.controls, &has_come, &status), "MPI_Iprobe");
       if (!has_come) return false;
-      Note note;
-      check_mpi(MPI_Recv(&note, sizeof note, MPI_BYTE, status.MPI_SOURCE, 0, link.notes, MPI_STATUS_IGNORE),
+      ControlMessage control;
+      check_mpi(MPI_Recv(&control, sizeof control, MPI_BYTE, status.MPI_SOURCE, 0, link.controls, MPI_STATUS_IGNORE),
                 "MPI_Recv");
-      if (note.what != Note::What::end) return false;  // never again: somebody failed, or waits for an answer
+      if (control.what != ControlMessage::What::end)
+        return false;  // never again: somebody failed, or waits for an answer
       ++link.ends;
     }
     return true;
@@ -68,7 +70,7 @@ class MpiRetired {
     auto link = links().begin();
     while (link->number != number) ++link;
     MPI_Comm_free(&link->data);
-    MPI_Comm_free(&link->notes);
+    MPI_Comm_free(&link->controls);
     links().erase(link);
   }
 };

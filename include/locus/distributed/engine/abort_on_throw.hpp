@@ -11,7 +11,7 @@ inline constexpr const char* no_exception_text = "something that is no std::exce
 
 /// f(). Where it throws anything, tell(why) comes first.
 template <class F, class Tell>
-auto or_tell(const F& f, const Tell& tell) {
+auto abort_on_throw(const F& f, const Tell& tell) {
   try {
     return f();
   } catch (const std::exception& error) {

@@ -18,7 +18,7 @@ struct InputTypeOf<M> {
 LOCUS_REFUSALS_BEGIN
 /// A layer around a model, whose names, parameters and buffers it has. What moves or converts it gives the model alone.
 template <class Derived, class M>
-class AroundModel : public nn::Layer<Derived, value_of<M>, device_of<M>>, public InputTypeOf<M> {
+class ModelWrapper : public nn::Layer<Derived, value_of<M>, device_of<M>>, public InputTypeOf<M> {
   using T = value_of<M>;
   using D = device_of<M>;
 
@@ -40,7 +40,7 @@ class AroundModel : public nn::Layer<Derived, value_of<M>, device_of<M>>, public
   [[nodiscard]] auto as() const {
     return model_.template as<U, Own...>();
   }
-#include <locus/refuse/distributed/around_model_class.inc>
+#include <locus/refuse/distributed/model_wrapper_class.inc>
 
   void walk_members(nn::detail::Depth depth, const std::string& prefix, nn::detail::MemberWalk<T, D>& walk) const {
     if (depth == nn::detail::Depth::all) nn::detail::walk_members<nn::detail::Depth::all, T, D>(model_, prefix, walk);
@@ -53,7 +53,7 @@ class AroundModel : public nn::Layer<Derived, value_of<M>, device_of<M>>, public
   }
 
  protected:
-  explicit AroundModel(M model) : model_(std::move(model)) {}
+  explicit ModelWrapper(M model) : model_(std::move(model)) {}
 
  private:
   M model_;
@@ -65,7 +65,7 @@ LOCUS_REFUSALS_END
 namespace nn::detail {
 /// What is wrong with calling the model.
 template <class W, class... X>
-  requires std::is_base_of_v<dist::detail::AroundModel<W, typename W::model_type>, W>
+  requires std::is_base_of_v<dist::detail::ModelWrapper<W, typename W::model_type>, W>
 struct CallMistake<W, X...> : CallMistake<typename W::model_type, X...> {};
 }  // namespace nn::detail
 }}  // namespace locus::LOCUS_ABI
