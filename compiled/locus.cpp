@@ -13,8 +13,8 @@
 #include <locus/instances/autograd/graph.inc>
 #include <locus/instances/autograd/parameter.inc>
 #include <locus/instances/autograd/traced.inc>
-#include <locus/instances/data/sets/labelled_images.inc>
 #include <locus/instances/data/loading/loader.inc>
+#include <locus/instances/data/sets/labelled_images.inc>
 #include <locus/instances/nn/activation.inc>
 #include <locus/instances/nn/init.inc>
 #include <locus/instances/nn/linear.inc>

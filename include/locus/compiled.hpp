@@ -3,8 +3,8 @@
 // LOCUS_COMPILED is defined, as the name of the LOCUS_ABI that the library was compiled for. What the library holds
 // stands beside the definitions, in locus/instances; here, what needs several of them.
 
-#include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/labelled_images.hpp>
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>

@@ -108,15 +108,15 @@
 #include <locus/optim/rmsprop.hpp>
 #include <locus/optim/scheduler.hpp>
 
+#include <locus/data/loading/loader.hpp>
+#include <locus/data/loading/workers.hpp>
 #include <locus/data/sets/cifar.hpp>
 #include <locus/data/sets/fake_data.hpp>
 #include <locus/data/sets/fashion_mnist.hpp>
-#include <locus/data/loading/loader.hpp>
-#include <locus/data/transforms/mixup.hpp>
 #include <locus/data/sets/mnist.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/data/transforms/mixup.hpp>
 #include <locus/data/transforms/transformed.hpp>
-#include <locus/data/loading/workers.hpp>
 
 #include <locus/training/fit.hpp>
 #include <locus/training/optimizer_state.hpp>

@@ -1,5 +1,5 @@
-#include <locus/data/sets/fake_data.hpp>
 #include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/fake_data.hpp>
 
 #include <doctest/doctest.h>
 

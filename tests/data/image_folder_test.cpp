@@ -1,5 +1,5 @@
-#include <locus/data/sets/image_folder.hpp>
 #include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/image_folder.hpp>
 #include <locus/data/sets/parts.hpp>
 #include <locus/data/transforms/transformed.hpp>
 

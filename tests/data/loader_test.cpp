@@ -1,5 +1,5 @@
-#include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/labelled_images.hpp>
 
 #include <support/device_list.hpp>
 #include <support/reference.hpp>

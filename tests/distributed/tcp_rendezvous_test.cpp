@@ -178,7 +178,7 @@ TEST_CASE("connections that say nothing keep no rank waiting") {
   dist::detail::TcpRendezvous zero({.rank = 0, .size = 2}, 20), one({.rank = 1, .size = 2}, 20);
   const auto rank = one.reach(here, 0);
   const Stopwatch watch;
-  CHECK(zero.let_in(own_door).first == 1);
+  CHECK(zero.accept(own_door).first == 1);
   CHECK(watch.seconds() < 10);
 }
 
@@ -451,8 +451,8 @@ TEST_CASE("a rank that comes twice is let in once") {
   dist::detail::TcpRendezvous zero({.rank = 0, .size = 3}, 5), one({.rank = 1, .size = 3}, 5),
       two({.rank = 2, .size = 3}, 5);
   const auto first = one.reach(here, 0), again = one.reach(here, 0), other = two.reach(here, 0);
-  CHECK(zero.let_in(door).first == 1);
-  CHECK(zero.let_in(door).first == 2);
+  CHECK(zero.accept(door).first == 1);
+  CHECK(zero.accept(door).first == 2);
 }
 
 TEST_CASE("where the system grants no more sockets, a rank says so at once") {

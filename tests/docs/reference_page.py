@@ -337,7 +337,8 @@ def described_header(header, here, together, anchors):
     unsaid = [(scope, cursor) for scope, cursor in here if is_silent_class(cursor)]
     silent = dict.fromkeys(f"`{scope}{cursor.displayname}`" for scope, cursor in unsaid)
     marks = anchors.mark(*(anchor(cursor.spelling, scope) for scope, cursor in unsaid))
-    own = "" if header in together else f"\nIts own include: `#include <locus/{header}>`.\n"
+    umbrella = "distributed/distributed.hpp" if header.startswith("distributed/") else header
+    own = "" if header in together else f"\nIts own include: `#include <locus/{umbrella}>`.\n"
     return "".join([f"\nIn [`locus/{header}`](../../include/locus/{header}): {text}\n", own,
                     described([cursor for _, cursor in here if is_callable(cursor)], anchors, scope),
                     operators(cursor for _, cursor in here),

@@ -1,7 +1,7 @@
 // Reading and writing files where any one allocation fails, or all from any one on.
 
-#include <locus/data/sets/cifar.hpp>
 #include <locus/data/files/idx.hpp>
+#include <locus/data/sets/cifar.hpp>
 #include <locus/data/sets/image_folder.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/io/mapped.hpp>

@@ -3,8 +3,8 @@
 
 #include <locus/tensor/copy_async.hpp>
 
-#include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/labelled_images.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
 

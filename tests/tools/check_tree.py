@@ -115,6 +115,29 @@ def check_direction(name, folder, target):
     return [] if allowed else [f"includes <locus/{target}>, which is not below it"]
 
 
+def check_rooms(root):
+    """Folders of a folder that include themselves by way of others. Headers that stand in the folder itself are left
+    out: its rooms share some of them, and others include several rooms."""
+    headers = root / "include" / "locus"
+    graph = {}
+    for path in sorted(headers.glob("*/*/*.hpp")):
+        folder, room, _ = path.relative_to(headers).parts
+        targets = {target.split("/")[2] for _, target in included(path.read_text())
+                   if target.startswith(f"locus/{folder}/") and target.count("/") == 3}
+        graph.setdefault(headers / folder / room, set()).update(headers / folder / to for to in targets - {room})
+    problems = []
+    for room in graph:
+        reached, rest = set(), [*graph[room]]
+        while rest:
+            next_ = rest.pop()
+            if next_ not in reached:
+                reached.add(next_)
+                rest += graph.get(next_, ())
+        if room in reached:
+            problems.append((room, [f"includes {', '.join(sorted(to.name for to in graph[room]))}, which include it"]))
+    return problems
+
+
 def check_kernels(root, path):
     """Problems of one file under cuda_kernels/locus."""
     problems = []
@@ -148,7 +171,7 @@ def check_listed(root):
 
 def check_instances(root):
     """Lists of the compiled library that it, or what is to declare them, does not include."""
-    lists = sorted((root / "include/locus/instances").glob("*/*.inc"))
+    lists = sorted((root / "include/locus/instances").glob("*/**/*.inc"))
     library = root / "compiled/locus.cpp"
     compiled = library.read_text() if library.exists() else ""
     problems = []
@@ -189,7 +212,7 @@ def check_tree(root):
     """[(path, problems)] of every file that was looked at."""
     looked = [(path, check_public(root, path)) for path in common.sources("include/locus", root=root)]
     looked += [(path, check_kernels(root, path)) for path in common.sources("cuda_kernels/locus", root=root)]
-    looked += check_instances(root) + check_definitions(root)
+    looked += check_rooms(root) + check_instances(root) + check_definitions(root)
     looked += [(path, check_program(path)) for path in common.sources("compiled", "examples", "benchmarks", root=root)]
     return looked + check_listed(root)
 

@@ -121,6 +121,15 @@ class Layering(Scratch):
         self.write("include/locus/io/npy.hpp", '#pragma once\n#include "plot.hpp"\n')
         self.assert_only_problem("io/npy.hpp", "write <locus/...>")
 
+    def test_rooms_in_a_circle(self):
+        self.write("include/locus/data/sets/parts.hpp", "#pragma once\n#include <locus/data/dataset.hpp>\n")
+        self.write("include/locus/data/dataset.hpp", "#pragma once\n")
+        self.write("include/locus/data/loading/loader.hpp", "#pragma once\n#include <locus/data/sets/parts.hpp>\n")
+        self.assertEqual(self.problems(), [])
+        self.write("include/locus/data/sets/mnist.hpp", "#pragma once\n#include <locus/data/loading/loader.hpp>\n")
+        self.assertEqual(sorted(self.problems()), ["include/locus/data/loading: includes sets, which include it",
+                                                   "include/locus/data/sets: includes loading, which include it"])
+
     def test_unranked_folder(self):
         self.write("include/locus/misc/x.hpp", "#pragma once\n")
         self.assert_only_problem("misc/x.hpp", "has no rank")

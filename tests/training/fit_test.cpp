@@ -1,12 +1,12 @@
 #include <locus/data/sets/mnist.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
-#include <locus/report/history_file.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
 #include <locus/optim/grad_scaler.hpp>
 #include <locus/optim/sgd.hpp>
+#include <locus/report/history_file.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/training/fit.hpp>
 #include <locus/training/optimizer_state.hpp>

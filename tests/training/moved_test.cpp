@@ -5,12 +5,12 @@
 #include <locus/data/transforms/mixed.hpp>
 #include <locus/distributed/distributed.hpp>
 #include <locus/io/csv.hpp>
-#include <locus/report/tensor_board.hpp>
 #include <locus/locus.hpp>
 #include <locus/models/lenet5.hpp>
 #include <locus/models/resnet.hpp>
 #include <locus/nn/averaged_model.hpp>
 #include <locus/nn/conv3d.hpp>
+#include <locus/report/tensor_board.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,6 @@
 #include <locus/distributed/distributed.hpp>
 
 #include <locus/data/sets/tensor_dataset.hpp>
-#include <locus/report/phases.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
@@ -11,6 +10,7 @@
 #include <locus/optim/clip.hpp>
 #include <locus/optim/grad_scaler.hpp>
 #include <locus/optim/sgd.hpp>
+#include <locus/report/phases.hpp>
 #include <locus/tensor/random.hpp>
 #include <locus/training/fit.hpp>
 

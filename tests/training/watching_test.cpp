@@ -1,9 +1,9 @@
 #include <locus/data/loading/loader.hpp>
-#include <locus/report/history_file.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/optim/sgd.hpp>
+#include <locus/report/history_file.hpp>
 #include <locus/training/fit.hpp>
 #include <locus/training/peak.hpp>
 #include <locus/training/progress_bar.hpp>

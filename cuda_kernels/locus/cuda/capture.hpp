@@ -2,8 +2,8 @@
 // CUDA graphs: the launches of a step, captured once and replayed as one.
 
 #include <locus/cuda/trace.hpp>
-#include <locus/device/trace/launch_log.hpp>
 #include <locus/device/replay.hpp>
+#include <locus/device/trace/launch_log.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 

@@ -1,8 +1,8 @@
 #pragma once
 // GPU and page-locked memory: what a tensor gives back serves the next one of its size class.
 
-#include <locus/core/std/posix.hpp>
 #include <locus/core/size_class.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/cuda/system_memory.hpp>
 #include <locus/device/verbs.hpp>
 

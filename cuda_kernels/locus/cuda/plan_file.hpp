@@ -6,8 +6,8 @@
 //   CHECKSUM WORD ... WORD MACHINE      18 words of the form, 1 for fused or not, 8 of the algorithm; all hexadecimal.
 //                                       MACHINE names library and GPU: forms of two libraries never meet
 
-#include <locus/core/system/file.hpp>
 #include <locus/core/std/posix.hpp>
+#include <locus/core/system/file.hpp>
 #include <locus/cuda/gemm_plan_table.hpp>
 
 #include <ctime>

@@ -1,8 +1,8 @@
 #pragma once
 // What a thread needs to use one GPU: its stream, its memory, its library handles.
 
-#include <locus/core/system/environment.hpp>
 #include <locus/core/shape.hpp>
+#include <locus/core/system/environment.hpp>
 #include <locus/core/system/thread_end.hpp>
 #include <locus/cuda/memory.hpp>
 #include <locus/device/trace/launch_trace.hpp>

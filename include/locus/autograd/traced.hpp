@@ -3,7 +3,7 @@
 // so whether a model trains or predicts follows from the type of its input.
 
 #include <locus/autograd/backward_walk.hpp>
-#include <locus/autograd/outside.hpp>
+#include <locus/autograd/unrecorded.hpp>
 #include <locus/ops/unfold.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

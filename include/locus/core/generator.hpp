@@ -2,8 +2,8 @@
 // Where random tensors take their numbers from: a seed, and how many of its numbers are used up.
 
 #include <locus/core/check.hpp>
-#include <locus/core/std/posix.hpp>
 #include <locus/core/rng.hpp>
+#include <locus/core/std/posix.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

@@ -3,8 +3,8 @@
 // uses the best that the processor can do. A program built for AVX-512 has them once. Products of bfloat16 have levels
 // of their own above it, between which every program chooses when it runs.
 
-#include <locus/core/std/atomic.hpp>
 #include <locus/core/check.hpp>
+#include <locus/core/std/atomic.hpp>
 
 #include <cstdlib>
 #include <string_view>

@@ -1,8 +1,8 @@
 #pragma once
 // Host memory from a pool: what a tensor gives back serves the next one of its size class.
 
-#include <locus/core/std/posix.hpp>
 #include <locus/core/size_class.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <sys/mman.h>

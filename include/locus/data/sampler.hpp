@@ -1,8 +1,8 @@
 #pragma once
 // In which order a loader visits the samples of a data set.
 
-#include <locus/core/system/out_of_memory.hpp>
 #include <locus/core/rng.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 
 #include <concepts>
 #include <vector>

@@ -1,6 +1,7 @@
 #pragma once
-// The numbers of a convolution, and what a device may have to compute it faster than by its verbs. ops/conv/conv_passes.hpp
-// asks for the concept of this header; on a device without it windows are columns of a matrix product.
+// The numbers of a convolution, and what a device may have to compute it faster than by its verbs.
+// ops/conv/conv_passes.hpp asks for the concept of this header; on a device without it windows are columns of a matrix
+// product.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/device/verbs.hpp>

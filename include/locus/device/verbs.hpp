@@ -15,8 +15,8 @@
 
 #include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>
-#include <locus/core/std/pack.hpp>
 #include <locus/core/place.hpp>
+#include <locus/core/std/pack.hpp>
 #include <locus/device/iteration_plan.hpp>
 #include <locus/device/row_team.hpp>
 

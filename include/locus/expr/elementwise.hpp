@@ -60,7 +60,7 @@ using formula_t = typename FormulaOf<F, device_of<first_with_place_t<X...>>,
 template <class X>
 inline constexpr bool is_formula = false;
 template <class T, class D, class Tree>
-inline constexpr bool is_formula<Symbolic<T, D, Tree>> = !has_stranger<Tree>;
+inline constexpr bool is_formula<Symbolic<T, D, Tree>> = !has_unbound_operand<Tree>;
 
 /// Whether a formula is made of its arguments and numbers alone.
 template <class F, class... X>

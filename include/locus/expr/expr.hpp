@@ -249,16 +249,16 @@ struct CommonValue<> {
 };
 
 /// Stands in a formula of `fuse` for a tensor that is not among its arguments; fuse refuses such a formula.
-struct Stranger {};
+struct UnboundOperand {};
 template <class Tree>
-inline constexpr bool has_stranger = std::is_same_v<Tree, Stranger>;
+inline constexpr bool has_unbound_operand = std::is_same_v<Tree, UnboundOperand>;
 template <class F, class... Children>
-inline constexpr bool has_stranger<Apply<F, Children...>> = (has_stranger<Children> || ...);
+inline constexpr bool has_unbound_operand<Apply<F, Children...>> = (has_unbound_operand<Children> || ...);
 
 template <class T, class X>
 auto as_tree(const X& x) {
   if constexpr (TensorLike<X> && !is_symbolic<X>) {
-    return Stranger{};
+    return UnboundOperand{};
   } else if constexpr (Scalar<X>) {
     return Constant<T>{static_cast<compute_t<T>>(x)};
   } else return x.tree;

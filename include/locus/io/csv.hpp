@@ -2,7 +2,7 @@
 // Tables of comma-separated values, as RFC 4180 describes them: columns by name, as numbers, categories or texts.
 
 #include <locus/core/moved.hpp>
-#include <locus/core/shown.hpp>
+#include <locus/core/printable.hpp>
 #include <locus/io/csv_scanner.hpp>
 #include <locus/tensor/copy.hpp>
 
@@ -198,21 +198,21 @@ class CsvTable {
   }
 
  private:
-  [[nodiscard]] static std::string quoted(char c) { return "'" + locus::detail::shown({&c, 1}) + "'"; }
+  [[nodiscard]] static std::string quoted(char c) { return "'" + locus::detail::printable({&c, 1}) + "'"; }
   /// throws ArgumentError where the table was moved from
   void require_present() const { presence_.require("CsvTable"); }
   [[nodiscard]] std::size_t index_of(std::string_view column) const {
     require_present();
     const auto at = std::find(names_.begin(), names_.end(), column);
     if (at == names_.end()) {
-      locus::detail::ShownNames names;
+      locus::detail::NameList names;
       for (const auto& name : names_) names.add(name);
-      fail<ArgumentError>({"'", locus::detail::shown(scanner_.name), "' has no column '", locus::detail::shown(column),
-                           "'; there are ", names.text()});
+      fail<ArgumentError>({"'", locus::detail::printable(scanner_.name), "' has no column '",
+                           locus::detail::printable(column), "'; there are ", names.text()});
     }
     if (std::find(at + 1, names_.end(), column) != names_.end())
-      fail<ArgumentError>({"'", locus::detail::shown(scanner_.name), "' has two columns '",
-                           locus::detail::shown(column), "'; give them different names in the file"});
+      fail<ArgumentError>({"'", locus::detail::printable(scanner_.name), "' has two columns '",
+                           locus::detail::printable(column), "'; give them different names in the file"});
     return static_cast<std::size_t>(at - names_.begin());
   }
   template <class C>
@@ -229,9 +229,9 @@ class CsvTable {
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
     for (std::size_t i = 1; i < order.size(); ++i)
       if (names[order[i - 1]] == names[order[i]])
-        fail<ArgumentError>({"'", locus::detail::shown(scanner_.name), "', column '", locus::detail::shown(column),
-                             "': two of the names are '", locus::detail::shown(names[order[i]]),
-                             "'; give each category once"});
+        fail<ArgumentError>({"'", locus::detail::printable(scanner_.name), "', column '",
+                             locus::detail::printable(column), "': two of the names are '",
+                             locus::detail::printable(names[order[i]]), "'; give each category once"});
     CsvCategories result{Tensor<std::int64_t>({rows()}), {}};
     for_each_cell(index, [&](std::int64_t row, const std::string& text) {
       std::int64_t& code = result.codes.data()[row];
@@ -311,18 +311,18 @@ class CsvTable {
   [[noreturn]] LOCUS_COLD void refuse_number(std::size_t row, std::size_t column, std::string_view text) const {
     refuse(
         row, column,
-        join("'", locus::detail::shown(text), "' is no number of ", dtype_name<T>(),
+        join("'", locus::detail::printable(text), "' is no number of ", dtype_name<T>(),
              "; read words with categories() or texts(), and list texts that mean a missing value in .missing_texts"));
   }
   [[noreturn]] LOCUS_COLD void refuse_category(std::int64_t row, std::size_t column, const std::string& text,
                                                const std::vector<std::string>& names) const {
-    locus::detail::ShownNames known;
+    locus::detail::NameList known;
     for (const auto& name : names) known.add(name);
     refuse(static_cast<std::size_t>(row), column,
-           join("'", locus::detail::shown(text), "' is none of the categories, which are ", known.text()));
+           join("'", locus::detail::printable(text), "' is none of the categories, which are ", known.text()));
   }
   [[noreturn]] LOCUS_COLD void refuse(std::size_t row, std::size_t column, const std::string& why) const {
-    scanner_.refuse(starts_[row], join("column '", locus::detail::shown(names_[column]), "': ", why));
+    scanner_.refuse(starts_[row], join("column '", locus::detail::printable(names_[column]), "': ", why));
   }
 
   CsvOptions options_;

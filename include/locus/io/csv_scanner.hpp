@@ -1,9 +1,9 @@
 #pragma once
 // Where the cells of a text of comma-separated values begin and end.
 
+#include <locus/core/printable.hpp>
 #include <locus/core/system/input_file.hpp>
 #include <locus/core/system/out_of_memory.hpp>
-#include <locus/core/shown.hpp>
 
 #include <string>
 #include <string_view>
@@ -66,7 +66,7 @@ struct CsvScanner {
     std::size_t line = 1;
     for (std::size_t i = 0; i < at && i < text.size(); ++i)
       line += text[i] == '\n' || (text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'));
-    fail<DataError>({"'", locus::detail::shown(name), "', line ", line, ": ", why});
+    fail<DataError>({"'", locus::detail::printable(name), "', line ", line, ": ", why});
   }
 
  private:

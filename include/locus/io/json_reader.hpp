@@ -2,7 +2,7 @@
 // A reader of JSON texts of a known form, such as the headers of files of weights.
 
 #include <locus/core/check.hpp>
-#include <locus/core/shown.hpp>
+#include <locus/core/printable.hpp>
 #include <locus/io/utf8.hpp>
 
 #include <cstdint>
@@ -96,7 +96,7 @@ class JsonReader {
 
   [[noreturn]] LOCUS_COLD void refuse(std::string_view expected) const {
     const std::string found =
-        at_ < text_.size() ? join("'", locus::detail::shown(text_.substr(at_), 20), "'") : "its end";
+        at_ < text_.size() ? join("'", locus::detail::printable(text_.substr(at_), 20), "'") : "its end";
     fail<DataError>({what_, ": at byte ", at_, " is ", found, "; expected ", expected});
   }
 

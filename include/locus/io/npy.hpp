@@ -120,7 +120,7 @@ template <DType T>
       continue;
     }
     const std::string name = entry.name.substr(0, entry.name.size() - ending.size());
-    const std::string of_array = join(what, ": '", locus::detail::shown(name), "'");
+    const std::string of_array = join(what, ": '", locus::detail::printable(name), "'");
     if (state.contains(name)) fail<DataError>({of_array, " is there twice"});
     ZipReader source(file, directory, entry, what);
     const NpyArray array = read_npy_header(source, of_array);
@@ -135,7 +135,8 @@ inline void write_npz(const std::string& path, const nn::StateDict<Cpu>& state) 
   ZipWriter archive("save_npz", state.size());
   for (const auto& entry : state) {
     if (!is_utf8(entry.name))
-      fail<ArgumentError>({"save_npz: the name of an array, '", locus::detail::shown(entry.name), "', is not UTF-8"});
+      fail<ArgumentError>(
+          {"save_npz: the name of an array, '", locus::detail::printable(entry.name), "', is not UTF-8"});
     archive.add(entry.name + ".npy", npy_header("save_npz", entry.type, entry.shape),
                 {reinterpret_cast<const char*>(entry.bytes.data()), static_cast<std::size_t>(entry.bytes.elements())});
   }

@@ -3,8 +3,8 @@
 
 #include <locus/core/check.hpp>
 #include <locus/core/element_type.hpp>
+#include <locus/core/printable.hpp>
 #include <locus/core/shape.hpp>
-#include <locus/core/shown.hpp>
 
 #include <string>
 #include <string_view>
@@ -49,7 +49,7 @@ class NpyHeaderReader {
       if (key == "descr") once(type, value());
       else if (key == "shape") once(shape, value());
       else if (key == "fortran_order" && !has_order) array.is_column_major = truth(has_order);
-      else refuse("has the key '", locus::detail::shown(key), "' that is unknown or there twice");
+      else refuse("has the key '", locus::detail::printable(key), "' that is unknown or there twice");
       if (!take(',')) {
         expect('}');
         break;
@@ -81,13 +81,13 @@ class NpyHeaderReader {
     return true;
   }
   void expect(char wanted) {
-    if (!take(wanted)) refuse("has no '", wanted, "' at byte ", at_, " of ", locus::detail::shown(text_));
+    if (!take(wanted)) refuse("has no '", wanted, "' at byte ", at_, " of ", locus::detail::printable(text_));
   }
   [[nodiscard]] std::string_view quoted() {
     skip_spaces();
     const char quote = at_ < text_.size() ? text_[at_] : ' ';
     const auto end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : std::string_view::npos;
-    if (end == std::string_view::npos) refuse("has no string at byte ", at_, " of ", locus::detail::shown(text_));
+    if (end == std::string_view::npos) refuse("has no string at byte ", at_, " of ", locus::detail::printable(text_));
     const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return inside;
@@ -133,9 +133,9 @@ class NpyHeaderReader {
       array.bytes = size_of(known->type);
     }
     if (read_shape(shape, array) || !known)
-      array.unread =
-          join(locus::detail::shown(is_simple ? type.substr(1, type.size() - 2) : type), " of shape ",
-               locus::detail::shown(shape), order == '>' ? ", which is big-endian: save it with .astype('<...')" : "");
+      array.unread = join(locus::detail::printable(is_simple ? type.substr(1, type.size() - 2) : type), " of shape ",
+                          locus::detail::printable(shape),
+                          order == '>' ? ", which is big-endian: save it with .astype('<...')" : "");
   }
   /// Multiplies the bytes by the extents. True for more of them than a shape of Locus has.
   [[nodiscard]] bool read_shape(std::string_view text, NpyArray& array) const {
@@ -162,12 +162,12 @@ class NpyHeaderReader {
       if (!is_deep) array.shape.push_back(extent);
     }
     if (at + 1 != text.size()) refuse_shape(text);
-    if (overflows && !is_empty) refuse("has a shape of more than 2^63 bytes, ", locus::detail::shown(text));
+    if (overflows && !is_empty) refuse("has a shape of more than 2^63 bytes, ", locus::detail::printable(text));
     if (is_empty) array.bytes = 0;
     return is_deep;
   }
   [[noreturn]] void refuse_shape(std::string_view text) const {
-    refuse("has the shape ", locus::detail::shown(text), "; expected a tuple of extents such as (2, 3)");
+    refuse("has the shape ", locus::detail::printable(text), "; expected a tuple of extents such as (2, 3)");
   }
 
   std::string_view text_;

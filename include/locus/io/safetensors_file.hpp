@@ -25,7 +25,7 @@ inline void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu
   read_all(file, bytes.data(), count);
   if (tensor.type == ElementType::boolean &&
       std::any_of(bytes.data(), bytes.data() + count, [](std::uint8_t byte) { return byte > 1; }))
-    fail<DataError>({"cannot read '", file.path(), "' as safetensors: \"", locus::detail::shown(tensor.name),
+    fail<DataError>({"cannot read '", file.path(), "' as safetensors: \"", locus::detail::printable(tensor.name),
                      "\" of bool holds other bytes than 0 and 1"});
   state.add({tensor.name, tensor.type, tensor.shape, bytes});
 }

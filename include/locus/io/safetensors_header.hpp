@@ -82,7 +82,7 @@ class HeaderReader {
     fail<DataError>({what_, ": ", why...});
   }
   [[nodiscard]] static std::string quoted(std::string_view name) {
-    return join("\"", locus::detail::shown(name), "\"");
+    return join("\"", locus::detail::printable(name), "\"");
   }
 
   void check_once(std::vector<std::string>& names) const {
@@ -95,7 +95,7 @@ class HeaderReader {
     std::vector<std::string> keys;
     JsonReader json(text, json_what_);
     const auto refuse_it = [&] {
-      refuse("its __metadata__ is ", locus::detail::shown(text), "; expected an object of strings");
+      refuse("its __metadata__ is ", locus::detail::printable(text), "; expected an object of strings");
     };
     if (json.next() != '{') refuse_it();
     json.object([&](const std::string& key) {
@@ -126,7 +126,7 @@ class HeaderReader {
   [[nodiscard]] Placed placed(const std::string& name, std::string_view dtype, std::string_view shape,
                               std::string_view offsets) const {
     if (dtype.front() != '"')
-      refuse(quoted(name), " has dtype ", locus::detail::shown(dtype), "; expected a string such as F32");
+      refuse(quoted(name), " has dtype ", locus::detail::printable(dtype), "; expected a string such as F32");
     const std::string type_name = JsonReader(dtype, json_what_).string();
     const auto* const known = std::find_if(std::begin(safetensors_types), std::end(safetensors_types),
                                            [&](const auto& each) { return each.name == type_name; });
@@ -135,7 +135,7 @@ class HeaderReader {
     std::uint64_t bytes = is_sized ? known->bytes : 0;
     const bool is_deep = read_shape(name, shape, result.shape, bytes);
     if (!is_sized || !known->is_known || is_deep)
-      result.unread = join(locus::detail::shown(type_name, 20), " of shape ", locus::detail::shown(shape));
+      result.unread = join(locus::detail::printable(type_name, 20), " of shape ", locus::detail::printable(shape));
 
     std::vector<std::uint64_t> ends;
     if (!read_numbers(name, offsets,
@@ -144,13 +144,13 @@ class HeaderReader {
                         return ends.size() < 3;
                       }) ||
         ends.size() != 2)
-      refuse(quoted(name), " has data_offsets ", locus::detail::shown(offsets), "; expected [begin, end]");
+      refuse(quoted(name), " has data_offsets ", locus::detail::printable(offsets), "; expected [begin, end]");
     result.begin = ends[0];
     result.end = ends[1];
     if (result.begin > result.end || result.end > available_ || (is_sized && result.end - result.begin != bytes))
-      refuse(quoted(name), " of ", locus::detail::shown(type_name, 20), " and shape ", locus::detail::shown(shape),
-             " lies from byte ", result.begin, " to ", result.end, " of ", available_, "; expected ",
-             is_sized ? join(bytes, " bytes") : "bytes of the file");
+      refuse(quoted(name), " of ", locus::detail::printable(type_name, 20), " and shape ",
+             locus::detail::printable(shape), " lies from byte ", result.begin, " to ", result.end, " of ", available_,
+             "; expected ", is_sized ? join(bytes, " bytes") : "bytes of the file");
     return result;
   }
 
@@ -166,9 +166,9 @@ class HeaderReader {
       if (!is_beyond && !is_deep) result.push_back(static_cast<std::int64_t>(extent));
       return true;
     });
-    if (!is_list) refuse(quoted(name), " has shape ", locus::detail::shown(text), "; expected a list of extents");
+    if (!is_list) refuse(quoted(name), " has shape ", locus::detail::printable(text), "; expected a list of extents");
     if (is_beyond || (overflows && !is_empty))
-      refuse(quoted(name), " of shape ", locus::detail::shown(text), " has more than 2^63 bytes");
+      refuse(quoted(name), " of shape ", locus::detail::printable(text), " has more than 2^63 bytes");
     if (is_empty) bytes = 0;
     return is_deep;
   }
@@ -183,7 +183,7 @@ class HeaderReader {
       const std::string_view value = json.value();
       std::uint64_t number = 0;
       if (!natural_number(value, number))
-        refuse(quoted(name), " has ", locus::detail::shown(value), " where a number from 0 is expected");
+        refuse(quoted(name), " has ", locus::detail::printable(value), " where a number from 0 is expected");
       if (!take(number)) return true;
     } while (json.take(','));
     return true;
@@ -205,7 +205,7 @@ class HeaderWriter {
   void add(const std::string& name, ElementType type, const Shape& shape, std::uint64_t bytes) {
     if (name == "__metadata__") fail<ArgumentError>({"save: no tensor can have the name '__metadata__'"});
     if (!is_utf8(name))
-      fail<ArgumentError>({"save: the name of a tensor, '", locus::detail::shown(name), "', is not UTF-8"});
+      fail<ArgumentError>({"save: the name of a tensor, '", locus::detail::printable(name), "', is not UTF-8"});
     const auto* const known = std::find_if(std::begin(safetensors_types), std::end(safetensors_types),
                                            [&](const auto& each) { return each.is_known && each.type == type; });
     json_.key(name).begin_object().member("dtype", known->name).key("shape").begin_array();

@@ -112,7 +112,7 @@ inline void add_costs(EpochRecord& record, const double* costs, std::int64_t cou
       if (entry.name.compare(0, prefix.size(), prefix) != 0) continue;
       const Tensor<double, Cpu> values = state.get<double>(entry.name);
       if (!(values.shape() == Shape{epochs.size(0)}))
-        fail<ShapeError>({"resume_training: '", locus::detail::shown(entry.name), "' of the history has shape ",
+        fail<ShapeError>({"resume_training: '", locus::detail::printable(entry.name), "' of the history has shape ",
                           values.shape(), "; expected ", Shape{epochs.size(0)}});
       const double value = values.data()[i];
       if (value == value) history.add_metric(entry.name.substr(prefix.size()), value);
@@ -244,7 +244,7 @@ template <class... Parts>
 void require_same_parts(const std::string& path, const States& there) {
   PartNames names;
   const std::set<std::string> wanted{"random", names.next(part_name<Parts>())...};
-  locus::detail::ShownNames in_file, in_program;
+  locus::detail::NameList in_file, in_program;
   bool are_same = there.size() == wanted.size();
   for (const auto& [name, state] : there) {
     in_file.add(name);

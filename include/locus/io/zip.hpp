@@ -2,10 +2,10 @@
 // Archives of files (.zip) as NumPy writes them: stored or deflated.
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
 
+#include <locus/core/printable.hpp>
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/system/input_file.hpp>
 #include <locus/core/system/out_of_memory.hpp>
-#include <locus/core/shown.hpp>
 
 #include <algorithm>
 #include <array>
@@ -94,11 +94,12 @@ class ZipDirectory {
     fail<DataError>({what_, ": ", why...});
   }
   [[noreturn]] void refuse_place(const ZipEntry& entry) const {
-    refuse("'", locus::detail::shown(entry.name), "' does not lie where its directory says; it is damaged or cut off");
+    refuse("'", locus::detail::printable(entry.name),
+           "' does not lie where its directory says; it is damaged or cut off");
   }
   [[noreturn]] void refuse_overlap(const ZipEntry& entry) const {
     refuse(
-        "'", locus::detail::shown(entry.name),
+        "'", locus::detail::printable(entry.name),
         "' shares its bytes with another file of the archive; expected bytes of its own for each: write it again with "
         "numpy.savez");
   }
@@ -149,7 +150,7 @@ class ZipDirectory {
                    number_at(text, at + 20, 4),
                    number_at(text, at + 24, 4),
                    number_at(text, at + 42, 4)};
-    if (number_at(text, at + 8, 2) & 1) refuse("'", locus::detail::shown(entry.name), "' is encrypted");
+    if (number_at(text, at + 8, 2) & 1) refuse("'", locus::detail::printable(entry.name), "' is encrypted");
     read_large(std::string_view(text).substr(at + fixed + name_bytes, extra_bytes), entry);
     entries_.push_back(std::move(entry));
     return at + all;
@@ -217,7 +218,7 @@ class ZipReader {
  private:
   template <class... Text>
   [[noreturn]] void refuse(const Text&... why) const {
-    fail<DataError>({what_, ": '", locus::detail::shown(entry_.name), "' ", why...});
+    fail<DataError>({what_, ": '", locus::detail::printable(entry_.name), "' ", why...});
   }
 #if LOCUS_ZLIB
   void begin_inflating() {

@@ -3,9 +3,9 @@
 // from the default generator of the device, so that equal seeds give equal values on every device (normal ones to
 // a few units in the last place, within 1e-6 for float).
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/math.hpp>
 #include <locus/core/normal_quantile.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/random.hpp>
 

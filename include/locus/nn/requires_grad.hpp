@@ -1,7 +1,7 @@
 #pragma once
 // Which parameters of a model are frozen, by the names of parameters and layers.
 
-#include <locus/core/shown.hpp>
+#include <locus/core/printable.hpp>
 #include <locus/nn/members.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
@@ -51,9 +51,9 @@ LOCUS_OUT_OF_LINE void require_gradients(const ListAllNames<T, D>& names, bool w
     bool found = false;
     for (const auto& named : names.list) found = found || is_chosen(pattern, named);
     if (found) continue;
-    locus::detail::ShownNames shown;
+    locus::detail::NameList shown;
     for (const auto& named : names.list) shown.add(named.first);
-    fail<ArgumentError>({"requires_grad_: no parameter or layer has the name '", locus::detail::shown(pattern),
+    fail<ArgumentError>({"requires_grad_: no parameter or layer has the name '", locus::detail::printable(pattern),
                          "'; parameters are ", shown.text(),
                          "; name one of them, or a layer, such as 'layer1', or a pattern, such as '*.bias'"});
   }

@@ -2,7 +2,7 @@
 // The parameters and buffers of a model by name: what is saved, loaded, and copied from one model into another.
 
 #include <locus/core/element_type.hpp>
-#include <locus/core/shown.hpp>
+#include <locus/core/printable.hpp>
 #include <locus/nn/module.hpp>
 #include <locus/tensor/copy.hpp>
 
@@ -59,7 +59,7 @@ class StateDict {
     if (entries_.size() == entries_.capacity())
       entries_.reserve(2 * entries_.size() + 1);  // so that push_back cannot fail
     if (!positions_.emplace(entry.name, entries_.size()).second)
-      fail<ArgumentError>({"StateDict::add: there is a tensor '", locus::detail::shown(entry.name), "' already"});
+      fail<ArgumentError>({"StateDict::add: there is a tensor '", locus::detail::printable(entry.name), "' already"});
     entries_.push_back(std::move(entry));
   }
 
@@ -69,7 +69,7 @@ class StateDict {
   /// throws ArgumentError where the file had what Locus could not read: `caller` would lose it
   void require_all_read(const char* caller) const {
     if (unread_.empty()) return;
-    fail<ArgumentError>({caller, ": '", locus::detail::shown(unread_.front().name),
+    fail<ArgumentError>({caller, ": '", locus::detail::printable(unread_.front().name),
                          "' would be lost: the state was read without it, as it is ", unread_.front().type,
                          "; to save the others alone, say state.drop_unread() first"});
   }
@@ -81,8 +81,8 @@ class StateDict {
   [[nodiscard]] StateDict without_prefix(std::string_view prefix) const {
     const auto rest = [&](const std::string& name) {
       if (!name.starts_with(prefix))
-        fail<ArgumentError>({"without_prefix: '", locus::detail::shown(name), "' does not begin with '",
-                             locus::detail::shown(prefix), "'"});
+        fail<ArgumentError>({"without_prefix: '", locus::detail::printable(name), "' does not begin with '",
+                             locus::detail::printable(prefix), "'"});
       return name.substr(prefix.size());
     };
     StateDict result;
@@ -118,7 +118,7 @@ class StateDict {
     if (position == positions_.end()) fail_to_get(name);
     const Entry& entry = entries_[position->second];
     if (entry.type != type)
-      fail<ArgumentError>({"StateDict", of_file(), ": '", locus::detail::shown(name), "' holds ",
+      fail<ArgumentError>({"StateDict", of_file(), ": '", locus::detail::printable(name), "' holds ",
                            dtype_name(entry.type), ", not ", dtype_name(type),
                            "; get it as what it holds and convert with .as<T>()"});
     entry.bytes.buffer().require_readable();
@@ -158,13 +158,13 @@ class StateDict {
   friend class StateDict;
   [[nodiscard]] std::string of_file() const { return file_.empty() ? file_ : join(" of '", file_, "'"); }
   [[noreturn]] void fail_to_get(std::string_view name) const {
-    const std::string shown = locus::detail::shown(name);
+    const std::string shown = locus::detail::printable(name);
     for (const Unread& each : unread_)
       if (each.name == name)
         fail<ArgumentError>({"StateDict", of_file(), ": '", shown, "' was not read: the file holds ", each.type,
                              "; expected floats of 16 to 64 bits, integers of 8 to 64, or bool, of up to ", max_rank,
                              " dimensions: convert it where the file is written"});
-    locus::detail::ShownNames names;
+    locus::detail::NameList names;
     for (const Entry& entry : entries_) names.add(entry.name);
     fail<ArgumentError>({"StateDict", of_file(), ": there is no tensor '", shown, "'; there are ", names.text()});
   }
@@ -263,7 +263,7 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
                                       device_of<M>, D> {};
 
 [[nodiscard]] inline std::string shown_names(const std::vector<std::string>& names) {
-  locus::detail::ShownNames shown;
+  locus::detail::NameList shown;
   for (const auto& name : names) shown.add(name);
   return shown.text();
 }
@@ -279,8 +279,8 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
     for (const auto& name : names.unexpected)
       all = all && name.starts_with(prefix) && models.contains(std::string_view(name).substr(prefix.size()));
     if (all)
-      return join("; each name of the state is one of the model's after '", locus::detail::shown(prefix),
-                  "': load state.without_prefix(\"", locus::detail::shown(prefix), "\")");
+      return join("; each name of the state is one of the model's after '", locus::detail::printable(prefix),
+                  "': load state.without_prefix(\"", locus::detail::printable(prefix), "\")");
   }
   return "; no name is in both: the state is probably that of a model of another architecture";
 }

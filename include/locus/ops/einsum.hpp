@@ -5,8 +5,8 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/ops/product/einsum_equation.hpp>
 #include <locus/ops/matmul.hpp>
+#include <locus/ops/product/einsum_equation.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/view.hpp>
 

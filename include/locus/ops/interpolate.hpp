@@ -4,8 +4,8 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/ops/pool/interpolate_rows.hpp>
 #include <locus/ops/pool.hpp>
+#include <locus/ops/pool/interpolate_rows.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

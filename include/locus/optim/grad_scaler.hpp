@@ -2,8 +2,8 @@
 // Scaling of losses, as torch.amp.GradScaler: small gradients of 16 bits then do not vanish. A step whose gradients
 // overflowed is skipped, which is found on the device.
 
-#include <locus/optim/scaled_optimizer.hpp>
 #include <locus/optim/optimizer_step.hpp>
+#include <locus/optim/scaled_optimizer.hpp>
 
 #include <limits>
 

@@ -5,9 +5,9 @@
 // that of step 1, 2, ..., where lr is the last one, and base the one that the optimizer began with. Errors call it by
 // its static member `name`, where it has one.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/check.hpp>
 #include <locus/core/math.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/core/std/shared.hpp>
 
 #include <concepts>

@@ -2,9 +2,9 @@
 // Files of TensorBoard's events: records of protocol buffers.
 // https://github.com/tensorflow/tensorboard: tensorboard/compat/proto, and TFRecord for the framing of records.
 
-#include <locus/core/system/file.hpp>
 #include <locus/core/std/posix.hpp>
 #include <locus/core/std/shared.hpp>
+#include <locus/core/system/file.hpp>
 #include <locus/io/zip.hpp>
 
 #include <array>
@@ -153,8 +153,8 @@ inline void make_folders(const std::string& folder) {
     int error = mkdir(part.c_str(), 0777) == 0 ? 0 : errno;
     if (error && stat(part.c_str(), &info) == 0) error = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
     if (error) {
-      fail<DataError>({"cannot create the folder '", locus::detail::shown(folder, 200), "': ", std::strerror(error),
-                       " ('", locus::detail::shown(part, 200), "'); expected a folder that you may write to"});
+      fail<DataError>({"cannot create the folder '", locus::detail::printable(folder, 200), "': ", std::strerror(error),
+                       " ('", locus::detail::printable(part, 200), "'); expected a folder that you may write to"});
     }
     if (at == std::string::npos) return;
   }

@@ -1,8 +1,8 @@
 #pragma once
 // Images side by side, each with words below it, as one SVG file.
 
-#include <locus/report/plot_canvas.hpp>
 #include <locus/io/png.hpp>
+#include <locus/report/plot_canvas.hpp>
 
 #include <vector>
 

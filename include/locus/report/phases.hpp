@@ -29,7 +29,8 @@ namespace detail {
   if (last != std::string::npos && text[last] == '}') text += ']';
   else if (last != std::string::npos && text[last] != ']' && text.find('}') != std::string::npos)
     text = text.substr(0, text.rfind('}') + 1) + ']';
-  const std::string name = join("the trace '", locus::detail::shown(path, 200), "'");  // the reader keeps a view of it
+  const std::string name =
+      join("the trace '", locus::detail::printable(path, 200), "'");  // the reader keeps a view of it
   JsonReader reader(text, name);
   const auto number_of = [&](const char* key, double most) {
     const std::string_view digits = reader.value();
@@ -37,7 +38,7 @@ namespace detail {
     const std::errc error = std::from_chars(digits.data(), digits.data() + digits.size(), number).ec;
     if (error == std::errc::result_out_of_range || !(-most <= number && number <= most))
       fail<DataError>(
-          {name, ": an event has ", key, " ", locus::detail::shown(digits), "; expected ", -most, " to ", most});
+          {name, ": an event has ", key, " ", locus::detail::printable(digits), "; expected ", -most, " to ", most});
     return number;
   };
   constexpr double most_microseconds = 1e18, most_id = 4294967296;  // 2^32

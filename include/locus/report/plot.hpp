@@ -1,8 +1,8 @@
 #pragma once
 // Line plots as SVG files, which every browser shows.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/check.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/core/system/file.hpp>
 #include <locus/report/plot_canvas.hpp>
 #include <locus/report/plot_scale.hpp>

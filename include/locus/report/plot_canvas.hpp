@@ -2,8 +2,8 @@
 // The SVG text of a plot under construction, its colours and its type.
 
 #include <locus/core/check.hpp>
-#include <locus/report/plot_scale.hpp>
 #include <locus/io/utf8.hpp>
+#include <locus/report/plot_scale.hpp>
 
 #include <string>
 #include <string_view>

@@ -1,8 +1,8 @@
 #pragma once
 // How the numbers of one axis become positions, ticks and labels.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/config.hpp>
+#include <locus/core/std/bounds.hpp>
 
 #include <charconv>
 #include <cmath>

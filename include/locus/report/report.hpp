@@ -39,7 +39,7 @@ namespace detail {
   const std::vector<TracedPhase> phases = read_phases(trace);
   const std::vector<PhaseShare> shares = phase_shares(phases);
   if (shares.empty())
-    fail<DataError>({"report: the trace '", locus::detail::shown(trace, 200),
+    fail<DataError>({"report: the trace '", locus::detail::printable(trace, 200),
                      "' has no step of training; expected one of a program that calls fit or train_step"});
   std::string html = join("<h2>Where the time of a step goes</h2>\n", shares_svg(shares), timeline_svg(phases),
                           "<table><tr><th>phase</th><th>ms per step</th><th>share</th></tr>\n");

@@ -1,8 +1,8 @@
 #pragma once
 // Curves, histograms, images, texts and hyperparameters for TensorBoard, without Python.
 
-#include <locus/report/event_file.hpp>
 #include <locus/io/png.hpp>
+#include <locus/report/event_file.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/progress.hpp>
 

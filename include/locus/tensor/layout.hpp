@@ -2,8 +2,8 @@
 // Where the elements of a tensor lie, and what views make of that. Nothing here knows an element type or a device, so
 // that it is compiled once for all of them.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/shape.hpp>
+#include <locus/core/std/bounds.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

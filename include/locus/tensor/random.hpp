@@ -2,8 +2,8 @@
 // Random tensors. Element i depends on (seed, offset + i) alone, so equal seeds give equal tensors on every device
 // (randn: to rounding). Without a generator they draw from the device's default one; see manual_seed.
 
-#include <locus/core/system/out_of_memory.hpp>
 #include <locus/core/generator.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/tensor/from.hpp>
 
 #include <vector>

@@ -1,8 +1,8 @@
 #pragma once
 // What happened in training, epoch by epoch: as numbers, as a table, as JSON, and as curves.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/check.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/device/trace/launch_trace.hpp>
 
@@ -74,8 +74,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// The records of all epochs, in order, of one call of fit or several. Write it with report/history_file.hpp: as JSON, or as a
-/// plot.
+/// The records of all epochs, in order, of one call of fit or several. Write it with report/history_file.hpp: as JSON,
+/// or as a plot.
 class History {
  public:
   void add(const EpochRecord& record) { records_.push_back(record); }

@@ -1,8 +1,8 @@
 #pragma once
 // How good a model is.
 
-#include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/loading/loader.hpp>
+#include <locus/data/sets/labelled_images.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/module.hpp>
 #include <locus/ops/extreme.hpp>

@@ -100,7 +100,7 @@ void require_known_state(const O& optimizer, const nn::StateDict<D>& state) {
   for (const auto& entry : state) {
     const bool is_state = entry.name.starts_with("state.") || entry.name.starts_with("param_groups.");
     if (is_state && !known.contains(entry.name))
-      fail<ArgumentError>({"load_state_dict: the state has '", locus::detail::shown(entry.name),
+      fail<ArgumentError>({"load_state_dict: the state has '", locus::detail::printable(entry.name),
                            "', which this optimizer of ", optimizer.parameters().size(), " parameters in ",
                            optimizer.groups().size(), " groups lacks; expected the state of an optimizer of the same ",
                            "class, options and groups"});

@@ -2,7 +2,7 @@
 // File descriptors that close themselves, and a check of paths.
 
 #include <locus/core/check.hpp>
-#include <locus/core/shown.hpp>
+#include <locus/core/printable.hpp>
 
 #include <cerrno>
 #include <csignal>
@@ -19,7 +19,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 inline void require_path(const char* verb, const std::string& path) {
   if (path.empty()) fail<DataError>({"cannot ", verb, " a file without a name; expected a path"});
   if (path.find('\0') != std::string::npos)
-    fail<DataError>({"cannot ", verb, " '", locus::detail::shown(path, 200),
+    fail<DataError>({"cannot ", verb, " '", locus::detail::printable(path, 200),
                      "': a path cannot hold a zero byte; expected one without"});
 }
 

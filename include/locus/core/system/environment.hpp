@@ -2,7 +2,7 @@
 // Variables of the environment that mean something to Locus: anything else than they are to hold is an error.
 
 #include <locus/core/check.hpp>
-#include <locus/core/shown.hpp>
+#include <locus/core/printable.hpp>
 
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 [[nodiscard]] LOCUS_OUT_OF_LINE inline bool switch_from_environment(const char* variable, bool otherwise) {
   const std::string_view text = environment(variable);
   if (text.empty()) return otherwise;
-  if (text != "0" && text != "1") fail<ArgumentError>({variable, " is \"", shown(text), "\"; expected 1, or 0"});
+  if (text != "0" && text != "1") fail<ArgumentError>({variable, " is \"", printable(text), "\"; expected 1, or 0"});
   return text == "1";
 }
 
@@ -30,7 +30,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
   const std::string_view text = environment("LOCUS_TRACE"), json = "json:";
   if (text.empty()) return "0";
   if (text != "0" && text != "1" && text != "json" && !(text.starts_with(json) && text.size() > json.size()))
-    fail<ArgumentError>({"LOCUS_TRACE is \"", shown(text), "\"; expected 0, 1, json or json:FILE"});
+    fail<ArgumentError>({"LOCUS_TRACE is \"", printable(text), "\"; expected 0, 1, json or json:FILE"});
   return text;
 }
 
@@ -52,7 +52,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
   const std::int64_t number = whole_number(text);
   if (number < least || number > most)
     fail<ArgumentError>(
-        {variable, " is \"", shown(text), "\"; expected a number of ", what, ", ", least, " to ", most});
+        {variable, " is \"", printable(text), "\"; expected a number of ", what, ", ", least, " to ", most});
   return static_cast<int>(number);
 }
 
@@ -64,7 +64,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
   const double seconds = std::strtod(text, &end);
   if (end == text || *end || !(seconds > 0))
     fail<ArgumentError>(
-        {variable, " is \"", shown(text), "\"; expected seconds above 0, as 60 or 0.5, without a unit"});
+        {variable, " is \"", printable(text), "\"; expected seconds above 0, as 60 or 0.5, without a unit"});
   return seconds;
 }
 

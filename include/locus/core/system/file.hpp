@@ -1,8 +1,8 @@
 #pragma once
 // Writing files so that a reader sees the old content or the new, never half of it.
 
-#include <locus/core/system/out_of_memory.hpp>
 #include <locus/core/std/span.hpp>
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/core/system/temporary_file.hpp>
 
 #include <climits>

@@ -2,8 +2,8 @@
 // The innermost loops of a matrix product, chosen at run time by what the processor can do: a program built with plain
 // -O2 uses AVX-512 or AVX2 where it runs on them.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/dtype.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/isa.hpp>
 
 #if defined(__linux__)

@@ -1,8 +1,8 @@
 #pragma once
 // Packing: the elements of a matrix in the order in which a matrix product reads them.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/dtype.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/gemm/kernels.hpp>
 #include <locus/cpu/loops/squares.hpp>
 #include <locus/cpu/threads/scratch.hpp>

@@ -2,8 +2,8 @@
 // 16-bit floats for loops over floats: AVX2's processors convert eight of them by one instruction, which compilers do
 // not use in loops over single elements.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/dtype.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/device/verbs.hpp>
 

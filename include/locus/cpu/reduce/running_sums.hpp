@@ -2,9 +2,9 @@
 // Running sums on the host: one pass, four rows at a time where there are as many, so that additions need not wait for
 // each other.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/core/math.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/cpu/backend.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/loops/stage.hpp>

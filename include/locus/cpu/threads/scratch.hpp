@@ -1,8 +1,8 @@
 #pragma once
 // Working memory of a thread, kept from one launch to the next.
 
-#include <locus/core/std/atomic.hpp>
 #include <locus/core/check.hpp>
+#include <locus/core/std/atomic.hpp>
 #include <locus/core/system/thread_end.hpp>
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 // Reading IDX files, the format of MNIST: two zero bytes, the element type, the number of dimensions, one big-endian
 // 32-bit extent each, then the elements, last dimension fastest.
 
-#include <locus/core/system/input_file.hpp>
 #include <locus/core/shape.hpp>
+#include <locus/core/system/input_file.hpp>
 #include <locus/data/files/gzip.hpp>
 
 #include <array>

@@ -48,7 +48,7 @@ template <class Decoder>
 [[noreturn]] void refuse_image(const EncodedImage& image, const char* format, const Decoder& decoder) {
   if (decoder.ran_out_of_memory()) locus::detail::fail_out_of_memory({image.name, ": no memory to decode it"});
   fail<DataError>({image.name, " is damaged, ", image.bytes.size(), " bytes of ", format, ": ",
-                   locus::detail::shown(decoder.message(), 200), "; copy or download it again"});
+                   locus::detail::printable(decoder.message(), 200), "; copy or download it again"});
 }
 
 template <class Decoder>
@@ -112,8 +112,8 @@ template <class Decoder>
 #endif
   }
   fail<DataError>({image.name, image.bytes.empty() ? " is empty" : " is neither JPEG nor PNG: it begins with '",
-                   locus::detail::shown({reinterpret_cast<const char*>(image.bytes.data()),
-                                         image.bytes.size() < 8 ? image.bytes.size() : 8}),
+                   locus::detail::printable({reinterpret_cast<const char*>(image.bytes.data()),
+                                             image.bytes.size() < 8 ? image.bytes.size() : 8}),
                    image.bytes.empty() ? "" : "'", "; expected an image of one of these formats"});
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 // Images of bytes scaled to another size, smaller ones by averages over what a pixel covers.
 
+#include <locus/core/size_2d.hpp>
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/system/out_of_memory.hpp>
-#include <locus/core/size_2d.hpp>
 #include <locus/tensor/copy.hpp>
 
 #include <vector>

@@ -1,9 +1,9 @@
 #pragma once
 // Digits that Locus draws itself: a data set of the size and kind of MNIST that needs neither a file nor a network.
 
+#include <locus/core/rng.hpp>
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/system/out_of_memory.hpp>
-#include <locus/core/rng.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -107,12 +107,12 @@ struct Point {
 }
 
 /// How one digit is written: pen positions to pixels.
-struct Hand {
+struct Handwriting {
   float xx, xy, yx, yy;  // position relative to the centre of the box, 50 to a half box, to pixels
   float dx, dy;
   float wobble;  // of every point, in units of the box
 
-  explicit Hand(Philox& random) {
+  explicit Handwriting(Philox& random) {
     const float height = random.uniform(0.150f, 0.212f);
     const float width = height * random.uniform(0.58f, 0.98f);
     const float slant = 0.12f + 0.18f * spread(random);
@@ -189,7 +189,7 @@ class DistanceField {
 };
 
 /// Draws one stroke: between two inner points the curve passes half way, at a point given twice it turns.
-inline void add_stroke(DistanceField& field, Span<const Pen> pens, const Hand& hand, Philox& random) {
+inline void add_stroke(DistanceField& field, Span<const Pen> pens, const Handwriting& hand, Philox& random) {
   Point start = hand.place(pens[0], random), control = hand.place(pens[1], random);
   for (std::size_t i = 2; i < pens.size(); ++i) {
     const Point next = pens[i] == pens[i - 1] ? control : hand.place(pens[i], random);
@@ -200,7 +200,7 @@ inline void add_stroke(DistanceField& field, Span<const Pen> pens, const Hand& h
   }
 }
 
-inline void add_glyph(DistanceField& field, Span<const Pen> pens, const Hand& hand, Philox& random) {
+inline void add_glyph(DistanceField& field, Span<const Pen> pens, const Handwriting& hand, Philox& random) {
   while (!pens.empty()) {
     std::size_t length = 0;
     while (length < pens.size() && !(pens[length] == up)) ++length;
@@ -219,7 +219,7 @@ inline void draw_digit(Span<std::uint8_t> image, int label, std::uint64_t seed, 
   if (label < 0 || label > 9) fail<IndexError>({"draw_digit: there is no digit ", label, "; expected 0 to 9"});
   Philox random(seed, 4, index);  // numbers 0 to 3 of the stream are for whoever chooses the label
   const detail::Glyph& glyph = detail::pick_glyph(label, random);
-  const detail::Hand hand(random);
+  const detail::Handwriting hand(random);
   const float radius = random.uniform(0.75f, 1.75f);
   const float ink = random.uniform(190.f, 255.f);
   const float grain = random.uniform(0.f, 40.f);

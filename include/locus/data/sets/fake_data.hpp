@@ -1,8 +1,8 @@
 #pragma once
 // Random images, to try a program without data.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/rng.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/data/sets/labelled_images.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {

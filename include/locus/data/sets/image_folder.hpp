@@ -2,8 +2,8 @@
 // Images in folders, one for each class. Programs that use it link -ljpeg and -lpng.
 
 #include <locus/data/files/image_file.hpp>
-#include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/files/resize_image.hpp>
+#include <locus/data/sets/labelled_images.hpp>
 
 #include <cstdlib>
 #include <cstring>
@@ -83,7 +83,7 @@ struct FolderEntries {
       if (names_an_image(file)) all.files.push_back({join(folder, "/", file), label});
     if (all.files.size() == before)
       fail<DataError>({"the folder '", folder, "' holds no images; expected .jpg, .jpeg or .png files of the class '",
-                       locus::detail::shown(name), "', or no such folder"});
+                       locus::detail::printable(name), "', or no such folder"});
     all.names.push_back(std::move(name));
   }
   if (all.names.empty()) fail<DataError>({"the folder '", root, "' holds no folders; expected ", expected});

@@ -1,8 +1,8 @@
 #pragma once
 // Handwritten digits: MNIST from its files, or digits that Locus draws itself.
 
-#include <locus/data/sets/drawn_digits.hpp>
 #include <locus/data/files/idx.hpp>
+#include <locus/data/sets/drawn_digits.hpp>
 #include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/sets/parts.hpp>
 

@@ -11,7 +11,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 template <class S>
-class Dealer;
+class RandomPartition;
 }
 
 /// Samples of a data set, in a given order. Copies, and parts of parts, share it.
@@ -57,7 +57,7 @@ class Subset : public detail::NamesOf<S> {
   }
 
  private:
-  friend class detail::Dealer<S>;
+  friend class detail::RandomPartition<S>;
 
   Subset(Shared<const detail::Held<S>> held, Span<const std::int64_t> positions)
       : held_(std::move(held)), chosen_(detail::Selection(held_->dataset.size()).subset(positions)) {}
@@ -72,9 +72,9 @@ concept HasSubsets = requires(const S& dataset, Span<const std::int64_t> positio
 
 /// Deals parts out of a data set, one after another, in the order of a permutation.
 template <class S>
-class Dealer {
+class RandomPartition {
  public:
-  Dealer(S dataset, std::uint64_t seed)
+  RandomPartition(S dataset, std::uint64_t seed)
       : order_(RandomSampler{dataset.size(), seed}.order(0)), held_(hold(std::move(dataset))) {}
   [[nodiscard]] auto next(std::int64_t count) {
     const auto positions = Span<const std::int64_t>(order_).from(dealt_).first(static_cast<std::size_t>(count));
@@ -89,7 +89,7 @@ class Dealer {
   std::size_t dealt_ = 0;
 };
 template <class S>
-using part_t = decltype(std::declval<Dealer<S>&>().next(0));
+using part_t = decltype(std::declval<RandomPartition<S>&>().next(0));
 }  // namespace detail
 
 /// Two parts drawn at random: `fraction` of the samples, and the rest. The same for the same seed.
@@ -105,7 +105,7 @@ template <Dataset S>
     fail<ArgumentError>({"random_split: a fraction of ", fraction, " of ", size,
                          " samples; expected one between 0 and 1 that leaves samples on both sides"});
   }
-  detail::Dealer<S> dealer(std::move(dataset), seed);
+  detail::RandomPartition<S> dealer(std::move(dataset), seed);
   auto one = dealer.next(first);
   return std::pair{std::move(one), dealer.next(size - first)};
 }
@@ -128,7 +128,7 @@ template <Dataset S>
   if (left != 0)
     fail<ArgumentError>({"random_split: the lengths add up to ", left < 0 ? "more" : "less", " than the ", size,
                          " samples; expected all of them to be dealt"});
-  detail::Dealer<S> dealer(std::move(dataset), seed);
+  detail::RandomPartition<S> dealer(std::move(dataset), seed);
   std::vector<detail::part_t<S>> parts;
   for (const std::int64_t length : lengths) parts.push_back(dealer.next(length));
   return parts;

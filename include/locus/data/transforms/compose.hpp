@@ -1,8 +1,8 @@
 #pragma once
 // Transforms one after another: a launch that applies them to a batch on its device.
 
-#include <locus/core/std/pack.hpp>
 #include <locus/core/generator.hpp>
+#include <locus/core/std/pack.hpp>
 #include <locus/data/transforms/color_jitter.hpp>
 #include <locus/ops/fold.hpp>
 #include <locus/tensor/copy.hpp>
@@ -15,8 +15,8 @@ struct ReadsNothing {
 };
 }  // namespace detail
 
-/// A transform of images. Those of data/transforms/transforms.hpp are, and a class of your own is with these members, all const
-/// and, but for the first one, LOCUS_FN; it is trivially copyable, as it goes to the GPU:
+/// A transform of images. Those of data/transforms/transforms.hpp are, and a class of your own is with these members,
+/// all const and, but for the first one, LOCUS_FN; it is trivially copyable, as it goes to the GPU:
 ///
 ///     data::ImageExtents extents_of(const data::ImageExtents& in) const;   // of the result; may refuse: ShapeError
 ///     template <class R> struct Drawn { ... };                             // what is drawn for a sample

@@ -1,8 +1,8 @@
 #pragma once
 // Mixup: batches whose images are mixed in pairs, and the loss between the labels of both.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/generator.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/ops/join.hpp>
 

@@ -2,8 +2,8 @@
 // A data set whose images are transformed when they are loaded: on the threads that prepare batches or, for a device
 // that the host does not write, there.
 
-#include <locus/data/transforms/compose.hpp>
 #include <locus/data/sets/labelled_images.hpp>
+#include <locus/data/transforms/compose.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 

@@ -1,10 +1,11 @@
 #pragma once
 // Changes of images: normalization, and random crops, flips and erased squares, to train with. What is drawn for a
-// sample is a function of numbers of that sample; data/transforms/compose.hpp says where they come from, and runs transforms.
+// sample is a function of numbers of that sample; data/transforms/compose.hpp says where they come from, and runs
+// transforms.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/rng.hpp>
 #include <locus/core/size_2d.hpp>
+#include <locus/core/std/bounds.hpp>
 
 #include <initializer_list>
 

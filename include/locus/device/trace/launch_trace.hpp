@@ -2,8 +2,8 @@
 // LOCUS_TRACE=1: a line on stderr for every launch, with the expression that it computes.
 
 #include <locus/core/std/atomic.hpp>
-#include <locus/core/system/environment.hpp>
 #include <locus/core/std/posix.hpp>
+#include <locus/core/system/environment.hpp>
 #include <locus/device/trace/expression_text.hpp>
 #include <locus/device/verbs.hpp>
 

@@ -3,9 +3,9 @@
 // read.
 
 #include <locus/core/std/atomic.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/core/system/descriptor.hpp>
 #include <locus/core/system/environment.hpp>
-#include <locus/core/std/posix.hpp>
 #include <locus/device/replay.hpp>
 #include <locus/device/verbs.hpp>
 
@@ -38,7 +38,7 @@ class PhaseFile {
   LOCUS_COLD void open(const std::string& path) {
     const int error = try_to_open(path);
     if (error)
-      fail<DataError>({"cannot write the trace '", shown(path, 200), "': ", std::strerror(error),
+      fail<DataError>({"cannot write the trace '", printable(path, 200), "': ", std::strerror(error),
                        "; expected a file that you may write to"});
   }
   /// Completes the file, unless it is that of the process that forked this one.

@@ -53,7 +53,7 @@ class Distributed : public detail::ModelWrapper<Distributed<M>, M> {
   template <class X, class... More>
   [[nodiscard]] auto forward(const X& x, const More&... more) const {
     if constexpr (X::role == Role::traced)
-      if (!locus::detail::computes_again) reducer_->sees(x.rank() > 0 ? x.size(0) : 1);
+      if (!locus::detail::computes_again) reducer_->begin_pass(x.rank() > 0 ? x.size(0) : 1);
     return this->module()(x, more...);
   }
 

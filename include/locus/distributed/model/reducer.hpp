@@ -113,7 +113,7 @@ class Reducer : public Counted {
   [[nodiscard]] std::size_t buckets() const { return buckets_.size(); }
 
   /// Before samples go through the model to be trained with.
-  void sees(std::int64_t samples) {
+  void begin_pass(std::int64_t samples) {
     require_not_captured();
     require_sound();
     weight_ += static_cast<double>(samples);

@@ -1,7 +1,7 @@
 #pragma once
 // Whether all ranks hold the same model: what each says of its own, compared with what rank 0 says.
 
-#include <locus/core/shown.hpp>
+#include <locus/core/printable.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
 #include <locus/distributed/model/reducer.hpp>
 #include <locus/nn/state_dict.hpp>
@@ -15,7 +15,8 @@ template <class M>
 [[nodiscard]] std::vector<std::string> description(const M& model, const DistributedOptions& options) {
   std::vector<std::string> lines;
   for (const auto& member : nn::detail::state_members(model))
-    lines.push_back(join(locus::detail::shown(member.name), "\t", dtype_name(member.type()), "\t", member.shape(), "\t",
+    lines.push_back(join(locus::detail::printable(member.name), "\t", dtype_name(member.type()), "\t", member.shape(),
+                         "\t",
                          member.is_buffer()                 ? "kept"
                          : member.parameter.requires_grad() ? "trained"
                                                             : "frozen"));
@@ -84,7 +85,7 @@ template <class M, class D>
                                       options.bucket_bytes, " bytes on rank ", comm.rank(), "; expected 1 or more")};
   const auto elsewhere = [&](const std::string& name, D device) -> Complaint {
     if (device == comm.device()) return {};
-    return {Complaint::device, join("distributed: '", locus::detail::shown(name), "' is on ", to_string(device),
+    return {Complaint::device, join("distributed: '", locus::detail::printable(name), "' is on ", to_string(device),
                                     ", the communicator of rank ", comm.rank(), " on ", to_string(comm.device()),
                                     "; move the model first, std::move(model).to(comm.device())")};
   };
@@ -94,7 +95,7 @@ template <class M, class D>
   for (const auto& [name, parameter] : parameters) {
     if (const auto complaint = elsewhere(name, parameter.device()); complaint.kind) return complaint;
     if (parameter.gradient_hold() && parameter.gradient_hold()->is_in_use)
-      return {Complaint::argument, join("distributed: '", locus::detail::shown(name), "' of rank ", comm.rank(),
+      return {Complaint::argument, join("distributed: '", locus::detail::printable(name), "' of rank ", comm.rank(),
                                         " is part of a distributed model already; each rank needs a model of its own, "
                                         "and makes one distributed model of it")};
   }

@@ -33,7 +33,7 @@ class TcpLink {
       to(peer) = TcpStream(rendezvous.reach(address, peer));
     }
     for (int missing = size_ - 1 - rank_; missing > 0; --missing) {
-      auto [peer, socket] = rendezvous.let_in(door);
+      auto [peer, socket] = rendezvous.accept(door);
       to(peer) = TcpStream(std::move(socket));
     }
   }

@@ -98,7 +98,7 @@ class TcpRendezvous {
 
   [[nodiscard]] int family() const { return address_.bytes.ss_family; }
 
-  /// A connection to another rank, which listens there, and calls let_in(). throws RendezvousError
+  /// A connection to another rank, which listens there, and calls accept(). throws RendezvousError
   [[nodiscard]] Socket reach(const SocketAddress& address, int rank) const {
     for (;; usleep(20000)) {
       Socket connection = Socket::connecting(address);
@@ -116,7 +116,7 @@ class TcpRendezvous {
     }
   }
   /// A rank of a higher number that reaches this one, each once. throws RendezvousError
-  [[nodiscard]] std::pair<int, Socket> let_in(const Socket& door) {
+  [[nodiscard]] std::pair<int, Socket> accept(const Socket& door) {
     is_in_.resize(static_cast<std::size_t>(place_.size));
     for (;;) {
       if (left() <= 0)
@@ -317,7 +317,7 @@ class TcpRendezvous {
   std::vector<Socket> connections_{};
   Socket extra_{};  ///< of who is refused
   Reception at_own_door_{false};
-  std::vector<bool> is_in_{};  ///< by rank: whether let_in() has returned it
+  std::vector<bool> is_in_{};  ///< by rank: whether accept() has returned it
 };
 
 }  // namespace detail

@@ -1,9 +1,9 @@
 #pragma once
 // The options of a convolution, checked: strides, padding, dilations and groups, and the shapes that they allow.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/size_2d.hpp>
 #include <locus/core/size_3d.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/device/convolution.hpp>
 
 #include <string_view>

@@ -1,8 +1,8 @@
 #pragma once
 // Windows along one dimension, as pooling places them: how many there are, what each has, and which hold an element.
 
-#include <locus/core/std/bounds.hpp>
 #include <locus/core/size_2d.hpp>
+#include <locus/core/std/bounds.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

@@ -11,7 +11,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// The front of a text, at most about `most` characters, in printable ASCII: control characters become \n, \t or \x1b,
 /// bytes of others \xc3. "..." stands for what is left out.
-[[nodiscard]] inline std::string shown(std::string_view text, std::size_t most = 80) {
+[[nodiscard]] inline std::string printable(std::string_view text, std::size_t most = 80) {
   constexpr const char* digits = "0123456789abcdef";
   std::string result;
   for (const char c : text) {
@@ -26,10 +26,10 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 }
 
 /// Collects a list for a message: the first eight names in quotation marks, and how many more there are.
-class ShownNames {
+class NameList {
  public:
   void add(std::string_view name) {
-    if (++count_ <= most) text_ += (count_ > 1 ? ", '" : "'") + shown(name) + "'";
+    if (++count_ <= most) text_ += (count_ > 1 ? ", '" : "'") + printable(name) + "'";
   }
   [[nodiscard]] std::string text() const {
     if (count_ == 0) return "none";
