@@ -3,8 +3,8 @@
 //   all_reduce --ranks 4                                         ranks as threads of one process
 //   mpirun -n 2 all_reduce --json all_reduce.json                processes as well, beside MPI_Allreduce
 //
-// All that is compared is measured in turns. Bus bandwidth is what a rank's link carries at least: 2 (n - 1) / n of the
-// bytes, over the time, as NCCL's tests count it. Every way is checked before its time counts.
+// All variants are measured in turns. Bus bandwidth is the least traffic of a rank's link, 2 (n - 1) / n of the bytes,
+// over the time, as in NCCL's tests. The sum of each variant is checked before its time counts.
 
 #include "support/environment.hpp"
 #include "support/output_file.hpp"
@@ -33,30 +33,30 @@ struct AllReduceOptions {
   std::string json{};
 };
 
-/// What one size took, by one way.
+/// Time of one size in one variant.
 struct Row {
   std::string way;
   int ranks;
   std::int64_t bytes;
   Quantiles seconds;
-  double least;  ///< of all samples: what else runs on the machine disturbs it least
+  double least;  ///< minimum of all samples: least disturbed by other load
   [[nodiscard]] double bus_bandwidth() const {
     return 2. * (ranks - 1) / ranks * static_cast<double>(bytes) / seconds.median;
   }
 };
 
-/// Calls in one sample, so many that the clock and the rendezvous around it do not matter.
+/// Calls in one sample: enough to hide the cost of the clock and the rendezvous.
 [[nodiscard]] std::int64_t calls_of(std::int64_t bytes) {
   return std::clamp<std::int64_t>((std::int64_t{8} << 20) / bytes, 1, 1000);
 }
 
-/// Elements of a rank: random, and the same in every run.
+/// A rank's elements: random, and equal in every run.
 [[nodiscard]] Tensor<float> elements_of(int rank, std::int64_t bytes) {
   Generator<Cpu> generator{static_cast<std::uint64_t>(rank + 1)};
   return randn<float>({bytes / 4}, generator);
 }
 
-/// throws where a sum of all ranks' elements is not one
+/// throws NumericError if the middle element of `sum` is not the sum over all ranks
 void check_sum(const char* way, const Tensor<float>& sum, int ranks) {
   double expected = 0, size = 0;
   const std::int64_t at = sum.elements() / 2;
@@ -69,7 +69,7 @@ void check_sum(const char* way, const Tensor<float>& sum, int ranks) {
     fail<NumericError>({way, ": an element is ", static_cast<double>(sum(at)), "; expected ", expected});
 }
 
-/// A way to sum over ranks. All ranks call run at the same time; seconds of one call.
+/// A variant of all_reduce. All ranks call run at the same time; it returns the seconds of one call.
 class Way {
  public:
   virtual ~Way() = default;
@@ -78,7 +78,7 @@ class Way {
   virtual double run(std::int64_t bytes, std::int64_t calls) = 0;
 };
 
-/// Threads of this process; a sample begins when all of them are there.
+/// Ranks as threads of this process; a sample begins after a barrier.
 class Threads final : public Way {
  public:
   explicit Threads(int ranks) : ranks_(ranks) {}
@@ -144,7 +144,7 @@ class MpiAllreduce final : public Way {
   dist::Communicator<Cpu> comm_;
 };
 
-/// Runs f on rank 0 alone, while the processors are its own: the others sleep.
+/// Runs f on rank 0 while the other ranks sleep, so that it has all cores.
 template <class F>
 void on_rank_zero(const dist::Communicator<Cpu>& comm, const F& f) {
   if (comm.rank() == 0) f();
@@ -154,7 +154,7 @@ void on_rank_zero(const dist::Communicator<Cpu>& comm, const F& f) {
 }
 #endif
 
-/// All ways, in turns. `alone`: calls a function that only one process is to run, on that.
+/// Measures all variants in turns. `alone` calls a function on one process only, for the variants marked true.
 template <class Alone>
 std::vector<Row> measure(const std::vector<std::pair<Way*, bool>>& ways, const AllReduceOptions& options,
                          const Alone& alone) {

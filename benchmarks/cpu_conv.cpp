@@ -3,8 +3,8 @@
 //   THREADS CLOCK TYPE BATCH IN OUT GROUPS SIZE KERNEL STRIDE EXACT CHANNELS_LAST
 //     ->  milliseconds of the value and both gradients
 //
-// each the fastest of some runs, by the wall's or the processor's clock. TYPE is float32 or bfloat16; CHANNELS_LAST,
-// how images lie, and what is computed of them.
+// each the fastest of some runs, by the wall's or the processor's clock. TYPE is float32 or bfloat16. CHANNELS_LAST is
+// the memory format of images and their gradients.
 
 #include "support/fastest.hpp"
 

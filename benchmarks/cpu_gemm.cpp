@@ -36,7 +36,7 @@ Prepared product(const Work& w, bool a_transposed, bool b_transposed) {
           [=] { return c->copy(); }};
 }
 
-/// The same of bfloat16.
+/// The same in bfloat16.
 Prepared short_product(const Work& w, bool a_transposed, bool b_transposed) {
   using Shorts = std::vector<bfloat16>;
   const std::int64_t m = w.size(0), n = w.size(1), k = w.size(2), count = w.size(3);

@@ -21,14 +21,14 @@ constexpr std::int64_t context = 64;
 constexpr models::GPT2Options options{
     .vocab_size = 256, .n_positions = context, .n_embd = 128, .n_layer = 3, .n_head = 4};
 
-/// One model for all lines, as the peer has.
+/// One model for all lines, as in the peer.
 template <class T>
 class Work {
  public:
   double fastest_of(int steps, std::int64_t batch, clockid_t clock, bool is_training) {
     const auto tokens = randint(0, 256, {batch, context}), next = randint(0, 256, {batch, context});
     double best = 1e9;
-    for (int i = 0; i <= steps; ++i) {  // the first is no measurement
+    for (int i = 0; i <= steps; ++i) {  // the first run is a warm-up
       const double begin = bench::seconds(clock);
       if (is_training) step(tokens, next);
       else written_ += argmax(model_(tokens).select(1, -1).select(0, 0)).item();
@@ -37,7 +37,7 @@ class Work {
     }
     return 1e3 * best;
   }
-  /// So that no compiler leaves out what nobody reads.
+  /// Reads the result, so that no compiler eliminates its computation.
   [[nodiscard]] std::int64_t written() const { return written_; }
 
  private:

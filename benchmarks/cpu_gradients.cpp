@@ -1,6 +1,6 @@
-// Backward passes of formulas, rows and pooling, norms and variances on the host, on one thread: what two versions of
-// Locus take for them. two_versions.py compiles this against both, and runs them in turns. A line for each workload:
-// its name, the elements, and the fewest nanoseconds per element of processor time.
+// Backward passes of formulas, rows and pooling, norms and variances on one thread of the host, to compare two versions
+// of Locus. two_versions.py compiles this against both, and runs them in turns. A line for each workload: its name, the
+// elements, and the fewest nanoseconds of processor time per element.
 //
 //   g++ -std=c++20 -O2 -Iinclude benchmarks/cpu_gradients.cpp && LOCUS_NUM_THREADS=1 ./a.out [PART OF A NAME]
 
@@ -22,7 +22,7 @@ double now() {
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
-/// Samples of some ten microseconds: among many, some are disturbed by nothing.
+/// Prints the minimum of many samples of about 50 microseconds: some of them are undisturbed.
 template <class F>
 void measure(const std::string& name, std::int64_t elements, const std::string& wanted, const F& f) {
   if (name.find(wanted) == std::string::npos) return;
@@ -39,7 +39,7 @@ void measure(const std::string& name, std::int64_t elements, const std::string& 
   std::fflush(stdout);
 }
 
-/// The backward pass of f(x...), whose graph is kept.
+/// Measures the backward pass of f(x...); the graph is retained between runs.
 template <class F, class... X>
 void measure_backward(const std::string& name, const std::string& wanted, const F& f, const X&... x) {
   const auto y = Traced(f(x...));

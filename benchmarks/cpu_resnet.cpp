@@ -18,7 +18,7 @@ using namespace locus;
 
 namespace {
 
-/// One model for all lines, as the peer has.
+/// One model for all lines, as in the peer.
 template <class T>
 class Training {
  public:
@@ -34,7 +34,7 @@ class Training {
     const std::int64_t batch = images.size(0);
     const auto labels = randint(0, 10, {batch});
     double best = 1e9;
-    for (int i = 0; i <= steps; ++i) {  // the first is no measurement
+    for (int i = 0; i <= steps; ++i) {  // the first run is a warm-up
       const double begin = bench::seconds(clock);
       optimizer_.zero_grad();
       nn::cross_entropy(model_(trace(images)), labels).backward();

@@ -1,5 +1,5 @@
-// Operations on the rows of a matrix, ROWS COLS, on the host; backward ones given a gradient of the result. cpu.py runs
-// this in turns with peers.
+// Operations on the rows of a matrix, ROWS COLS, on the host; backward operations receive the gradient of the result.
+// cpu.py runs this in turns with peers.
 
 #include "support/host_tensors.hpp"
 
@@ -15,7 +15,7 @@ using locus::Cpu, locus::Shape;
 
 namespace {
 
-/// What an operation is told to write a gradient to.
+/// A leaf that receives a gradient of an operation.
 struct Leaf {
   locus::LeafNode<float, Cpu> node;
   explicit Leaf(const Shape& shape) : node(shape, Cpu{}) {}
@@ -42,7 +42,7 @@ Prepared layer_norm(const Work& w) {
   return computing([=] { return layer_norm(x, weight.shape(), weight, bias); });
 }
 
-/// All three gradients; that of x is judged.
+/// Computes all three gradients; checks dx.
 Prepared layer_norm_backward(const Work& w) {
   const auto g = matrix(w, 1), weight = tensor(w, 2, {w.cols()}), bias = tensor(w, 3, {w.cols()});
   const locus::operation::LayerNorm<true> operation{weight.shape(), 1e-5};

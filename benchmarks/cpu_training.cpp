@@ -22,7 +22,7 @@ void print(const EpochRecord& r) {
   std::fflush(stdout);
 }
 
-/// A whole number at the beginning of `text`, which `ending` has to follow; moves past both.
+/// Reads a whole number at the beginning of `text`, followed by `ending`, and advances past both.
 std::int64_t number(const char*& text, char ending) {
   char* end = nullptr;
   const auto value = std::strtoll(text, &end, 10);
@@ -32,7 +32,7 @@ std::int64_t number(const char*& text, char ending) {
   return value;
 }
 std::int64_t number(const char* text) { return number(text, '\0'); }
-/// At least one.
+/// A whole number of at least one.
 std::int64_t count(const char* text, const char* what) {
   const std::int64_t value = number(text);
   if (value == 0) fail<ArgumentError>({what, " is 0; expected 1 or more"});

@@ -3,8 +3,8 @@
 //   ddp --ranks 2                                ranks as threads of one process
 //   mpirun -n 2 ddp --json ddp.json              processes
 //
-// Each rank has a batch of its own, so that n ranks train n times the images of one. All that is compared is measured
-// in turns: one rank without reduction, then ranks with overlap and without. Compiled by nvcc, it measures GPUs.
+// Each rank has its own batch, so that n ranks train n times the images of one rank. All variants are measured in
+// turns: one rank without reduction, then all ranks with and without overlap. Compiled by nvcc, it measures GPUs.
 
 #include "support/environment.hpp"
 #include "support/output_file.hpp"
@@ -60,7 +60,7 @@ using Network = nn::Sequential<float, D>;
   return 4 * elements;
 }
 
-/// Steps of one rank. M is the network, or what is distributed of it.
+/// Training steps of one rank. M is the network, or its Distributed wrapper.
 template <class M>
 class Training {
  public:
@@ -75,7 +75,7 @@ class Training {
     nn::cross_entropy(model_(trace(images_)), labels_).backward();
     optimizer_.step();
   }
-  /// The device is done. throws NumericError where training went wrong
+  /// Waits for the device. throws NumericError if the loss is not finite
   void finish() const {
     const float loss = nn::cross_entropy(model_(images_), labels_).item();
     if (!std::isfinite(loss)) fail<NumericError>({"ddp: the loss is ", static_cast<double>(loss)});
@@ -88,7 +88,7 @@ class Training {
   Tensor<std::int64_t, D> labels_;
 };
 
-/// Seconds of a step of this rank; all ranks begin together.
+/// Seconds of a step of this rank; all ranks begin together, at meet().
 template <class M, class Meet>
 [[nodiscard]] double seconds_of_step(Training<M>& training, std::int64_t steps, const Meet& meet) {
   training.step();
@@ -105,7 +105,7 @@ template <class M, class Meet>
   Training<Network> training(network(options), D{}, options);
   return seconds_of_step(training, options.steps, [] {});
 }
-/// A rank among others.
+/// Seconds of a step of one rank among several.
 [[nodiscard]] double distributed(const dist::Communicator<D>& comm, const DdpOptions& options, bool overlap) {
   Network model = network(options);
   if constexpr (!std::is_same_v<D, Cpu>) model = std::move(model).to(comm.device());
@@ -153,7 +153,7 @@ void write(const std::string& path, const std::vector<Row>& rows) {
   io::write_file_atomically(path, json.text());
 }
 
-/// `run(overlap)` is a sample of ranks; `lone()` one of a rank alone, which only this process runs.
+/// `run(overlap)` samples all ranks; `lone()` samples a single rank, in this process only.
 template <class Lone, class Run>
 [[nodiscard]] std::vector<Row> measure(const char* way, int ranks, const DdpOptions& options, const Lone& lone,
                                        const Run& run) {
@@ -178,7 +178,7 @@ void measure_all(const DdpOptions& options) {
         "MPI", comm.size(), options,
         [&] {
           const double seconds = comm.rank() == 0 ? alone(options) : 0;
-          MPI_Request request = MPI_REQUEST_NULL;  // the others sleep meanwhile
+          MPI_Request request = MPI_REQUEST_NULL;  // the other ranks sleep meanwhile
           MPI_Ibarrier(MPI_COMM_WORLD, &request);
           for (int is_done = 0; !is_done; MPI_Test(&request, &is_done, MPI_STATUS_IGNORE)) usleep(2000);
           return seconds;

@@ -1,8 +1,8 @@
-// Products of square matrices, CPU against GPU: what matmul(a, b) takes, beside what it takes to bring a and b there.
+// Products of square matrices, CPU against GPU: the time of matmul(a, b), and of the copies of a, b and the result.
 //
 //   matmul --sizes 256,1024,4096 --dtype f32,bf16 --device both --json rates.json --plot rates.svg
 //
-// All that is compared is measured in turns. On a machine without a GPU, the CPU is measured alone.
+// All variants are measured in turns. On a machine without a GPU, only the CPU is measured.
 
 #include "support/matmul_options.hpp"
 #include "support/matmul_report.hpp"
@@ -141,7 +141,7 @@ class Benchmark {
     if (candidate) candidates_.push_back(std::move(candidate));
   }
 
-  /// What f makes, or nothing and a line in the table where there is no room for it.
+  /// Returns f(); if memory runs out, an empty result, and adds a row to the table that says so.
   template <class F>
   auto attempt(const std::string& device, const std::string& dtype, std::int64_t size, const F& f) -> decltype(f()) {
     try {

@@ -1,4 +1,4 @@
-// What training a perceptron takes on the CPU and on the GPU, over the sizes of model, batch and data set.
+// Time of training a perceptron on the CPU and on the GPU, over the sizes of model, batch and data set.
 //
 //   training_times --device both --hidden 16,1024 --depth 1 --batch 128 --data data/mnist
 //   training_times --images 1000,60000 --hidden 256 --depth 1 --batch 128
@@ -36,7 +36,7 @@ constexpr std::int64_t inputs = 784, classes = 10, all_images = 60000;
 
 struct Point {
   std::int64_t hidden, depth, batch;
-  std::int64_t images;  ///< of a whole epoch; 0: steps are measured
+  std::int64_t images;  ///< per epoch; 0: measures steps, not whole epochs
 
   [[nodiscard]] std::int64_t weights() const {
     return inputs * hidden + (depth - 1) * hidden * hidden + hidden * classes;
@@ -46,13 +46,13 @@ struct Point {
   }
 };
 
-/// Where a point is measured.
+/// Device and threads of a measurement.
 struct Series {
   AnyDevice device;
   int threads;
 };
 
-/// The cheapest first, so that a budget leaves out the dearest.
+/// Points in ascending order of work, so that the budget omits the most expensive ones.
 std::vector<Point> points_of(const TrainingTimesOptions& options) {
   const std::vector<std::int64_t> steps_only{0};
   std::vector<Point> points;
@@ -81,7 +81,7 @@ data::LabelledImages images_from(const std::string& folder) {
   return {randint<std::uint8_t>(0, 256, {all_images, 1, 28, 28}), randint(0, classes, {all_images}), classes};
 }
 
-/// `count` images, spread over all.
+/// `count` images at equal distances in the data set.
 data::LabelledImages spread(const data::LabelledImages& images, std::int64_t count) {
   if (count > images.size())
     fail<ArgumentError>(
@@ -101,12 +101,12 @@ class Training {
         model_(models::mlp<float, D>(sizes_of(point), {}, device)),
         optimizer_(model_.parameters(), {.lr = 1e-3}) {}
 
-  /// Epochs for so many seconds, one at least.
+  /// Runs epochs for about `seconds`, at least one.
   History run(double seconds) {
     if (point_.images) return epochs(point_.images, seconds, most);
     const std::int64_t most_steps = std::max<std::int64_t>(1, images_.size() / point_.batch);
     std::int64_t steps = 1;
-    for (;;) {  // until an epoch is long enough that beginning it does not count
+    for (;;) {  // until an epoch is long enough to hide the cost of its start
       const History tried = epochs(steps * point_.batch, seconds / 3, 2);
       const double taken = tried.last().seconds;
       if (taken >= seconds) return tried;
@@ -127,7 +127,7 @@ class Training {
     return sizes;
   }
 
-  /// The first one is left out: what a first use makes, and a capture, are in it.
+  /// Does not measure the first epoch, which includes first-use allocations and the capture.
   History epochs(std::int64_t count, double seconds, int at_most) {
     auto train =
         data::loader(spread(images_, count), {.batch_size = point_.batch, .shuffle = true, .seed = 0}, device_);
@@ -149,7 +149,7 @@ class Training {
   optim::Adam<float, D> optimizer_;
 };
 
-/// Gives each thread that shares loops a core of its own: beside other programs, two may be scheduled on one.
+/// Pins each worker thread to its own core: under load, the system may schedule two of them on one.
 void pin_threads() {
   cpu_set_t available;
   if (sched_getaffinity(0, sizeof available, &available) != 0)

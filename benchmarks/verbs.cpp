@@ -1,12 +1,12 @@
-// Every kind of operation, ours beside what else computes it, each checked against float64 before its time counts:
+// Every kind of operation in Locus, beside other implementations, each checked against float64 before its time counts:
 // products, linear layers, fused expressions, operations on rows, reductions, Adam, a training step, small operations,
 // convolutions, transfers.
 //
 //   verbs --device cpu                       a table of all of them
 //   verbs --device cuda --only rows --json rows.json
 //
-// Each kind is a source in verbs/. On a GPU, operands are not in its cache; its time is that between events, beside the
-// time in which the host queues the work. What programs of others take, scripts/gpu measures in turns with this one.
+// Each kind is a source in verbs/. On a GPU, operands are not in the cache; the results are the time between events,
+// and the host's time to enqueue the work. scripts/gpu measures programs of other libraries in turns with this one.
 
 #include "support/environment.hpp"
 #include "support/sampling.hpp"
@@ -80,7 +80,7 @@ Environment environment_of([[maybe_unused]] const AnyDevice& device) {
   return environment;
 }
 
-/// What the workload is, for whoever is to do the same.
+/// Writes the description of a workload, from which programs of other libraries repeat it.
 void write_work(JsonWriter& json, const Workload& w) {
   json.member("name", w.name()).member("group", w.group).member("operation", w.operation).member("dtype", w.dtype);
   json.key("sizes").begin_array();
@@ -110,7 +110,7 @@ void write_results(JsonWriter& json, const Measurement& measurement) {
   json.end_object();
 }
 
-/// In one line, which a string of JSON never breaks.
+/// Prints JSON in one line: its strings contain no new lines.
 void answer(const JsonWriter& json) {
   std::string line;
   for (const char c : json.text())
@@ -124,7 +124,7 @@ void write_environment(JsonWriter& json, const Environment& e) {
   write_members(json, e).end_object();
 }
 
-/// Says what there is to measure, then measures the workload that each line of the input names. The last one stays in
+/// Lists all workloads, then measures the workload that each line of the input names. The last workload stays in
 /// memory, for the next turn.
 void serve(const VerbsOptions& options, const Workloads& workloads, Meter& meter, const Environment& environment) {
   JsonWriter list;
@@ -181,7 +181,7 @@ void print(const Measurement& measurement) {
   std::fflush(stdout);
 }
 
-/// Whether all were right.
+/// Measures, prints and writes all selected workloads; false if a result is wrong.
 bool measure_all(const VerbsOptions& options, const Workloads& workloads, Meter& meter,
                  const Environment& environment) {
   std::printf("%-46s %-14s %12s %12s %12s\n", "workload", "", "median, us", "p10", "p90");

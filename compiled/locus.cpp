@@ -1,5 +1,5 @@
-// The compiled library: what programs that define LOCUS_COMPILED declare and do not compile. By a C++ compiler for Cpu,
-// by nvcc for Cuda too.
+// The compiled library: the instances that programs with LOCUS_COMPILED declare and do not compile. A C++ compiler
+// builds it for Cpu, nvcc for Cuda too.
 
 #include <locus/compiled.hpp>
 

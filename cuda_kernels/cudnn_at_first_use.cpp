@@ -1,5 +1,5 @@
-// Stands for -lcudnn in programs that are to run where there is no cuDNN, too: looks for libcudnn.so.9 when it is first
-// asked for, and hands the calls on. Without it cudnnGetVersion() is 0, and convolutions are products of windows.
+// Replaces -lcudnn in programs that must also run without cuDNN: opens libcudnn.so.9 at the first call and forwards all
+// calls. Without the library, cudnnGetVersion() is 0, and convolutions are computed as products of windows.
 
 #include <cudnn_graph.h>
 #include <dlfcn.h>
@@ -10,7 +10,7 @@ void* library() {
   static void* const opened = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
   return opened;
 }
-/// The library's function of that name and type; null where there is none.
+/// The library's function of this name and type; null if there is none.
 template <class F>
 F* function(F&, const char* name) {
   return library() ? reinterpret_cast<F*>(dlsym(library(), name)) : nullptr;

@@ -1,4 +1,4 @@
-// Squeezes images of digits through sixteen numbers, and draws them anew.
+// Encodes images of digits in sixteen numbers, and reconstructs them.
 //
 //     autoencoder --device cpu
 
@@ -10,7 +10,7 @@
 
 using namespace locus;
 
-/// The images alone, as rows: a batch of one tensor is what the model is given, and what it is to return.
+/// The images as rows, without labels: a batch of one tensor is both the input and the target.
 template <data::Dataset S>
 auto images_of(const S& digits) {
   return data::map(digits, [](const auto& image, const auto&) { return image.reshape({784}); });

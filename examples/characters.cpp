@@ -1,4 +1,4 @@
-// Learns which character follows which, and writes on.
+// Learns to predict the next character, and continues a text.
 //
 //     characters --device cpu
 
@@ -14,7 +14,7 @@ using namespace locus;
 constexpr std::string_view alphabet = " abcdefghijklmnopqrstuvwxyz,";
 std::int64_t number_of(char character) { return static_cast<std::int64_t>(alphabet.find(character)); }
 
-/// A data set of a program's own: six characters of a text, and the one that follows them.
+/// A custom data set: six characters of a text, and the character that follows them.
 struct Text {
   static constexpr std::int64_t context = 6;
   std::string_view text;

@@ -2,8 +2,9 @@
 //
 //     cifar10 --device cuda --data folder/of/cifar10 --checkpoint run.safetensors --output results
 //
-// Interrupted, by Ctrl-C or by any end of the process, and started again with the same options, it goes on from its
-// checkpoint; on the CPU it ends as if nothing had happened, bit for bit. --type bfloat16 or half trains in 16 bits.
+// If it is interrupted, by Ctrl-C or any end of the process, and restarted with the same options, it resumes from its
+// checkpoint; on the CPU, the result is bit-identical to an uninterrupted run. --type bfloat16 or half trains in 16
+// bits.
 
 #include "support/cifar_images.hpp"
 #include "support/cifar_options.hpp"
@@ -23,7 +24,7 @@ using namespace locus;
 
 const data::Normalize normalize{{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}};
 
-/// Images shifted by up to four pixels, mirrored, and with a hole if one is wanted.
+/// Images shifted by up to four pixels, mirrored at random, and with a hole if options.cutout is set.
 template <class T>
 auto augmented(const data::LabelledImages& images, const CifarOptions& options) {
   const data::Cutout cutout{
@@ -40,7 +41,7 @@ optim::Scheduler schedule_of(optim::Sgd<T, D>& optimizer, std::int64_t steps, co
           optim::OneCycleLR{.max_lr = options.lr, .total_steps = steps, .pct_start = 0.2, .cycle_momentum = false}};
 }
 
-/// What a model takes each image of a loader for, in its order.
+/// Predictions for all images of a loader, in its order.
 template <class M, class Batches>
 std::vector<Prediction> predict_all(const M& model, Batches& batches) {
   std::vector<Prediction> all;

@@ -1,5 +1,5 @@
-// Trains one model on several ranks, each of which visits its share of the samples: the program of PyTorch's tutorial
-// on DistributedDataParallel, part by part. What a comment puts in quotes is its Python.
+// Trains one model on several ranks; each rank visits its share of the samples. Follows PyTorch's tutorial on
+// DistributedDataParallel part by part. Comments quote its Python code.
 //
 //     ddp --ranks 4 --device cpu --epochs 8 --save-every 4     threads of one process
 //     mpirun -n 4 ddp --device cuda                            processes, with a GPU of their machine each
@@ -15,7 +15,7 @@
 
 using namespace locus;
 
-/// "class MyTrainDataset": rows of 20 numbers, and what is to be predicted of each. The same on all ranks.
+/// "class MyTrainDataset": rows of 20 numbers with one target each, equal on all ranks.
 data::TensorDataset<float, float> samples_of(std::int64_t count, std::uint64_t seed) {
   Generator<Cpu> numbers{seed};
   const Tensor x = randn({count, 20}, numbers);
@@ -28,7 +28,7 @@ class Trainer {  // "class Trainer"
   Trainer(const dist::Communicator<D>& comm, const nn::Linear<float, D>& model, optim::Sgd<float, D> optimizer,
           int save_every, std::string path)
       : comm_(comm),
-        model_(dist::distributed(model, comm)),  // "DDP(model, device_ids=[gpu_id])": the model of rank 0, on all
+        model_(dist::distributed(model, comm)),  // "DDP(model, device_ids=[gpu_id])": copies the model of rank 0
         optimizer_(std::move(optimizer)),
         save_every_(save_every),
         path_(std::move(path)) {}
@@ -53,7 +53,7 @@ class Trainer {  // "class Trainer"
                 static_cast<int>(batches.batch_size()), static_cast<int>(batches.size()));
     for (const auto& [x, y] : batches) {  // "sampler.set_epoch(epoch)": the loader counts epochs
       optimizer_.zero_grad();
-      nn::mse_loss(model_(trace(x)), y).backward();  // averages gradients over ranks, while it goes back
+      nn::mse_loss(model_(trace(x)), y).backward();  // averages gradients over ranks during the pass
       optimizer_.step();
     }
   }
@@ -73,7 +73,7 @@ int main(int argc, char** argv) try {
   const int ranks = given.number("--ranks", "0", 0), epochs = given.number("--epochs", "8", 1),
             save_every = given.number("--save-every", "4", 1);
   with_device(device_from(argc, argv), [&]<Device D>(D) {
-    // "mp.spawn(main, args, nprocs=world_size)" and "init_process_group": f on each rank, whoever starts it
+    // "mp.spawn(main, args, nprocs=world_size)" and "init_process_group": f on each rank, as a thread or a process
     dist::launch<D>(ranks, [&](const dist::Communicator<D>& comm) {
       const auto train_set = samples_of(2048, 1), test_set = samples_of(500, 2);
       const nn::Linear<float, D> model{20, 1, true, comm.device()};
@@ -85,7 +85,7 @@ int main(int argc, char** argv) try {
       const double loss = trainer.loss_on(test_set);
       if (comm.rank() == 0) std::printf("%d ranks: mean squared error %.5f\n", comm.size(), loss);
       if (loss > 0.01) fail<NumericError>({"nothing was learned"});
-    });  // "destroy_process_group()": when the last copy of comm is let go
+    });  // "destroy_process_group()": in the destructor of the last copy of comm
   });
 } catch (const Error& error) {
   std::fprintf(stderr, "ddp: %s\n", error.what());

@@ -2,9 +2,9 @@
 //
 //     mnist --device cpu --data folder/of/mnist --epochs 10 --history history.json --plot curves.svg
 //
-// The device is the template parameter D of train(). Nothing below it says "copy to the GPU": the loader delivers
-// batches on D, the model lives on D, and a tensor that were somewhere else would not compile. T is the element type:
-// float, or the 16 bits of --type bfloat16 and --type half.
+// The device is the template parameter D of train(). No code below copies to the GPU: the loader delivers batches on D,
+// the model is on D, and a tensor on another device would not compile. T is the element type: float, or the 16 bits of
+// --type bfloat16 and --type half.
 
 #include "support/command_line.hpp"
 #include "support/digits.hpp"
@@ -53,7 +53,7 @@ void train(const data::Mnist& digits, const CommandLine& options, D device) {
   write_curves(options, history, test);
 }
 
-/// The losses of the first steps alone, to compare devices with.
+/// Writes the losses of the first steps, to compare devices, in place of training.
 template <class T, Device D>
 void log_steps(const data::Mnist& digits, const CommandLine& options, D device) {
   const auto model = perceptron<T>(options.hidden, device);

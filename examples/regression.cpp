@@ -1,4 +1,4 @@
-// Predicts the last column of a table from the others, and stops training when unseen rows are predicted no better.
+// Predicts the last column of a table from the others, and stops training when the validation loss no longer improves.
 //
 //     regression examples/support/houses.csv --device cpu
 
@@ -37,7 +37,7 @@ int main(int argc, char** argv) try {
   if (argc < 2) fail<ArgumentError>({"usage: regression TABLE.csv [--device cpu|cuda|auto]"});
   const Arguments checked(argc, argv, {"--device"}, 2);
   manual_seed(0);
-  const Tensor table = io::read_csv(argv[1]).numbers();  // a cell that is no number is named
+  const Tensor table = io::read_csv(argv[1]).numbers();  // throws for a cell that is no number, and names it
   if (table.size(0) < 2 || table.size(1) < 2)
     fail<DataError>(
         {"'", argv[1], "' holds a table of shape ", table.shape(), "; expected rows and columns, 2 or more"});

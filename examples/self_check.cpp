@@ -1,10 +1,9 @@
-// Checks that the GPU of this machine computes what the host computes: every kind of work that Locus gives it, once.
+// Compares the results of the GPU with those on the host, once for every kind of work in Locus.
 //
 //     self_check [--device cuda|cuda:N]
 //
-// It prints a line for each part. Where a part fails, that line says how, and the lines at the top name the GPU, its
-// driver and the libraries. Exits with 0 where all parts passed, 1 where one failed, 2 for wrong arguments, and 77
-// where this program can use no GPU.
+// Prints the GPU, its driver and the libraries, then a line for each part, with the reason if it fails. Exits with 0 if
+// all parts passed, 1 if one failed, 2 for wrong arguments, and 77 if this program cannot use a GPU.
 
 #include <locus/cuda/versions.hpp>
 #include <locus/locus.hpp>
@@ -31,7 +30,7 @@ Tensor<float, D> numbers(const Shape& shape, std::uint64_t seed, D device) {
   return randn<float>(shape, generator).to(device);
 }
 
-// The parts. Each computes on the device that it is given, and brings the results to the host.
+// The parts. Each computes on the given device, and copies the results to the host.
 
 struct Copy {
   template <Device D>
@@ -142,7 +141,7 @@ struct CapturedStep {
   }
 };
 
-/// The largest |got - expected| / max(1, |expected|); NaN where one of the two is NaN.
+/// The largest |got - expected| / max(1, |expected|); NaN if an element of either is NaN.
 double error_of(const Results& got, const Results& expected) {
   double largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -162,7 +161,7 @@ class SelfCheck {
  public:
   explicit SelfCheck(Cuda device) : device_(device) {}
 
-  /// The name is shown before the part runs, so that it is known where the program ends in it.
+  /// Prints the name before the part runs, so that a crash shows its part.
   template <class Part>
   void run(const char* name, double tolerance, const Part& part) {
     if (gave_up_) return;
@@ -203,7 +202,7 @@ class SelfCheck {
   bool gave_up_ = false;
 };
 
-/// How many parts failed. throws CudaUnavailable
+/// Runs all parts; returns the number of failures. throws CudaUnavailable
 int check(Cuda device) {
   SelfCheck parts(device);
   parts.run("copy", 0, Copy{});
@@ -226,7 +225,7 @@ int check(Cuda device) {
   return parts.failures();
 }
 
-/// What nvcc compiled this program for; GPUs that are newer than one of these compile the program when it starts.
+/// Prints the architectures of the compiled kernels; newer GPUs compile them from PTX when the program starts.
 void print_architectures() {
 #if defined(__CUDA_ARCH_LIST__)
   std::printf("compiled for");

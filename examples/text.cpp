@@ -1,9 +1,9 @@
-// Trains a small GPT on a text, byte by byte, on the CPU or on a GPU, and lets it write on.
+// Trains a small GPT on a text, byte by byte, on the CPU or on a GPU, and generates text with it.
 //
 //     text --device cpu --data shakespeare.txt --epochs 40 --checkpoint run.safetensors --temperature 0.8
 //
-// Interrupted and started again with the same options, it goes on where the last epoch ended; on the CPU it ends as if
-// nothing had happened, bit for bit. What it writes goes to stdout, what it says of itself to stderr.
+// If it is interrupted and restarted with the same options, it resumes after the last complete epoch; on the CPU, the
+// result is bit-identical to an uninterrupted run. Generated text goes to stdout, messages to stderr.
 
 #include "support/corpus.hpp"
 #include "support/next_byte.hpp"
@@ -19,7 +19,7 @@
 
 using namespace locus;
 
-/// Cross-entropy of each byte given those before it. logits: (batch, context, 256), next: (batch, context)
+/// Cross-entropy of each byte given the bytes before it. logits: (batch, context, 256), next: (batch, context)
 struct NextByteLoss {
   template <class L, class Y>
   [[nodiscard]] auto operator()(const L& logits, const Y& next) const {
@@ -27,7 +27,7 @@ struct NextByteLoss {
   }
 };
 
-/// While an epoch runs, on a terminal, and at its end.
+/// Options of fit() that show progress in tokens: on a terminal while an epoch runs, and at its end.
 FitOptions shown_by_tokens(const TextOptions& options) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const auto context = static_cast<double>(options.context);
@@ -92,7 +92,7 @@ models::GPT2<float, D> trained(const std::string& text, const TextOptions& optio
   return model;
 }
 
-/// The prompt, and what the model makes of it, byte by byte.
+/// The prompt, continued by the model byte by byte.
 template <Device D>
 std::string written_on(const models::GPT2<float, D>& model, std::string text, const TextOptions& options, D device) {
   NextByte next(options.temperature, options.top_k, options.seed);

@@ -1,4 +1,5 @@
-// What memory allows: memcpy of "copy COUNT" floats by all threads, beside workloads that read and write as many bytes.
+// Memory bandwidth: memcpy of "copy COUNT" floats by all threads, the bound of workloads that read and write as many
+// bytes.
 
 #include "../support/host_server.hpp"
 

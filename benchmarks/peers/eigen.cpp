@@ -1,5 +1,5 @@
-// The workloads of cpu.py in Eigen, its results written to memory that is there. Threads share products alone, and
-// batches of them.
+// The workloads of cpu.py in Eigen, with results in preallocated memory. Only products and batches of products use
+// several threads.
 
 #include "../support/host_server.hpp"
 
@@ -46,7 +46,7 @@ Prepared product(const Work& w) {
 Map array(const Memory& x) { return Map(x->data(), x->size()); }
 RowsMap rows(const Memory& x, const Work& w) { return RowsMap(x->data(), w.rows(), w.cols()); }
 
-/// f(operands..., result), and what the result holds.
+/// Runs f(result); `results` is its number of elements.
 template <class F>
 Prepared writing(std::int64_t results, const F& f) {
   const auto y = bench::memory(results);
@@ -67,7 +67,7 @@ auto of_two(const F& f) {
   };
 }
 
-// Of rows, one after the other: what is computed of a row is still in the cache.
+// Rows in sequence: the intermediate results of a row stay in the cache.
 
 template <bool logarithm>
 Prepared softmax(const Work& w) {

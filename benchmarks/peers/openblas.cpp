@@ -1,5 +1,5 @@
-// The products of ../cpu_gemm.cpp by OpenBLAS. A batch of small ones is shared by threads that multiply by themselves,
-// as its users do it.
+// The products of ../cpu_gemm.cpp by OpenBLAS. Threads share a batch of small products; each product runs on one
+// thread, as users of OpenBLAS do it.
 //
 // OpenBLAS 0.3.21 does not know recent processors: OPENBLAS_CORETYPE=SkylakeX for those with AVX-512, Haswell for those
 // with AVX2 alone.

@@ -1,4 +1,4 @@
-// The workloads of cpu.py in libtorch: eager, with nothing recorded. Backward operations are those that its autograd
+// The workloads of cpu.py in libtorch: eager, without autograd. Backward workloads call the operations that autograd
 // would call.
 
 #include "../support/host_server.hpp"
@@ -50,7 +50,7 @@ auto of_matrix(const F& f) {
   return [=](const Work& w) { return computing([f, x = matrix(w, 0)] { return f(x); }); };
 }
 
-/// Into memory that is there, as ours.
+/// Writes to preallocated memory, as Locus does.
 Prepared short_product(const Work& w, bool a_transposed, bool b_transposed) {
   const std::int64_t m = w.size(0), n = w.size(1), k = w.size(2);
   const auto operand = [&](std::uint64_t i, std::int64_t rows, std::int64_t cols, bool transposed) {
@@ -83,7 +83,7 @@ Prepared layer_norm(const Work& w) {
   const Tensor x = matrix(w, 0), weight = tensor(w, 2, {w.cols()}), bias = tensor(w, 3, {w.cols()});
   return computing([=] { return at::layer_norm(x, {x.size(1)}, weight, bias, 1e-5); });
 }
-/// All three gradients; that of x is judged.
+/// Computes all three gradients; checks dx.
 Prepared layer_norm_backward(const Work& w) {
   const Tensor x = matrix(w, 0), g = matrix(w, 1);
   const Tensor weight = tensor(w, 2, {w.cols()}), bias = tensor(w, 3, {w.cols()});

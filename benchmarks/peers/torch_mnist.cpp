@@ -1,5 +1,5 @@
-// The program of ../cpu_training.cpp in libtorch, written for speed: the images lie in memory, a batch is one
-// index_select of a random permutation, there is no data loader in between.
+// The program of ../cpu_training.cpp in libtorch, written for speed: the images are in memory, and a batch is one
+// index_select of a random permutation, without a data loader.
 //
 //   torch_mnist DATA [EPOCHS [SEED [LAYERS [BATCH [RATE]]]]]
 //
@@ -49,7 +49,7 @@ std::string setting(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
-/// Of extents as 784-32-10.
+/// A perceptron with layer extents as 784-32-10.
 torch::nn::Sequential perceptron(const std::string& layers) {
   torch::nn::Sequential model;
   std::istringstream extents(layers);

@@ -1,4 +1,4 @@
-// The workloads of cpu.py in xtensor with xsimd, its results assigned to tensors that are there.
+// The workloads of cpu.py in xtensor with xsimd, with results in preallocated tensors.
 
 #include "../support/host_server.hpp"
 
@@ -99,7 +99,7 @@ Prepared transpose(const Work& w) {
   return writing(matrix(w.cols(), w.rows()), [=](Matrix& y) { xt::noalias(y) = xt::transpose(*x); });
 }
 
-/// Of rows, one after the other: what is computed of a row is still in the cache.
+/// Rows in sequence: the intermediate results of a row stay in the cache.
 template <class F>
 Prepared by_rows(const Work& w, const F& f) {
   const auto x = matrix(w, 0);

@@ -1,5 +1,5 @@
-// Prints the nanoseconds that a cache line takes from one core to another: a number goes to and fro 20 times 20,000
-// times between the first two cores that the program may use, and the fastest time counts. Fails where there is one.
+// Prints the latency of a cache line between two cores in nanoseconds: the fastest of 20 samples of 20,000 round trips
+// between the first two cores that the program may use. Fails if there is only one.
 
 #include <pthread.h>
 #include <sched.h>
@@ -17,10 +17,10 @@ alignas(64) std::atomic<int> number{0};
 
 void await(int expected) {
   for (int spins = 0; number.load(std::memory_order_acquire) != expected; ++spins)
-    if (spins > 1000) std::this_thread::yield();  // to another program on that core
+    if (spins > 1000) std::this_thread::yield();  // lets another program on this core run
 }
 
-/// Keeps this thread on the core with this index among those that the program may use; false where there are fewer.
+/// Pins this thread to the core number `index` of the cores that the program may use; false if there are fewer.
 bool stay_on(int index) {
   cpu_set_t allowed, one;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;

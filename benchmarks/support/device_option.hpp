@@ -3,7 +3,7 @@
 
 #include <string>
 
-/// Nothing for a device that `places_from` takes; else what is wrong.
+/// Empty for a device that `places_from` accepts; else an error message.
 [[nodiscard]] inline std::string check_device(const std::string& device) {
   const bool ordinal = device.starts_with("cuda:") && device.size() > 5 && device.size() <= 8 &&
                        device.find_first_not_of("0123456789", 5) == std::string::npos;

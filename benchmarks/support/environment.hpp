@@ -1,5 +1,5 @@
 #pragma once
-// On what a benchmark ran.
+// The machine and the build of a benchmark.
 
 #include <string>
 
@@ -15,10 +15,10 @@ struct Environment {
   int driver = 0;    ///< newest CUDA that the driver knows, as 1000 * major + 10 * minor
 };
 
-/// All of it that the host knows.
+/// All members but threads and the GPU.
 [[nodiscard]] Environment host_environment();
 
-/// All of it, as members of the JSON object that a writer is in.
+/// Writes all members into the writer's current JSON object.
 template <class Writer>
 Writer& write_members(Writer& json, const Environment& e) {
   json.member("date", e.date).member("commit", e.commit).member("compiler", e.compiler).member("cpu", e.cpu);

@@ -1,6 +1,6 @@
 #pragma once
-// What the programs share that run in turns with PyTorch and answer line by line: clocks, and the fastest of some runs.
-// What answers for PyTorch has the same in peers/torch_lines.py.
+// Clocks, and the fastest of some runs, for the programs that run in turns with PyTorch and answer line by line.
+// peers/torch_lines.py is the counterpart for PyTorch.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace bench {
 
-/// The processor's clock, of all threads of this program, where it is called "processor"; else that of the wall.
+/// "processor": CPU time of all threads of this program; any other name: wall time.
 [[nodiscard]] inline clockid_t clock_called(const std::string& name) {
   return name == "processor" ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
 }
@@ -18,7 +18,7 @@ namespace bench {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Milliseconds of the fastest run, of 3 to 20: as many as begin within `budget` seconds.
+/// Milliseconds of the fastest of 3 to 20 runs: as many as start within `budget` seconds.
 template <class F>
 [[nodiscard]] double fastest(clockid_t clock, double budget, const F& run) {
   double best = 1e9, total = 0;

@@ -1,8 +1,8 @@
 #pragma once
-// The workloads of cpu.py in float64, at a sample of places, and how far a result may be from that.
+// The workloads of cpu.py in float64, at sampled positions, with error bounds.
 //
-// Elements: a formula of each element. Rows: of each row of (rows, cols). Sizes of products: m, n, k, and how many
-// there are.
+// Elements: a formula of each element. Rows: an operation on each row of (rows, cols). Sizes of products: m, n, k and
+// the batch.
 
 #include "host_work.hpp"
 
@@ -19,7 +19,7 @@ namespace detail {
 using Result = std::vector<float>;
 constexpr double epsilon = 0x1p-24;
 
-/// The largest error so far, over what rounding allows; NaN once there is one.
+/// The largest error so far, relative to its rounding bound; sticks at NaN.
 class Worst {
  public:
   void add(double value, double expected, double allowed) {
@@ -32,7 +32,7 @@ class Worst {
   double worst_ = 0;
 };
 
-/// Some of `count` places, the first and the last among them.
+/// About `wanted` of `count` positions, including the first and the last.
 inline std::vector<std::int64_t> some_of(std::int64_t count, std::int64_t wanted) {
   const std::int64_t step = std::max<std::int64_t>(1, count / wanted);
   std::vector<std::int64_t> places;
@@ -41,7 +41,7 @@ inline std::vector<std::int64_t> some_of(std::int64_t count, std::int64_t wanted
   return places;
 }
 
-/// The last letters of the operation say which operand is given transposed.
+/// The last two letters of the operation name the transposed operand: nn, nt or tn.
 inline double error_of_product(const Work& w, const Result& c) {
   const std::string form = w.operation.substr(w.operation.size() - 2);
   const bool a_transposed = form == "tn", b_transposed = form == "nt";
@@ -63,7 +63,7 @@ inline double error_of_product(const Work& w, const Result& c) {
   return worst.value();
 }
 
-/// A formula of one or two elements, and the size at which it is rounded.
+/// A formula of one or two elements, and the magnitude of its intermediate results, for the rounding bound.
 struct Formula {
   int operands;
   double (*value)(double a, double b);
@@ -99,7 +99,7 @@ inline double error_of_elements(const Work& w, const Result& y, const Formula& f
   return worst.value();
 }
 
-/// A matrix and a vector along one of its sides, or another matrix transposed, or the matrix transposed.
+/// add_row, add_column, add_transposed and transpose of a matrix.
 inline double error_of_layout(const Work& w, const Result& y) {
   const std::int64_t rows = w.rows(), cols = w.cols();
   const bool adds_transposed = w.operation == "add_transposed", adds_row = w.operation == "add_row";
@@ -117,8 +117,7 @@ inline double error_of_layout(const Work& w, const Result& y) {
   return worst.value();
 }
 
-/// What an operation makes of a row x, with the gradient g of its result where it is a backward one. `allowed` is as
-/// long as the result.
+/// Result of an operation on a row x, or of its backward pass with the gradient g, and the error bound of each element.
 struct RowValues {
   std::vector<double> y, allowed;
   void add(double value, double tolerance) {
@@ -153,7 +152,7 @@ inline RowValues softmax_row(const std::vector<double>& x, const std::vector<dou
   return r;
 }
 
-/// With eps 1e-5. Backward: that of x.
+/// layer_norm with eps 1e-5, or dx of its backward pass.
 inline RowValues layer_norm_row(const std::vector<double>& x, const std::vector<double>& g, const Memory& weight,
                                 const Memory& bias, bool backward) {
   const auto count = static_cast<double>(x.size());
@@ -176,7 +175,7 @@ inline RowValues layer_norm_row(const std::vector<double>& x, const std::vector<
   return r;
 }
 
-/// Sums so far.
+/// Prefix sums.
 inline RowValues cumsum_row(const std::vector<double>& x) {
   RowValues r;
   double sum = 0, magnitude = 0;
@@ -187,7 +186,7 @@ inline RowValues cumsum_row(const std::vector<double>& x) {
   return r;
 }
 
-/// Of rows, or of columns ("softmax_columns").
+/// Operations on rows, or on columns ("softmax_columns").
 inline double error_of_rows(const Work& w, const Result& y) {
   const bool across = w.operation.find("_columns") != std::string::npos;
   const std::int64_t count = across ? w.cols() : w.rows(), length = across ? w.rows() : w.cols();
@@ -213,7 +212,7 @@ inline double error_of_rows(const Work& w, const Result& y) {
   return worst.value();
 }
 
-/// The mean over the rows of log(sum(e^x)) - x[label]; the labels are those of labels_of.
+/// The mean over the rows of log(sum(e^x)) - x[label], with labels from labels_of.
 inline double error_of_cross_entropy(const Work& w, const Result& y) {
   const Memory x = w.operand(0, w.elements());
   double loss = 0;
@@ -225,7 +224,7 @@ inline double error_of_cross_entropy(const Work& w, const Result& y) {
   return std::abs(y.at(0) - loss) / (1e-5 * std::abs(loss));
 }
 
-/// What a fold makes of `count` elements, `step` apart.
+/// Checks a fold of `count` elements with the stride `step`.
 inline void judge_fold(const std::string& operation, float found, const float* x, std::int64_t count, std::int64_t step,
                        Worst& worst) {
   double sum = 0, magnitude = 0, squares = 0, largest = -1e300;
@@ -246,7 +245,7 @@ inline void judge_fold(const std::string& operation, float found, const float* x
   else worst.add(found, (squares - sum * sum / n) / n, 1e-5 * squares / n);
 }
 
-/// Of all elements, of some rows ("sum_rows"), or of some columns.
+/// Folds of all elements, of rows ("sum_rows"), or of columns.
 inline double error_of_fold(const Work& w, const Result& y) {
   const Memory x = w.operand(0, w.elements());
   const bool by_rows = w.operation.find("_rows") != std::string::npos;
@@ -263,7 +262,7 @@ inline double error_of_fold(const Work& w, const Result& y) {
   return worst.value();
 }
 
-/// The sum of (a - b)^2, which is fused or takes two passes.
+/// The sum of (a - b)^2, fused or in two passes.
 inline double error_of_squared_distance(const Work& w, const Result& y) {
   const Memory a = w.operand(0, w.elements()), b = w.operand(1, w.elements());
   double sum = 0;
@@ -276,7 +275,7 @@ inline double error_of_squared_distance(const Work& w, const Result& y) {
 
 }  // namespace detail
 
-/// The largest error of a result over what rounding allows: more than 1, or NaN, is wrong.
+/// The largest error of a result relative to its rounding bound: more than 1, or NaN, is wrong.
 inline double error_of(const Work& w, const std::vector<float>& result) {
   const std::string& name = w.operation;
   if (name.find("gemm_") == 0) return detail::error_of_product(w, result);
@@ -291,7 +290,7 @@ inline double error_of(const Work& w, const std::vector<float>& result) {
   return detail::error_of_fold(w, result);
 }
 
-/// Of cross_entropy: a class for each row.
+/// Labels of cross_entropy: a class for each row.
 [[nodiscard]] inline std::vector<std::int64_t> labels_of(const Work& w) {
   std::vector<std::int64_t> labels;
   for (std::int64_t i = 0; i < w.rows(); ++i) labels.push_back(i % w.cols());

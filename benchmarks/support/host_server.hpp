@@ -1,12 +1,12 @@
 #pragma once
-// What the programs that cpu.py runs in turns share, ours and those of peers: a line names a workload, as "softmax 1000
-// 1000"; the answer is a line of JSON with the seconds of one run, in some samples. C++17 without Locus, so that peers
-// are compiled as their users compile.
+// Line protocol of the programs that cpu.py runs in turns, Locus's and its peers': a line names a workload, as "softmax
+// 1000 1000"; the answer is a line of JSON with the seconds of one run, in some samples. C++17 without Locus, so that
+// peers are compiled as their users compile.
 //
 //   echo "softmax 1000 1000" | cpu_rows
 //
-// Operands are random and the same in all programs. They are used again in every run: what fits in a cache is found
-// there. Before the first answer the result is compared with float64.
+// Operands are random and equal in all programs. Every run uses the same operands, so that they stay in a cache that
+// holds them. Before the first answer, the result is compared with float64.
 
 #include "host_reference.hpp"
 #include "host_work.hpp"
@@ -28,18 +28,17 @@
 
 namespace bench {
 
-/// A workload with its operands in memory: what to time, and what that computed.
+/// A workload with its operands in memory: the timed function, and a copy of its result.
 struct Prepared {
   std::function<void()> run;
   std::function<std::vector<float>()> result;
 };
-/// By name of the operation: what makes the operands.
+/// Functions that prepare a workload, by name of the operation.
 using Operations = std::map<std::string, std::function<Prepared(const Work&)>>;
 
 namespace detail {
 
-/// Of the wall, or of the process where BENCHMARK_CLOCK is set: that of one thread stands still while others have its
-/// core.
+/// Wall time, or, if BENCHMARK_CLOCK is set, CPU time of the process, which does not count preemption.
 inline double now() {
   static const clockid_t clock = std::getenv("BENCHMARK_CLOCK") ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
   timespec time{};
@@ -53,8 +52,8 @@ inline double seconds_of(const std::function<void()>& run, long times) {
   return (now() - start) / static_cast<double>(times);
 }
 
-/// Three to five samples of some milliseconds, as many runs each as it takes; one of what takes a tenth of a second.
-/// Threads, memory and caches are woken up before.
+/// Five samples of about `sample_seconds`, with as many runs each as fit. Three samples of a single run if it takes
+/// longer, and one if it takes over 0.1 s. Warms up threads, memory and caches first.
 inline std::vector<double> samples_of(const std::function<void()>& run, double sample_seconds) {
   double once = seconds_of(run, 1);
   for (double warm = once; warm < sample_seconds; warm += 4 * once) once = seconds_of(run, 4);
@@ -66,7 +65,7 @@ inline std::vector<double> samples_of(const std::function<void()>& run, double s
   return seconds;
 }
 
-/// As a string of JSON.
+/// Quotes a text as a JSON string.
 inline std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -99,7 +98,7 @@ class Server {
   Server(const Operations& operations, double sample_seconds)
       : operations_(operations), sample_seconds_(sample_seconds) {}
 
-  /// The last workload stays in memory until there is another one.
+  /// Keeps the last workload in memory until the next one.
   void serve(const std::string& line) {
     std::vector<double> seconds;
     try {
@@ -108,7 +107,7 @@ class Server {
     } catch (const std::exception& error) {
       problem_ = error.what();
     }
-    // Until helping threads sleep, which some let spin for a while: the next turn is another program's.
+    // Waits until worker threads sleep, since some libraries let them spin: another program runs next.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     answer(seconds, error_, problem_);
   }
@@ -119,7 +118,7 @@ class Server {
     prepared_ = {};
     problem_.clear();
     error_ = 0;
-    if (line.empty()) return;  // only gives back what the last one had
+    if (line.empty()) return;  // only frees the last workload
     const Work work(line);
     const auto found = operations_.find(work.operation);
     if (found == operations_.end()) throw std::invalid_argument("there is no operation " + work.operation);
@@ -138,7 +137,7 @@ class Server {
 
 }  // namespace detail
 
-/// Answers the lines of the input. BENCHMARK_SAMPLE_SECONDS: of one sample, 0.003 unless set.
+/// Answers the lines of the input. BENCHMARK_SAMPLE_SECONDS: length of a sample; default 0.003.
 inline int serve(const std::string& library, const Operations& operations) {
   const char* const text = std::getenv("BENCHMARK_SAMPLE_SECONDS");
   detail::Server server(operations, text ? std::atof(text) : 0.003);

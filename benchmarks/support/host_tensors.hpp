@@ -1,5 +1,5 @@
 #pragma once
-// Workloads of cpu.py in Locus: operands as tensors, and a function of them that is timed.
+// Workloads of cpu.py in Locus: operands as tensors, and a timed function of them.
 
 #include "host_server.hpp"
 
@@ -19,7 +19,7 @@ using Tensor = locus::Tensor<float, locus::Cpu>;
   return x;
 }
 
-/// A tensor anew in each run, as programs have it; its memory is that of an earlier one.
+/// Each run creates its result tensor, as programs do; the allocator recycles the memory of an earlier one.
 template <class T>
 [[nodiscard]] Prepared computing(const T& f) {
   const auto y = std::make_shared<decltype(f())>();

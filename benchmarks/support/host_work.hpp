@@ -1,5 +1,5 @@
 #pragma once
-// A workload and its random operands, the same in every program that is asked for it.
+// A workload and its random operands, equal in every program.
 
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// Floats that begin where a cache line does.
+/// Floats aligned to a cache line.
 class Numbers {
  public:
   explicit Numbers(std::int64_t count)
@@ -32,11 +32,11 @@ class Numbers {
   std::int64_t count_;
   std::unique_ptr<float, Free> data_;
 };
-/// Shared by the functions of a workload.
+/// Operands shared by the functions of a workload.
 using Memory = std::shared_ptr<Numbers>;
 [[nodiscard]] inline Memory memory(std::int64_t count) { return std::make_shared<Numbers>(count); }
 
-/// A line as "gemm_nt 100 32 784".
+/// A parsed line, as "gemm_nt 100 32 784".
 struct Work {
   std::string operation;
   std::vector<std::int64_t> sizes;
@@ -51,7 +51,7 @@ struct Work {
     if (!words.eof() || sizes.empty()) throw std::invalid_argument("expected OPERATION SIZE..., got: " + line);
   }
 
-  /// Extent i; the last ones may be left out where they are 1.
+  /// Extent i; trailing extents of 1 may be omitted.
   [[nodiscard]] std::int64_t size(std::size_t i) const { return i < sizes.size() ? sizes[i] : 1; }
   [[nodiscard]] std::int64_t rows() const { return size(0); }
   [[nodiscard]] std::int64_t cols() const { return size(1); }
@@ -59,8 +59,8 @@ struct Work {
 
   [[nodiscard]] bool of_bfloat16() const { return operation.find("bfloat16") != std::string::npos; }
 
-  /// Operand i: about normal, mean 0, variance 1; numbers of bfloat16 for operations on these. BENCHMARK_SEED makes
-  /// others.
+  /// Operand i: about normal, mean 0, variance 1; representable in bfloat16 for its operations. BENCHMARK_SEED sets the
+  /// seed.
   [[nodiscard]] Memory operand(std::uint64_t i, std::int64_t count) const {
     const char* const seed = std::getenv("BENCHMARK_SEED");
     std::uint64_t state = (seed ? std::strtoull(seed, nullptr, 10) : 0) * 1024 + i;
@@ -68,7 +68,7 @@ struct Work {
     for (std::int64_t j = 0; j < count; ++j) {
       const std::uint64_t bits = next(state);  // four numbers below 2^16, whose sum is about normal
       const auto sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
-      // Of bfloat16: eight significant bits.
+      // bfloat16: eight significant bits.
       (*numbers)[j] = of_bfloat16() ? (static_cast<float>(sum >> 9) - 256.f) * 0x1p-6f
                                     : (static_cast<float>(sum) - 131070.f) * (1 / 37837.f);
     }

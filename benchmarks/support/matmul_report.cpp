@@ -8,7 +8,7 @@
 
 namespace {
 
-/// What the host computes in place of a type that only GPUs have.
+/// The type on the host that compares with a type that only GPUs have.
 std::string host_dtype(const std::string& dtype) { return dtype == "tf32" ? "f32" : dtype; }
 
 bool is_series(const Product& a, const Product& b) { return a.device == b.device && a.dtype == b.dtype; }
@@ -37,7 +37,7 @@ const Product* on_host(const std::vector<Product>& products, const Product& gpu)
   return nullptr;
 }
 
-/// The smallest size from which on the GPU is faster wherever both were measured; 0 if it is slower at the largest.
+/// The smallest size from which the GPU is faster at all sizes measured on both; 0 if it is slower at the largest.
 template <class Seconds>
 std::int64_t winning_size(const std::vector<Product>& products, const Product& series, const Seconds& seconds,
                           bool& compared) {
@@ -62,7 +62,7 @@ std::string duration(double seconds) {
   return text;
 }
 
-/// The width of the first column that names a device.
+/// The width of the column with the names of devices.
 int name_width(const std::vector<Product>& products) {
   std::size_t width = 6;
   for (const auto& p : products) width = std::max(width, p.device.size());

@@ -1,5 +1,5 @@
 #pragma once
-// What the matmul benchmark found: as a table, as JSON, as a plot.
+// Results of the matmul benchmark: as a table, as JSON, as a plot.
 
 #include "environment.hpp"
 #include "sampling.hpp"
@@ -12,10 +12,10 @@
 struct Product {
   std::string device, dtype;
   std::int64_t size = 0;
-  Quantiles time;       ///< operands where the product is computed
+  Quantiles time;       ///< of the product, with operands on its device
   Quantiles to_device;  ///< both operands, from the host's memory; no samples on the host
   Quantiles to_host;    ///< the result
-  double error = 0;     ///< largest of the checked elements, over what rounding allows; above 1 the time is void
+  double error = 0;     ///< largest of the checked elements, relative to the rounding bound; above 1 the time is void
   std::string problem;  ///< why there is no time
 
   [[nodiscard]] bool counts() const { return problem.empty(); }
@@ -29,7 +29,7 @@ struct Product {
 };
 
 void print_environment(const Environment& environment);
-/// A line per product, and the size from which on the GPU wins.
+/// A line per product, and the size from which the GPU is faster.
 void print_table(const std::vector<Product>& products);
 
 void write_json(const std::string& path, const Environment& environment, const std::vector<Product>& products);

@@ -1,11 +1,11 @@
 #pragma once
-// Files that a benchmark is asked to write.
+// Output files of a benchmark.
 
 #include <string>
 
 #include <unistd.h>
 
-/// Nothing for a file that can be made, known before anything is measured; else what is wrong.
+/// Empty if the file can be written, else an error message; checked before the measurements.
 [[nodiscard]] inline std::string check_target(const std::string& path) {
   const auto slash = path.find_last_of('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);

@@ -1,5 +1,5 @@
 #pragma once
-// Where a benchmark measures that compares the CPU with a GPU.
+// Places of a benchmark that compares the CPU with a GPU.
 
 #include "environment.hpp"
 
@@ -12,16 +12,16 @@
 struct Places {
   bool cpu = false;
   std::optional<locus::Cuda> cuda;
-  std::string no_gpu = "";  ///< why there is none, where one would have been measured
+  std::string no_gpu = "";  ///< reason, if a GPU was requested but there is none
 };
 
-/// The one place of a device. A class: nvcc does not end with a generic lambda in an inline function.
+/// The single place of a device. A class, because nvcc hangs on a generic lambda in an inline function.
 struct PlaceOf {
   Places operator()(locus::Cpu) const { return {true, std::nullopt}; }
   Places operator()(locus::Cuda device) const { return {false, device}; }
 };
 
-/// auto and both: the CPU, and a GPU if there is one. throws CudaUnavailable for a GPU that is named and not there
+/// auto and both: the CPU, and a GPU if there is one. throws CudaUnavailable for a named GPU that is not available
 [[nodiscard]] inline Places places_from(const std::string& device) {
   using namespace locus;
   if (device == "auto" || device == "both") {
@@ -31,7 +31,7 @@ struct PlaceOf {
   return with_device(parse_device(device), PlaceOf{});
 }
 
-/// What the host knows, and the GPU that is measured.
+/// The environment of the host, and of the measured GPU.
 [[nodiscard]] inline Environment environment_of(const Places& places) {
   Environment environment = host_environment();
   environment.threads = locus::cpu::max_threads();

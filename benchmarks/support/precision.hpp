@@ -1,5 +1,5 @@
 #pragma once
-// Matrix products: in which precision they are computed, and whether they are right.
+// Matrix products: their precision, and the check of their results.
 
 #include <locus/core/rng.hpp>
 #include <locus/cuda/backend.hpp>
@@ -8,14 +8,14 @@
 #include <cmath>
 #include <string_view>
 
-/// TF32 while it is alive, where asked for.
+/// Allows TF32 in its lifetime, if `allowed`.
 class Tf32Guard {
  public:
   explicit Tf32Guard(bool allowed) { locus::cuda::allow_tf32(allowed); }
   ~Tf32Guard() { locus::cuda::allow_tf32(false); }
 };
 
-/// What one rounding may change: of the sums, relative to the sum of absolute products, and of the result.
+/// Relative rounding bounds: of the sum, relative to the sum of absolute products, and of the result.
 struct Rounding {
   double sum, result;
 };
@@ -26,8 +26,8 @@ struct Rounding {
   return {8 * 0x1p-24, 0};
 }
 
-/// The largest error of some elements of c = a b, corners among them, over what rounding allows. More than 1, or NaN: c
-/// is wrong.
+/// The largest error of some elements of c = a b, including corners, relative to the rounding bound: c is wrong if it
+/// is more than 1, or NaN.
 template <class T>
 [[nodiscard]] double error_of(const locus::Tensor<T, locus::Cpu>& a, const locus::Tensor<T, locus::Cpu>& b,
                               const locus::Tensor<T, locus::Cpu>& c, const Rounding& rounding) {

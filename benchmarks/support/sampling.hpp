@@ -1,5 +1,5 @@
 #pragma once
-// Timing several things side by side: in turns, so that whatever else the machine does falls on all of them alike.
+// Times several cases in turns, so that other load on the machine affects all of them alike.
 
 #include <algorithm>
 #include <chrono>
@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
-/// Something to time.
+/// A case to time.
 class Timed {
  public:
   virtual ~Timed() = default;
-  /// Does it `times` times, until all of it is finished.
+  /// Runs the case `times` times and waits until all runs are finished.
   virtual void run(std::int64_t times) = 0;
 
   [[nodiscard]] double seconds(std::int64_t times) {
@@ -21,7 +21,7 @@ class Timed {
   }
 };
 
-/// Seconds for one time, over all samples.
+/// Seconds of one run, over all samples.
 struct Quantiles {
   double median = 0, p10 = 0, p90 = 0;
   std::int64_t samples = 0;
@@ -39,13 +39,13 @@ struct Quantiles {
   return {at(0.5), at(0.1), at(0.9), static_cast<std::int64_t>(samples.size())};
 }
 
-/// Samples of everything in `cases`, in turns, for about `min_seconds` each. Every sample repeats its case for long
-/// enough that the clock does not matter. A case that takes longer than that is still sampled three times.
+/// Samples all `cases` in turns, for about `min_seconds` each. A sample repeats its case long enough to hide the cost
+/// of the clock. A case that takes longer is still sampled three times.
 [[nodiscard]] inline std::vector<Quantiles> measure_in_turns(const std::vector<Timed*>& cases, double min_seconds) {
   constexpr int wanted = 15, at_least = 3;
   std::vector<std::int64_t> times, counts;
   for (Timed* timed : cases) {
-    (void)timed->seconds(1);  // brings in code, memory and library handles
+    (void)timed->seconds(1);  // warm-up: loads code, memory and library handles
     double once = timed->seconds(1);
     if (once < min_seconds / 50) once = timed->seconds(10);
     const double sample = min_seconds / wanted;

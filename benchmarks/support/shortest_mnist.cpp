@@ -1,4 +1,4 @@
-// The shortest program that trains on every device; compile_time.py measures what it costs to compile.
+// The shortest program that trains on every device; compile_time.py measures its compile time.
 
 #include <locus/locus.hpp>
 

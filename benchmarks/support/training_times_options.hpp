@@ -10,7 +10,7 @@ struct TrainingTimesOptions {
   std::vector<std::int64_t> hidden{16, 64, 256, 1024, 4096};  ///< outputs of each hidden layer
   std::vector<std::int64_t> depth{1, 2, 3};                   ///< hidden layers
   std::vector<std::int64_t> batch{16, 128, 1024};
-  std::vector<std::int64_t> images{};  ///< of whole epochs; none: steps are measured
+  std::vector<std::int64_t> images{};  ///< per epoch; none: measures steps, not whole epochs
   std::vector<int> threads{};          ///< on the CPU, each measured; none: 1 and one per core
   std::string device = "auto";         ///< cpu, cuda, cuda:N, auto or both
   std::string data{};                  ///< folder of MNIST; empty: random images

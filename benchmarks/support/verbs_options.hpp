@@ -5,11 +5,11 @@
 
 struct VerbsOptions {
   std::string device = "auto";  ///< cpu, cuda, cuda:N or auto
-  std::string only;             ///< what the names of the workloads have to contain
+  std::string only;             ///< a part of the names of the workloads to measure
   bool tiny = false;            ///< sizes to try the program with
-  bool serve = false;           ///< measures what its input names, answers in JSON
-  double sample_seconds = 0;    ///< that one sample takes
-  int turns = 0;                ///< samples of each
+  bool serve = false;           ///< measures the workloads named by the input, answers in JSON
+  double sample_seconds = 0;    ///< length of a sample
+  int turns = 0;                ///< samples of each variant
   int threads = 0;              ///< on the host; 0: as the library chooses
   std::string json;             ///< file to write
 

@@ -1,5 +1,5 @@
-// Convolutions of a ResNet-18 on images of 32 x 32, forward and with their backward pass: on a GPU by cuDNN where the
-// program has it, and by products of windows. Sizes: images, channels in and out, side of an image, kernel, stride.
+// Convolutions of a ResNet-18 on images of 32 x 32, forward and with backward pass: on a GPU by cuDNN, if the program
+// has it, and by im2col products. Sizes: images, channels in and out, side of an image, kernel, stride.
 
 #include "../support/precision.hpp"
 #include "operands.hpp"
@@ -21,7 +21,7 @@ struct Form {
   [[nodiscard]] std::int64_t outputs() const { return (side + 2 * padding() - kernel) / stride + 1; }
 };
 
-/// x and g may lie channels-last.
+/// x and g are channels-last if requested.
 template <class T, class D>
 struct Set {
   Form form;
@@ -59,12 +59,12 @@ struct Set {
   }
 };
 
-/// What a sum of products may be off by. Winograd's, on hosts, is less exact.
+/// Adds an element with its error bound, which is wide: Winograd's sums, on hosts, are less exact.
 void add(Worst& worst, double found, double sum, double magnitude, const Rounding& rounding) {
   worst.add(found, sum, 20 * rounding.sum * magnitude + 2 * rounding.result * std::abs(sum) + 1e-30);
 }
 
-/// Of some elements of the value and, after a backward pass, of the gradients.
+/// The largest error of some elements of the value and, if `trained`, of the gradients.
 template <class T, class D>
 double error_of(const Set<T, D>& set, bool trained) {
   const Form& f = set.form;
@@ -114,7 +114,7 @@ double error_of(const Set<T, D>& set, bool trained) {
   return worst.value();
 }
 
-/// Without cuDNN while it is alive.
+/// Disables cuDNN in its lifetime.
 struct Windows {
   explicit Windows(bool alone) : before(locus::cuda::cudnn_allowed()) { locus::cuda::allow_cudnn(before && !alone); }
   ~Windows() { locus::cuda::allow_cudnn(before); }

@@ -10,7 +10,7 @@
 namespace bench {
 namespace {
 
-/// The first operations of: relu((a + b) * a - b) * 0.5 + a, its larger one with b, less 1.
+/// The first operations of maximum(relu((a + b) * a - b) * 0.5 + a, b) - 1.
 template <int operations, class A, class B>
 auto chain(A a, B b) {
   if constexpr (operations == 1) return a + b;
@@ -23,7 +23,7 @@ auto chain(A a, B b) {
   else return chain<7>(a, b) - 1.f;
 }
 
-/// The same for numbers, and for how large what is rounded becomes.
+/// chain<operations> of two numbers; `magnitude` bounds its intermediate results.
 double expected(int operations, double a, double b, double& magnitude) {
   double t = a + b;
   magnitude = std::abs(a) + std::abs(b);

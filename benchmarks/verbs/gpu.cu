@@ -1,4 +1,4 @@
-// The GPU's clock, and CUB.
+// The GPU's clock, and CUB's sums.
 
 #include "gpu.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 using locus::Cuda;
 using locus::cuda::check;
 
-/// Keeps the stream busy for so long.
+/// Keeps the stream busy for `nanoseconds`.
 __global__ void hold(unsigned long long nanoseconds) {
   unsigned long long start = 0, now = 0;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
@@ -56,7 +56,7 @@ class GpuMeter final : public Meter {
   }
 
  private:
-  /// The stream is held for as long as the host could need to queue the runs.
+  /// Blocks the stream for about the time in which the host enqueues the runs, at most 5 ms.
   void sample_queued(const std::function<void()>& run, std::int64_t times, double wall, Samples& samples) {
     const auto count = static_cast<double>(times);
     const cudaStream_t stream = locus::cuda::stream(device_);
@@ -106,7 +106,7 @@ void copy_on_gpu(int ordinal, void* to, const void* from, std::size_t bytes) {
 struct CubSum::State {
   Cuda device;
   std::int64_t segments, length;
-  std::int64_t* offsets = nullptr;  ///< where segments begin, and the end
+  std::int64_t* offsets = nullptr;  ///< begins of the segments, and the end of the last
   void* scratch = nullptr;
   std::size_t scratch_bytes = 0;
 
@@ -115,7 +115,7 @@ struct CubSum::State {
     for (std::int64_t i = 0; i <= segments; ++i) begins.push_back(i * length);
     const std::size_t bytes = begins.size() * sizeof begins[0];
     check(cudaMalloc(&offsets, bytes), "cudaMalloc");
-    const cudaStream_t stream = locus::cuda::stream(device);  // which reads them, and waits for no other
+    const cudaStream_t stream = locus::cuda::stream(device);  // sum() uses it, and it waits for no other
     check(cudaMemcpyAsync(offsets, begins.data(), bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     sum(nullptr, nullptr);
@@ -128,7 +128,7 @@ struct CubSum::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// Without scratch, only asks how much.
+  /// If scratch is null, only sets scratch_bytes.
   void sum(const float* from, float* to) {
     const cudaStream_t stream = locus::cuda::stream(device);
     check(segments == 1 ? cub::DeviceReduce::Sum(scratch, scratch_bytes, from, to, length, stream)

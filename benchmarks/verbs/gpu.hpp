@@ -1,5 +1,5 @@
 #pragma once
-// What a GPU offers beside Locus: its clock, its maker's libraries. Defined only in programs built with CUDA.
+// The GPU's clock, and NVIDIA's libraries for comparison. Defined only in programs built with CUDA.
 
 #include "measure.hpp"
 
@@ -12,19 +12,19 @@ namespace bench {
 
 struct GpuFacts {
   std::string name, toolkit;
-  int driver = 0;  ///< newest CUDA that it knows, as 1000 * major + 10 * minor
+  int driver = 0;  ///< newest CUDA that it supports, as 1000 * major + 10 * minor
 };
 [[nodiscard]] GpuFacts gpu_facts(int ordinal);
 [[nodiscard]] std::int64_t level_2_bytes(int ordinal);
 
-/// Time between events in this thread's stream, which holds all runs of a sample before the first begins.
+/// Measures the time between events in this thread's stream; all runs of a sample are enqueued before the first starts.
 [[nodiscard]] std::unique_ptr<Meter> gpu_meter(int ordinal);
 
-/// Copies of the driver, and CUB's sums of floats, in this thread's stream.
+/// cudaMemcpyAsync, and CUB's sums of floats, in this thread's stream.
 void copy_on_gpu(int ordinal, void* to, const void* from, std::size_t bytes);
 class CubSum {
  public:
-  /// Of `segments` of equal length, each to an element of its own.
+  /// Sums `segments` segments of equal length, each to one element.
   CubSum(int ordinal, std::int64_t segments, std::int64_t length);
   void run(const float* from, float* to) const;
 
@@ -34,8 +34,8 @@ class CubSum {
 };
 
 enum class ProductType { f32, tf32, bf16 };
-/// c = a b of row-major matrices (m, k) and (k, n) by cuBLASLt called directly: the fastest of its proposals, each of
-/// them timed.
+/// c = a b of row-major matrices (m, k) and (k, n) by cuBLASLt: the fastest of its heuristic algorithms, by timing
+/// each.
 class BlasLtProduct {
  public:
   BlasLtProduct(int ordinal, ProductType type, std::int64_t m, std::int64_t n, std::int64_t k);

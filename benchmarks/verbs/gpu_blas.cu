@@ -1,4 +1,4 @@
-// cuBLASLt called directly.
+// Products by cuBLASLt.
 
 #include "gpu.hpp"
 
@@ -12,7 +12,7 @@ namespace bench {
 using locus::Cuda;
 using locus::cuda::check;
 
-/// nvcc 13.0 aborts on a vector of what it holds, whose type has no name of its own.
+/// A named wrapper: nvcc 13.0 aborts on a vector of cublasLtMatmulAlgo_t, a typedef of an unnamed struct.
 struct Proposal {
   cublasLtMatmulAlgo_t algorithm;
 };
@@ -82,7 +82,7 @@ struct BlasLtProduct::State {
           "cublasLtMatmul");
   }
 
-  /// On these operands, as ever after.
+  /// Times each algorithm on the first operands, and keeps the fastest for all later runs.
   void tune(const void* left, const void* right, void* out) {
     const auto meter = gpu_meter(device.ordinal);
     double fastest = std::numeric_limits<double>::infinity();

@@ -35,7 +35,7 @@ struct Gelu64 {
 
 template <class T, class D>
 struct Layer {
-  Tensor<T, D> x, w, b, g;  ///< g: the gradient of the result
+  Tensor<T, D> x, w, b, g;  ///< g: gradient of the result
   Tensor<T, D> y;
   locus::Traced<T, D> traced_x;
   locus::Parameter<T, D> weight, bias;
@@ -56,8 +56,8 @@ struct Layer {
   }
 };
 
-/// What a layer makes in float64 of one output, for all rows: before its activation; how large the sums are; and how
-/// large what may be rounded to T is, of which without fusion the product is one.
+/// One output of a layer for all rows, in float64: `z` before the activation, `magnitude` of the sums, and `rounded`,
+/// the magnitude of values that may be rounded to T (without fusion, the product is rounded as well).
 template <class T>
 struct Column {
   std::vector<double> z, magnitude, rounded;
@@ -77,8 +77,8 @@ struct Column {
   }
 };
 
-/// Of y, and of the gradients of bias and weights where there are any: both sides of ReLU's corner are right within
-/// rounding, so that what depends on the slope gets what such rows can change as well.
+/// The largest error of y and, if `with_gradients`, of the gradients of bias and weights. Within rounding of ReLU's
+/// kink, both slopes are right: the bounds of the gradients include the contribution of such rows.
 template <class F64, class T, class D>
 double error_of_layer(const Layer<T, D>& layer, const std::string& dtype, bool with_gradients) {
   const Rounding rounding = rounding_of(dtype);
@@ -108,7 +108,7 @@ double error_of_layer(const Layer<T, D>& layer, const std::string& dtype, bool w
   return worst.value();
 }
 
-/// The same operations on plain tensors and on traced ones, in one launch and one by one.
+/// The layer on plain or traced tensors: fused in one launch, or the product and then bias and activation (unfused).
 template <class F, class X, class W, class B>
 auto fused(const X& x, const W& w, const B& b) {
   return locus::linear(x, w, b, F{});

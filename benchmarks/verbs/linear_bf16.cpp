@@ -1,4 +1,4 @@
-// In a source of its own, for nvcc's sake.
+// A separate source, to limit nvcc's work per file.
 
 #include "linear.hpp"
 

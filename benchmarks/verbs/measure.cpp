@@ -49,7 +49,7 @@ Measurement::Measurement(const Workload& workload, Meter& meter, double sample_s
   for (auto& result : results_) attempt(result, [&] { try_out(result, sample_seconds); });
 }
 
-/// Its numbers first; then how often it runs in a sample, at most a hundred times: a GPU's queue has to hold them all.
+/// Checks the result, then sets the runs per sample, at most 100: a GPU's stream must queue them all.
 void Measurement::try_out(Result& result, double sample_seconds) {
   result.error = result.variant.error();
   if (!(result.error <= 1)) {
@@ -64,7 +64,7 @@ void Measurement::try_out(Result& result, double sample_seconds) {
 void Measurement::take(int turns) {
   for (auto& result : results_) {
     result.samples = {};
-    attempt(result, [&] { (void)meter_.wall_seconds(result.variant.run, 1); });  // perhaps another program had its turn
+    attempt(result, [&] { (void)meter_.wall_seconds(result.variant.run, 1); });  // warm-up after other programs
   }
   for (int turn = 0; turn < turns; ++turn) {
     for (auto& result : results_) {

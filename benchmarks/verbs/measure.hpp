@@ -9,19 +9,19 @@ namespace bench {
 
 /// Seconds for one run.
 struct Samples {
-  std::vector<double> wall;  ///< of the host, from the first of many runs until all are finished
+  std::vector<double> wall;  ///< wall time, from the first of many runs until all are finished
   std::vector<double> gpu;   ///< between events of the GPU
-  std::vector<double> host;  ///< that the host needs to queue it
+  std::vector<double> host;  ///< the host's time to enqueue a run
 };
 
-/// A clock, and how to wait for what it times.
+/// A clock, and synchronization with the timed work.
 class Meter {
  public:
   virtual ~Meter() = default;
   virtual void synchronize() = 0;
-  /// Adds a sample of so many runs.
+  /// Adds a sample of `times` runs.
   virtual void sample(const std::function<void()>& run, std::int64_t times, bool blocks, Samples& samples) = 0;
-  /// Seconds of one of so many runs.
+  /// Seconds of one run, the mean of `times` runs.
   [[nodiscard]] double wall_seconds(const std::function<void()>& run, std::int64_t times);
 };
 /// The clock of the host, for work that is done when its function returns.
@@ -32,15 +32,15 @@ class Measurement {
  public:
   struct Result {
     Variant variant;
-    std::int64_t times = 1;  ///< runs of a sample
+    std::int64_t times = 1;  ///< runs per sample
     Samples samples;
     double error = 0;
-    std::string problem;  ///< why its time is void; empty: it counts
+    std::string problem;  ///< reason why the time is void; empty: the time counts
   };
 
-  /// Makes the operands, and checks and tries each variant. What cannot be made or run has a problem.
+  /// Prepares the operands, and checks and tries each variant. A failure becomes the `problem` of its result.
   Measurement(const Workload& workload, Meter& meter, double sample_seconds);
-  /// Samples every variant so many times, in turns, and forgets those before.
+  /// Samples every variant `turns` times, in turns, and discards earlier samples.
   void take(int turns);
 
   [[nodiscard]] const Workload& workload() const { return workload_; }

@@ -1,6 +1,6 @@
 #pragma once
-// Operands of the workloads: fresh random numbers, as many sets as it takes to find none in a GPU's cache; and how what
-// was made of them is compared with float64.
+// Operands of the workloads: random numbers, in enough sets that none is found in a GPU's cache; and comparison of
+// results with float64.
 
 #include "gpu.hpp"
 
@@ -24,8 +24,7 @@ using locus::Tensor;
 template <class D>
 inline constexpr bool on_host = std::is_same_v<D, Cpu>;
 
-/// How many sets of operands of so many bytes are more than three times a GPU's second-level cache. One on the host,
-/// whose caches stay warm.
+/// How many sets of `bytes` exceed three times a GPU's L2 cache, at most 512. One on the host, where caches stay warm.
 template <class D>
 [[nodiscard]] std::int64_t sets_beyond_cache(D device, double bytes) {
 #if LOCUS_CUDA
@@ -38,7 +37,7 @@ template <class D>
   return 1;
 }
 
-/// Sets of operands, used one after the other.
+/// Sets of operands, used in rotation.
 template <class Set>
 class Rotation {
  public:
@@ -55,13 +54,13 @@ class Rotation {
   std::vector<Set> sets_;
   std::size_t at_ = 0;
 };
-/// Shared by the variants of a workload.
+/// A rotation that the variants of a workload share.
 template <class D, class Make>
 [[nodiscard]] auto rotation(D device, double bytes, const Make& make) {
   return std::make_shared<Rotation<decltype(make())>>(sets_beyond_cache(device, bytes), make);
 }
 
-/// The largest error so far, over what rounding allows; NaN once there is one.
+/// The largest error so far, relative to its rounding bound; sticks at NaN.
 class Worst {
  public:
   void add(double value, double expected, double allowed) {
@@ -79,18 +78,18 @@ template <class T, class D>
 [[nodiscard]] Tensor<T, Cpu> on_the_host(const Tensor<T, D>& x) {
   return x.template to<Cpu>();
 }
-/// Where in `count` elements or rows to look: at the beginning, the end and somewhere between, `width` at a time.
+/// Positions to check in `count` elements or rows: windows of `width` at the beginning, at a third and at the end.
 [[nodiscard]] inline std::vector<std::int64_t> places(std::int64_t count, std::int64_t width) {
   const std::int64_t last = count > width ? count - width : 0;
   return {0, last / 3, last};
 }
-/// So many rows (elements, of a vector) from one of them on.
+/// `width` rows (elements of a vector) from row `from`, copied to the host.
 template <class T, class D>
 [[nodiscard]] Tensor<T, Cpu> window(const Tensor<T, D>& x, std::int64_t from, std::int64_t width) {
   return on_the_host(x.slice(0, from, std::min(from + width, x.size(0))));
 }
 
-/// A copy within the host's memory, by all threads.
+/// Copies within the host's memory, with all threads.
 void copy_on_host(void* to, const void* from, std::size_t bytes);
 template <class D>
 void copy_bytes([[maybe_unused]] D device, void* to, const void* from, std::size_t bytes) {
@@ -100,7 +99,7 @@ void copy_bytes([[maybe_unused]] D device, void* to, const void* from, std::size
 #endif
 }
 
-/// The copy that a workload of so many bytes is held against: it reads and writes as many, at most 1 GiB together.
+/// The reference copy of a workload of `bytes`: reads and writes as many bytes in total, at most 1 GiB.
 template <class D>
 [[nodiscard]] Variant copy_of(D device, double bytes) {
   struct Set {

@@ -23,7 +23,7 @@ struct State {
   State(std::int64_t count, D device)
       : gradient(locus::randn<float>({count}, device)),
         parameter(locus::randn<float>({count}, device)),
-        initial(parameter.value()),  // the optimizer has memory of its own
+        initial(parameter.value()),  // stays unchanged: the optimizer moves the parameters to its own memory
         adam({parameter}, {.lr = lr, .eps = eps}) {
     trace(parameter).backward(gradient);
   }
@@ -33,7 +33,7 @@ struct State {
   }
 };
 
-/// With a gradient that never changes, both means are it and its square once they are corrected: every step is alike.
+/// With a constant gradient g, the bias-corrected means are g and g^2: every step is equal.
 template <class D>
 double error_of(const State<D>& state) {
   Worst worst;

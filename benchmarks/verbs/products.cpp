@@ -1,4 +1,4 @@
-// Products of matrices, beside cuBLASLt called directly. Sizes: rows, columns, length of the sums.
+// Products of matrices, beside direct calls of cuBLASLt. Sizes: rows, columns, length of the sums.
 
 #include "../support/precision.hpp"
 #include "operands.hpp"

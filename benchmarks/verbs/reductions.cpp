@@ -9,7 +9,7 @@
 namespace bench {
 namespace {
 
-/// What is added up: all, each row, or each column.
+/// Sums of all elements, of each row, or of each column.
 enum class Axis { all, rows, columns };
 struct Form {
   Axis axis;
@@ -25,7 +25,7 @@ struct Set {
   Tensor<float, D> x, y;
 };
 
-/// Of everything, or of three rows or columns.
+/// The error of the total, or of three rows or columns.
 template <class D>
 double error_of(const Form& form, const Set<D>& set) {
   const auto x = on_the_host(set.x), y = on_the_host(set.y);

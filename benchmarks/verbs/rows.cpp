@@ -51,7 +51,7 @@ struct Row {
 constexpr double epsilon = 1e-5;
 constexpr double rounding = 64 * 0x1p-24;
 
-// An operation each: what it computes, and the largest error of three rows over what rounding allows.
+// One class per operation: run() computes it, judge() compares one row with float64.
 struct Softmax {
   static constexpr const char* name = "softmax";
   template <class D>

@@ -1,4 +1,4 @@
-// Operations on so little that the host's time for each is what counts. Size: elements of a side.
+// Operations on tensors so small that the host's time per operation dominates. Size: elements of a side.
 
 #include "../support/precision.hpp"
 #include "operands.hpp"

@@ -56,7 +56,7 @@ std::vector<double> layer(const std::vector<double>& a, std::int64_t rows, const
   return out;
 }
 
-/// Makes a step in this way, and compares its loss and the gradient of the last bias.
+/// Runs `step`, and checks its loss and the gradient of the last bias.
 template <class D, class Step>
 double error_of_step(Training<D>& training, Step& step) {
   std::vector<Tensor<float, Cpu>> before;
@@ -105,7 +105,7 @@ void add_step(Workloads& workloads, Scale scale, D device) {
       const auto captured = std::make_shared<locus::Captured<D, decltype(body)>>(body, device);
       const auto replay = [=] { (*captured)(); };
       ways.push_back({"locus captured", replay, [=] {
-                        for (int i = 0; i < 2; ++i) replay();  // the first runs as it is, the second is captured
+                        for (int i = 0; i < 2; ++i) replay();  // the first call runs eagerly, the second captures
                         return error_of_step(*replayed, replay);
                       }});
     }

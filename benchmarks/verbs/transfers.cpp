@@ -24,7 +24,7 @@ struct Set {
         copies(device) {}
 };
 
-/// A direction: what is copied, and what arrived, on the host.
+/// A direction: the copy, and its result as a tensor on the host.
 struct Transfer {
   const char* name;
   void (*run)(Set& set);

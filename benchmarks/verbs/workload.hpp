@@ -1,5 +1,5 @@
 #pragma once
-// What is measured: workloads, and ways of doing each, ours and others'.
+// Workloads to measure, and variants of each, by Locus and by other libraries.
 
 #include <locus/fwd.hpp>
 
@@ -10,25 +10,25 @@
 
 namespace bench {
 
-/// Sizes to measure, or to try the program with.
+/// full: sizes to measure; tiny: sizes to test the program.
 enum class Scale { tiny, full };
 
-/// A way of doing a workload.
+/// An implementation of a workload.
 struct Variant {
   std::string name;               ///< locus, locus unfused, cuBLASLt, CUB, copy
-  std::function<void()> run;      ///< once; on a GPU, queues it
-  std::function<double()> error;  ///< the largest of what run makes, over what rounding allows; above 1 or NaN: wrong
-  double bytes = 0;               ///< that it moves, where it is another number than the workload's
+  std::function<void()> run;      ///< runs once; on a GPU, enqueues
+  std::function<double()> error;  ///< largest error of a run, relative to its rounding bound; above 1 or NaN: wrong
+  double bytes = 0;               ///< that it moves; 0: as many as the workload
 };
 
-/// Named work. Its operands are made by `prepare` and live as long as the variants.
+/// A named workload. `prepare` creates its operands, which live as long as the variants.
 struct Workload {
   std::string group;  ///< gemm, linear, expression, ...
   std::string operation, dtype;
-  std::vector<std::int64_t> sizes;  ///< what they mean, the group says
-  double bytes = 0;                 ///< that every way has to read or to write
+  std::vector<std::int64_t> sizes;  ///< see the source of the group for their meaning
+  double bytes = 0;                 ///< that every variant has to read or write
   double flops = 0;
-  bool blocks = false;  ///< the host waits within it: only wall time says something
+  bool blocks = false;  ///< the host waits within a run: only wall time is meaningful
   std::function<std::vector<Variant>()> prepare{};
 
   [[nodiscard]] std::string name() const {
@@ -39,7 +39,7 @@ struct Workload {
 };
 using Workloads = std::vector<Workload>;
 
-// Each in a source of its own, for Cpu and for Cuda.
+// Each is defined in its own source, for Cpu and for Cuda.
 template <class D>
 void add_products(Workloads& workloads, Scale scale, D device);
 template <class D>
@@ -60,12 +60,12 @@ template <class D>
 void add_small(Workloads& workloads, Scale scale, D device);
 template <class D>
 void add_conv(Workloads& workloads, Scale scale, D device);
-/// Only a GPU is another place.
+/// Transfers between the host and a GPU, which exist only for Cuda.
 void add_transfers(Workloads& workloads, Scale scale, locus::Cuda device);
 
 }  // namespace bench
 
-/// Compiles a function above for every device of this program.
+/// Instantiates a function above for every device of this program.
 #if LOCUS_CUDA
 #define LOCUS_BENCHMARK(add)                                             \
   template void bench::add(bench::Workloads&, bench::Scale, locus::Cpu); \

@@ -1,5 +1,5 @@
 #pragma once
-// What the arguments of a small program say.
+// The command line of a small program.
 
 #include <locus/core/check.hpp>
 
@@ -13,8 +13,8 @@
 /// Options, each followed by its value: --epochs 8, or --epochs=8.
 class Arguments {
  public:
-  /// `begin`: the first of argv that is an option.
-  /// throws ArgumentError for an option that is none of these, or lacks its value
+  /// `begin`: index of the first option in argv.
+  /// throws ArgumentError for an option not in `names`, or without a value
   Arguments(int argc, char** argv, const std::vector<std::string_view>& names, int begin = 1) {
     for (int i = begin; i < argc; ++i) {
       const std::string_view argument = argv[i], name = argument.substr(0, argument.find('='));
@@ -24,13 +24,13 @@ class Arguments {
       given_.emplace_back(name, is_whole ? argument.substr(name.size() + 1) : argv[i]);
     }
   }
-  /// The value of an option; of one that is given several times, the first.
+  /// The value of an option, the first if it is given several times; else `otherwise`.
   [[nodiscard]] std::string text(std::string_view name, const char* otherwise) const {
     for (const auto& [option, value] : given_)
       if (option == name) return std::string(value);
     return otherwise;
   }
-  /// throws ArgumentError for a value that is no whole number, and for one below `least`
+  /// throws ArgumentError for a value that is no whole number, or is below `least`
   [[nodiscard]] int number(std::string_view name, const char* otherwise, int least) const {
     const std::string digits = text(name, otherwise);
     int number = 0;

@@ -8,7 +8,7 @@ using namespace locus;
 
 namespace {
 
-/// Squares on a noisy ground, anywhere, of a colour for each class: so easy that few steps learn them.
+/// Squares at random positions on noise, with one colour per class: easy enough to learn in a few steps.
 data::LabelledImages draw_images(std::int64_t count, std::uint64_t seed) {
   constexpr std::int64_t extent = 32, pixels = extent * extent;
   const Tensor<std::uint8_t, Cpu> images({count, 3, extent, extent});
@@ -19,7 +19,7 @@ data::LabelledImages draw_images(std::int64_t count, std::uint64_t seed) {
     const std::int64_t top = random.bounded(extent - side), left = random.bounded(extent - side);
     labels.data()[i] = label;
     for (std::int64_t c = 0; c < 3; ++c) {
-      // Three levels of red, green and blue, numbered: ten of the 27 colours.
+      // Ten of the 27 colours with three levels of red, green and blue.
       const std::int64_t colour = 40 + 85 * ((1 + 5 * label / 2) / (c == 0 ? 1 : c == 1 ? 3 : 9) % 3);
       for (std::int64_t p = 0; p < pixels; ++p) {
         const std::int64_t y = p / extent - top, x = p % extent - left;

@@ -9,6 +9,6 @@ struct CifarImages {
   locus::data::LabelledImages train, test;
 };
 
-/// CIFAR-10 from the folder of its binary version, or drawn images where none is named; as many as the options say.
+/// CIFAR-10 from the folder of its binary version, or drawn images if no folder is named; as many as the options say.
 /// throws locus::DataError
 CifarImages read_images(const CifarOptions& options);

@@ -9,7 +9,7 @@ struct CifarOptions {
   std::string type = "float";    ///< of the model and its images
   std::string data;              ///< folder with CIFAR-10's binary version; empty: drawn images
   std::int64_t images = 0;       ///< how many to train with, the first ones; 0: all
-  std::int64_t test_images = 0;  ///< the same to test with
+  std::int64_t test_images = 0;  ///< how many to test with, the first ones; 0: all
   int epochs = 24;
   std::int64_t batch = 128;
   double lr = 0.1;  ///< the largest
@@ -32,7 +32,7 @@ struct CifarOptions {
   CifarOptions(int argc, char** argv);
 };
 
-/// A number that tells runs of other options or images apart, which do not go on in one another's checkpoints.
+/// A hash of the options and the number of images: a run resumes only from checkpoints with the same hash.
 std::int64_t fingerprint(const CifarOptions& options, std::int64_t images);
 
 /// throws locus::ArgumentError for a checkpoint of another run

@@ -52,7 +52,7 @@ void plot_curves(const std::string& path, const std::string& title, const std::s
   figure.write(path);
 }
 
-/// The mistakes that the model is surest of.
+/// Draws the wrong predictions with the highest confidence, at most 40.
 void write_mistakes(const std::string& path, const std::string& title, const CifarImages& images,
                     const std::vector<Prediction>& predictions) {
   std::vector<std::int64_t> wrong;

@@ -11,10 +11,10 @@ struct CommandLine {
   int epochs = 10;
   std::int64_t hidden = 32;
   std::uint64_t seed = 0;
-  int workers = -1;       ///< of the loader; -1: as many as data::suggested_workers() says
+  int workers = -1;       ///< of the loader; -1: data::suggested_workers()
   std::string history;    ///< where to write the history as JSON
   std::string plot;       ///< where to write the curves as SVG
-  std::string steps_log;  ///< where to write the losses of the first steps, in place of training
+  std::string steps_log;  ///< where to write the losses of the first steps, instead of training
   std::int64_t steps = 100;
 
   bool finished = false;  ///< --help was answered, or an option was wrong

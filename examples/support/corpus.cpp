@@ -9,7 +9,7 @@
 using namespace locus;
 
 namespace {
-/// Lewis Carroll, Alice's Adventures in Wonderland, 1865: how it begins.
+/// The beginning of Lewis Carroll, Alice's Adventures in Wonderland, 1865.
 constexpr std::string_view alice =
     R"(Alice was beginning to get very tired of sitting by her sister on the bank, and of having nothing to do: once or
 twice she had peeped into the book her sister was reading, but it had no pictures or conversations in it, "and what is

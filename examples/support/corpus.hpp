@@ -1,5 +1,5 @@
 #pragma once
-// The text that the text example learns: bytes, read by windows at random places.
+// The training text of the text example: bytes, read in windows at random positions.
 
 #include "text_options.hpp"
 
@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-/// The bytes of a file; of a built-in text, where the path is empty.
-/// throws locus::DataError for a file that cannot be read or has fewer bytes than a window and one after it
+/// The bytes of a file, or of a built-in text if the path is empty.
+/// throws locus::DataError for a file that cannot be read or has fewer than context + 1 bytes
 [[nodiscard]] std::string read_text(const std::string& path, std::int64_t context);
 
-/// Windows of `context` bytes at random places, and for each byte the one that follows it. Window i depends on the
-/// seed, the epoch and i alone.
+/// Windows of `context` bytes at random positions, and for each byte the next byte. Window i depends only on the seed,
+/// the epoch and i.
 struct Windows {
   std::string_view text;  ///< of more bytes than a window
   std::int64_t count, context;
@@ -31,22 +31,23 @@ struct Windows {
   void write(std::int64_t i, locus::Span<std::int64_t> bytes, locus::Span<std::int64_t> next) const;
 };
 
-/// What is learned, and what measures it: the last tenth where that has a window and a byte after it, else all.
+/// Training and validation text: all but the last tenth, and the last tenth. Both are the whole text if a part has
+/// fewer than context + 1 bytes.
 struct DividedText {
   std::string_view train, valid;
 };
 [[nodiscard]] DividedText divided(std::string_view text, std::int64_t context);
 
-/// The prompt of the options, or the first word of the text; at least one byte.
+/// The prompt of the options, or the first word of the text, of at least one byte.
 [[nodiscard]] std::string prompt_of(const std::string& text, const TextOptions& options);
 
-/// The end of a text as numbers, of at most `context`.
+/// The last bytes of a text, at most `context`, as numbers.
 [[nodiscard]] std::vector<std::int64_t> last_bytes(std::string_view text, std::int64_t context);
 
-/// Without control characters other than new lines and tabs, which could direct a terminal.
+/// Replaces control characters other than new lines and tabs by "?", since a terminal could obey them.
 [[nodiscard]] std::string printable(std::string text);
 
-/// A hash of the text and of the options that a run depends on.
+/// A hash of the text and of the options that affect training.
 [[nodiscard]] std::int64_t fingerprint(std::string_view text, const TextOptions& options);
-/// throws locus::ArgumentError where the fingerprint of the checkpoint's run is not that of this one
+/// throws locus::ArgumentError if the fingerprint in the checkpoint differs from the fingerprint of this run
 void require_same_run(const TextOptions& options, std::int64_t saved, std::int64_t here);

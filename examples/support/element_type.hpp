@@ -5,8 +5,8 @@
 
 #include <string>
 
-/// Calls f.operator()<T>() with the type of that name: float, bfloat16 or half. f is compiled for each, which takes
-/// more than twice as long as for float alone, with -DEXAMPLES_OF_FLOAT_ALONE.
+/// Calls f.operator()<T>() with the type named float, bfloat16 or half. f is compiled for each type, which takes more
+/// than twice the time of float alone: -DEXAMPLES_OF_FLOAT_ALONE.
 template <class F>
 void with_type(const std::string& name, const F& f) {
   if (name == "float") return f.template operator()<float>();
@@ -20,8 +20,9 @@ void with_type(const std::string& name, const F& f) {
 #endif
 }
 
-/// What fit() makes steps with. Small gradients of half would be 0, so the scaler multiplies the loss, and with it the
-/// gradients, by a large number, and divides them within the step. Other types need none.
+/// The argument of fit() that makes steps: scaler.with(optimizer) for half, else the optimizer. Small gradients of half
+/// would underflow to 0, so the scaler multiplies the loss, and with it the gradients, by a large factor, and divides
+/// them within the step.
 template <class Optimizer, class D>
 decltype(auto) steps_of(Optimizer& optimizer, locus::optim::GradScaler<D>& scaler) {
   if constexpr (std::is_same_v<locus::value_of<Optimizer>, locus::half>) return scaler.with(optimizer);

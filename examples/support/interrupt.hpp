@@ -1,7 +1,7 @@
 #pragma once
-// Ctrl-C as a question that training asks at a good moment.
+// Ctrl-C as a flag that training polls when it can stop.
 
-/// While one lives, SIGINT and SIGTERM only set a flag, the first time; the second time they end the program.
+/// In its lifetime, the first SIGINT or SIGTERM sets a flag; a second one of the same signal ends the program.
 class Interrupt {
  public:
   Interrupt();
@@ -11,5 +11,5 @@ class Interrupt {
   [[nodiscard]] bool requested() const;
 };
 
-/// Thrown to leave training, once all is saved.
+/// Thrown to leave training, after the checkpoint is saved.
 struct Interrupted {};

@@ -15,10 +15,10 @@ struct TextOptions {
   double dropout = 0.1;
   double lr = 0.002;
   std::uint64_t seed = 0;
-  std::string checkpoint;     ///< where the run is kept, and goes on from; empty: nowhere
+  std::string checkpoint;     ///< where the run is saved and resumed; empty: nowhere
   std::int64_t length = 400;  ///< bytes to write
   double temperature = 0.8;
-  std::int64_t top_k = 0;  ///< draws among so many bytes; 0: among all
+  std::int64_t top_k = 0;  ///< draws among the most likely bytes; 0: among all
   std::string prompt;      ///< empty: the first word of the text
 
   bool finished = false;  ///< --help was answered, or an option was wrong

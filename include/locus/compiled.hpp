@@ -1,7 +1,8 @@
 #pragma once
-// For programs that link Locus's compiled library: what it holds is not compiled again. locus.hpp includes this where
-// LOCUS_COMPILED is defined, as the name of the LOCUS_ABI that the library was compiled for. What the library holds
-// stands beside the definitions, in locus/instances; here, what needs several of them.
+// For programs that link Locus's compiled library: its instances are declared extern and not compiled again. locus.hpp
+// includes this header if LOCUS_COMPILED is defined, as the name of the LOCUS_ABI that the library was compiled for.
+// Headers include their own lists of instances, from locus/instances; the lists that need several headers are included
+// here.
 
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/labelled_images.hpp>

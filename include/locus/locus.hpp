@@ -1,8 +1,7 @@
 #pragma once
 // Everything but files: tensors, operations, differentiation, networks and their states, optimizers, data, training.
 // Files of weights, histories as JSON and plots are in locus/io/, whole networks in locus/models/; sorting and
-// histograms in headers of their own. docs/reference.md names the header of every function. Each header also stands
-// alone.
+// histograms in separate headers. docs/reference.md names the header of every function. Each header also stands alone.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/tensor/tensor.hpp>

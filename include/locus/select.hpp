@@ -17,8 +17,9 @@ struct AnyDevice {
   return device.kind == AnyDevice::Kind::cpu ? to_string(Cpu{}) : to_string(Cuda{device.ordinal});
 }
 
-/// The first GPU that can run this program's kernels, otherwise the host. Where a GPU is passed over for want of code
-/// for its architecture, with_device(parse_device("cuda"), ...) tells what to compile for at its first launch.
+/// The first GPU that can run this program's kernels, otherwise the host. If a GPU is skipped because the program has
+/// no code for its architecture, with_device(parse_device("cuda"), ...) names the architecture to compile for at its
+/// first launch.
 [[nodiscard]] inline AnyDevice best_available() {
   for (int ordinal = 0; ordinal < cuda::device_count(); ++ordinal)
     if (cuda::has_code_for(ordinal)) return {AnyDevice::Kind::cuda, ordinal};
@@ -71,7 +72,7 @@ concept SameForEveryDevice = std::is_same_v<decltype(std::declval<F&>()(Cpu{})),
 ///     with_device(device_from(argc, argv), []<Device D>(D device) { train<D>(device); });
 ///
 /// Without CUDA in the build, f(Cuda) is type-checked all the same, but no code is generated for it.
-/// throws CudaUnavailable, saying why and what to do, if a GPU is asked for that cannot be used
+/// throws CudaUnavailable, with the reason and the remedy, for a GPU that cannot be used
 template <class F>
   requires detail::SameForEveryDevice<F>
 decltype(auto) with_device(const AnyDevice& device, F&& f) {

@@ -1,4 +1,4 @@
-// checkpoint(f, x...) gives the gradients of f(x...), keeps less, and computes f twice.
+// checkpoint(f, x...) gives the gradients of f(x...), keeps fewer tensors, and computes f twice.
 #include <locus/autograd/checkpoint.hpp>
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
@@ -29,7 +29,7 @@ using namespace locus_test;
 
 namespace {
 
-/// The gradients of parameters, and their clearing.
+/// Returns the gradients of parameters and clears them.
 template <class D>
 std::vector<Reference> taken(std::vector<Parameter<float, D>> parameters) {
   std::vector<Reference> gradients;
@@ -207,7 +207,7 @@ LOCUS_DEVICE_TEST("hooks of parameters within a checkpoint are called once, when
   CHECK(log == "last inside shared first ");
   check_gradients<D>({inside, shared, first, last}, expected);
 
-  // Hooks of what is recorded within it are called in its own pass, and count nothing outside.
+  // Hooks on results within the checkpoint run in its inner pass, and do not count for the outer pass.
   log.clear();
   std::vector<GradientHook> hooks;
   Reference of_shared{};
@@ -230,7 +230,7 @@ LOCUS_DEVICE_TEST("a checkpoint gives their gradients to traced tensors that its
   const auto u = Parameter<float, D>(sample<float, D>({2, 4}, 3));
   const auto x = trace(sample<float, D>({5, 3}, 4));
   const auto loss = [&](bool checkpoints, bool twice, bool outside) {
-    const Traced hidden = linear(x, w, functor::Tanh{});  // with which a single product for its gradient would be fused
+    const Traced hidden = linear(x, w, functor::Tanh{});  // its gradient would be fused with a single product
     const auto f = [&v, &u, twice, hidden](const auto& one) {
       Traced y = linear(hidden, v) * one;
       if (twice) y = y + linear(hidden, u);
@@ -296,7 +296,7 @@ LOCUS_DEVICE_TEST("checkpoints within checkpoints", D) {
   std::string log;
   const auto hook = parameters[0].on_gradient([&](const auto&) { log += "once "; });
   loss(true);
-  CHECK(calls == 3);  // forward, in the outer one again, and in its own
+  CHECK(calls == 3);  // forward pass, outer checkpoint's recomputation, inner checkpoint's recomputation
   CHECK(log == "once ");
   check_gradients(parameters, expected);
 }
@@ -397,7 +397,7 @@ LOCUS_DEVICE_TEST("a checkpoint says that its function uses something of the sam
   const auto message = [](const auto& loss) { return message_of<GraphError>([&] { loss.backward(); }); };
   const Traced of_done = checkpoint(f, x);
   late =
-      x * 3.f;  // made after the checkpoint: its gradient was passed on already when the checkpoint is computed again
+      x * 3.f;  // made after the checkpoint: its gradient has been propagated before the checkpoint is computed again
   CHECK(contains(message(sum(of_done + late)), "that it had not used before"));
   calls = 0;
   late = Traced(x * other);
@@ -437,20 +437,20 @@ LOCUS_DEVICE_TEST("a named expression from outside that a checkpoint computes fi
     w.zero_grad(), x.zero_grad();
   };
   {
-    const auto h = x * w;  // by reference, and used outside too; no operand of the checkpoint collects a gradient
+    const auto h = x * w;  // by reference, and used outside, too; no operand of the checkpoint collects a gradient
     const auto y = checkpoint([&](const auto& a) { return a * h; }, trace(tensor<float, D>({2}, {5, 6})));
     CHECK(h.eval().requires_gradient());
     sum(y + h).backward();
     check({18, 28}, {6, 14});
   }
   {
-    const auto h = x * w;  // by value: the function has an expression of its own
+    const auto h = x * w;  // by value: the function has its own expression
     const auto y = checkpoint([h](const auto& a) { return a * h; }, trace(tensor<float, D>({2}, {5, 6})));
     sum(y + h).backward();
     check({18, 28}, {6, 14});
   }
   {
-    const auto h = x * w;  // copied each time, in a checkpoint within one, of which only the value is used
+    const auto h = x * w;  // copied in each call, and by a nested checkpoint
     const auto y = checkpoint(
         [h](const auto& a) {
           const auto copy = h;
@@ -468,7 +468,7 @@ LOCUS_DEVICE_TEST("a named expression from outside that a checkpoint computes fi
     check({3, 4}, {1, 2});
   }
   {
-    const auto h = x * w;  // returned as it is, by reference
+    const auto h = x * w;  // returned unchanged, by reference
     sum(checkpoint([outside = &h](const auto&) -> const auto& { return *outside; }, x) * 2.f).backward();
     check({6, 8}, {2, 4});
   }

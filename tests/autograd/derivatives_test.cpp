@@ -223,7 +223,7 @@ TEST_CASE("a conversion to integers ends the backward pass, as materializing the
 }
 
 namespace {
-/// The derivative by an argument must not look at arguments that reads() does not name: they are not kept.
+/// The derivative by an argument must not read arguments that reads() does not list: they are not saved.
 template <class F>
 void check_reads(const char* name, const F& f, double x, double y) {
   const auto all = gradients(f, 2.5, x, y);

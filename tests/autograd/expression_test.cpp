@@ -4,7 +4,7 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
 
-// Counting computes as Cpu does; one device on the host is enough to compile all of these formulas for.
+// Counting computes as Cpu does, so all of these formulas are compiled for one host device only.
 #ifndef LOCUS_TEST_DEVICES
 #define LOCUS_TEST_DEVICES locus_test::Counting
 #endif
@@ -29,7 +29,7 @@ void check_gradients(const GradcheckResult& result, const char* file, int line) 
   check_empty(result.what(), file, line);
 }
 
-/// The bell curve, as a user would add it.
+/// The bell curve, as a user's scalar function.
 struct Bell {
   template <class T>
   LOCUS_FN T operator()(T x) const {
@@ -158,7 +158,7 @@ LOCUS_DEVICE_TEST("what is named is computed once, and differentiated once", D) 
   const LaunchLog backward;
   result.backward(cotangent);
   CHECK(backward.counts().reduce == 0);
-  CHECK(backward.launches() <= 3);  // one through y; a and b may each copy what h passes on unchanged
+  CHECK(backward.launches() <= 3);  // one through y; a and b may each copy the gradient of h, which passes unchanged
   CHECK_CLOSE(a.grad(), reference_map([](double u, double v, double g) { return g * (2 * (u + v) + 1); }, reference(a),
                                       reference(b), reference(cotangent)));
   CHECK_GRADIENTS(
@@ -229,7 +229,7 @@ LOCUS_DEVICE_TEST("choices and limits record where one of their operands is trac
   CHECK_CLOSE(low.grad(), Reference({2, 2}, {0, 1, 0, 1}));
   CHECK_CLOSE(other.grad(), {2, 0});
   low.zero_grad(), other.zero_grad();
-  sum(clamp(low, other, x)).backward();  // low below both bounds, other the larger one where x is above it
+  sum(clamp(low, other, x)).backward();  // min(other, x), as low is below other
   CHECK_CLOSE(other.grad(), {0, 2});
   CHECK_CLOSE(x.grad(), Reference({2, 2}, {1, 0, 1, 0}));
   CHECK_CLOSE(low.grad(), Reference({2, 2}, {0, 0, 0, 0}));

@@ -34,7 +34,7 @@ double total(const Tensor<float, D>& x) {
 
 LOCUS_DEVICE_TEST("flat memory is the parameters' own, the last one first, each at 64 bytes", D) {
   const auto parameters = three_parameters<D>();
-  give(parameters[1], 5);  // moves along
+  give(parameters[1], 5);  // moves with its parameter
   const auto flat = flatten(parameters);
   REQUIRE(flat.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -95,13 +95,13 @@ LOCUS_DEVICE_TEST("optimizers of parts step in the memory of the whole, one laun
   CHECK(total(parameters[0].value()) == 0);
   CHECK(total(parameters[1].value()) == 40);
   CHECK(total(parameters[2].value()) == 2);
-  (void)flatten(std::vector{parameters[0], parameters[2]});  // no neighbours: these move
+  (void)flatten(std::vector{parameters[0], parameters[2]});  // not neighbours, so they move
   of_ends.step();
   CHECK(log.launches() > 3);
   CHECK(total(parameters[0].value()) == -6);
   CHECK_THROWS_WITH_AS((void)flat.values(), doctest::Contains("flattened again"), ArgumentError);
   CHECK_THROWS_AS((void)flat.gradients(), ArgumentError);
-  CHECK(total(flat.values(1, 2)) == 40);  // that one stayed
+  CHECK(total(flat.values(1, 2)) == 40);  // parameter 1 stayed
 }
 
 LOCUS_DEVICE_TEST("a gradient that did not arrive in this pass is never the last one's", D) {
@@ -118,7 +118,7 @@ LOCUS_DEVICE_TEST("a gradient that did not arrive in this pass is never the last
   CHECK_FALSE(parameters[1].has_grad());
   const LaunchLog log;
   (void)optim::clip_grad_norm_(parameters, 1e-3);
-  CHECK(log.launches() == 2);  // that memory is zero already
+  CHECK(log.launches() == 2);  // the memory of the missing gradient is zero already
   for (const auto* parameter : {&parameters[0], &parameters[2]}) {
     parameter->zero_grad();
     give(*parameter, 1);
@@ -145,11 +145,11 @@ LOCUS_DEVICE_TEST("a gradient that did not arrive reads as zero after a reductio
     for (const auto& parameter : parameters) parameter.zero_grad();
     give(parameters[0], 1);
     CHECK(total(flat.gradients()) == 6);
-    flat.gradients().slice(0, 16, 36).copy_(full<float, D>({20}, 5.f));  // what another process has for parameter 1
+    flat.gradients().slice(0, 16, 36).copy_(full<float, D>({20}, 5.f));  // another process's gradient of parameter 1
     CHECK(std::abs(optim::clip_grad_norm_(parameters, 100).item() - std::sqrt(6.f)) < 1e-5f);
     CHECK(total(flat.gradients(1, 3)) == 6);
     const LaunchLog log;
-    (void)flat.gradients();  // cleared, and not written to since
+    (void)flat.gradients();  // cleared, and not written since
     CHECK(log.launches() == 0);
   }
 }

@@ -1,4 +1,4 @@
-// What a recorded computation keeps, what backward() frees, and what it refuses.
+// Memory that a recorded computation keeps and backward() frees, and calls of backward() that are refused.
 #include <locus/autograd/flat.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/ops/matmul.hpp>
@@ -103,10 +103,10 @@ LOCUS_DEVICE_TEST("a tensor that the backward pass needs must not change in betw
   const auto message = message_of<StaleError>([&] { y.backward(); });
   CHECK(contains(message, "(3,)"));
   CHECK(contains(message, "clone()"));
-  CHECK_THROWS_AS(y.backward(), StaleError);  // and again: the refused pass left nothing behind
+  CHECK_THROWS_AS(y.backward(), StaleError);  // refused again: the first refused pass left no state
 
   const auto other = tensor<float, D>({3}, {1, 2, 3});
-  const auto z = sum(variable(other) + 1);  // reads no value: may change
+  const auto z = sum(variable(other) + 1);  // the backward pass reads no value, so it may change
   other += 1;
   CHECK_NOTHROW(z.backward());
 }
@@ -130,7 +130,7 @@ LOCUS_DEVICE_TEST("collected gradients are tensors of their own", D) {
   CHECK_CLOSE(b.grad(), {1, 1, 1});
   CHECK_CLOSE(cotangent, {1, 1, 1});
   b.zero_grad();
-  sum(b).backward();  // a sum hands down one number, expanded
+  sum(b).backward();  // a sum propagates one number, expanded
   b.grad() += tensor<float, D>({3}, {0, 1, 2});
   CHECK_CLOSE(b.grad(), {1, 2, 3});
 }
@@ -145,7 +145,7 @@ LOCUS_DEVICE_TEST("a gradient that was collected can be the cotangent of the pas
   matmul(x, w).backward(x.grad());
   CHECK_CLOSE(x.grad(), reference(first + next));
 
-  // The same where the gradient has a place in flat memory, which the pass writes.
+  // The same for a gradient in flat memory, which the pass writes.
   const Parameter p(x.value());
   (void)flatten(std::vector{p});
   matmul(trace(p), w).backward(seed);
@@ -212,9 +212,9 @@ TEST_CASE("backward frees what was saved as it goes") {
     for (int i = 0; i < 8; ++i) h = Traced(exp(h * 0.01f));
     return sum(h);
   }();
-  CHECK(bytes() > before + 8 * n * 4);  // y's graph keeps what each step of the chain reads
+  CHECK(bytes() > before + 8 * n * 4);  // y's graph keeps the tensors that each step of the chain reads
   y.backward();
-  CHECK(bytes() <= before + n * 4 + 64);  // of which nothing is left but the gradient of x, and y
+  CHECK(bytes() <= before + n * 4 + 64);  // only y and the gradient of x are left
 }
 
 TEST_CASE("what was computed without being used is released with its handle") {
@@ -225,7 +225,7 @@ TEST_CASE("what was computed without being used is released with its handle") {
 }
 
 namespace {
-/// Fails in the middle of its backward pass, once.
+/// Fails once, in the middle of its backward pass.
 struct Failing {
   static constexpr const char* name = "failing";
   bool* fails;

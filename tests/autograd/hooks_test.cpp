@@ -1,4 +1,4 @@
-// Functions that are called with a gradient as soon as it is complete: when, how often, in which order.
+// Gradient hooks: when, how often and in which order they are called.
 #include <locus/autograd/flat.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/cuda/step_runner.hpp>
@@ -40,7 +40,7 @@ struct Noted {
     dx.give(g);
   }
 };
-/// y = x, of which no gradient comes back.
+/// y = x, without a gradient for x.
 struct Silent {
   static constexpr const char* name = "silent";
   template <class T, class D>
@@ -51,7 +51,7 @@ struct Silent {
   void backward(const Tuple<>&, const Tensor<T, D>&, Gradient<T, D>&) const {}
 };
 
-/// Adds the name of a gradient to a log when it is complete.
+/// A hook that adds the name of its gradient to a log.
 auto noting(std::string& log, const char* what) {
   return [&log, what](const auto&) { (log += what) += ' '; };
 }
@@ -152,7 +152,7 @@ LOCUS_DEVICE_TEST("a contribution that does not come counts, but is not a gradie
   CHECK(log == "late w ");
   CHECK(!never.has_grad());
   CHECK_CLOSE(w.grad(), {1, 1});
-  // Nor is one that an earlier pass left.
+  // Nor is a hook called for a gradient from an earlier pass.
   log.clear();
   sum(x * never).backward();
   CHECK(log == "never ");
@@ -222,7 +222,7 @@ LOCUS_DEVICE_TEST("a step of an optimizer within a hook does not disturb the pas
   CHECK_CLOSE(a.value(), {1 - 3, 2 - 40});
   CHECK_CLOSE(b.value(), {3 - 1, 4 - 20});
   CHECK(!a.has_grad());
-  (void)flatten(std::vector{a, b});  // neighbours in one memory, and b's value is needed after a's step
+  (void)flatten(std::vector{a, b});  // neighbours in flat memory, and b's value is needed after a's step
   Traced y = trace(tensor<float, D>({2}, {1, 10})) * b;
   y = y * a;
   sum(y).backward();
@@ -279,7 +279,7 @@ LOCUS_DEVICE_TEST("a handle unhooks, also within its hook", D) {
       log += "once ";
       once.unhook();
       removed.unhook();
-      log += function.expired() ? "gone " : "still there ";  // until it returns
+      log += function.expired() ? "gone " : "still there ";  // it lives until it returns
     });
   };
   once = hook_once();
@@ -381,7 +381,7 @@ LOCUS_DEVICE_TEST("the gradient of an intermediate result can be seen, and chang
   sum(y * y).backward();
   CHECK(calls == 1);
   CHECK_CLOSE(w.grad(), {3, 5});
-  // Also of one that a product would compute together with the derivative of the layer before it.
+  // Also a gradient whose product would be fused with the derivative of the preceding layer.
   const auto weights = Parameter<float, D>(tensor<float, D>({2, 2}, {1, 2, 3, 4}));
   const Traced hidden = linear(trace(tensor<float, D>({1, 2}, {1, 1})), weights, functor::Tanh{});
   Reference seen{};
@@ -431,7 +431,7 @@ LOCUS_DEVICE_TEST("what a hook leaves for the end of a pass is called there, onc
   log.clear();
   const auto outer = a.on_gradient([&](const Tensor<float, D>& g) {
     const auto inner = b.on_gradient([&](const auto&) { after_backward([&] { log += "end "; }); });
-    sum(trace(g) * b).backward();  // a pass of its own, within
+    sum(trace(g) * b).backward();  // a nested pass
     log += "inner pass ";
   });
   sum(x * a).backward();

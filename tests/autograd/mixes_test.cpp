@@ -20,7 +20,7 @@ constexpr const char* name_of(Role role) {
   return role == Role::plain ? "plain" : role == Role::parameter ? "parameter" : "traced";
 }
 
-/// The role of one operand in mix number `mix`, of three to the power of how many there are.
+/// The role of one operand in mix number `mix`, from 0 to 3^operands - 1.
 constexpr Role role_in(int mix, int operand) {
   for (; operand > 0; --operand) mix /= 3;
   return static_cast<Role>(mix % 3);
@@ -39,7 +39,7 @@ auto as_role(const Tensor<T>& x) {
 
 using Numbers = std::vector<double>;
 
-/// The gradient that an operand has collected; empty where it has none.
+/// The gradient that an operand has collected; empty if it has none.
 template <class X>
 Reference gradient_of(const X& x) {
   if constexpr (X::role == Role::plain || !FloatingDType<value_of<X>>) return {};
@@ -47,7 +47,7 @@ Reference gradient_of(const X& x) {
   else return x.node()->has_gradient() ? reference(x.grad()) : Reference{};
 }
 
-/// What an operation gives for plain tensors, a cotangent, and the gradients that finite differences say.
+/// Results of an operation on plain tensors, a cotangent, and gradients from finite differences.
 struct Expected {
   Numbers values, cotangent;
   std::vector<Numbers> gradients;
@@ -62,7 +62,7 @@ double weighted_sum(const Op& op, const Numbers& weights, const Tensor<T>&... x)
   return sum;
 }
 
-/// Central differences by the elements of `moved`, which is one of x.
+/// Central differences by the elements of `moved`, one of the operands x.
 template <class U, class Op, class... T>
 Numbers differences(const Op& op, const Numbers& weights, const Tensor<U>& moved, const Tensor<T>&... x) {
   if constexpr (!FloatingDType<U>) return {};
@@ -97,11 +97,11 @@ struct Operand {
   Role role;
   bool is_floating, is_frozen = false;
 
-  /// Whether it collects a gradient where something is traced.
+  /// Whether the operand collects a gradient if any operand is traced.
   [[nodiscard]] bool collects() const { return is_floating && role != Role::plain && !is_frozen; }
 };
 
-/// What an operation did with one mix of operands.
+/// Outcome of an operation on one mix of operands.
 struct Outcome {
   bool is_taken = false, is_traced = false, requires_gradient = false;
   Reference values{};
@@ -124,9 +124,8 @@ Outcome outcome_of(const Op& op, const Numbers& cotangent, const X&... x) {
   return outcome;
 }
 
-/// What is wrong with an outcome, if anything: a mix is refused where all tensors are parameters, and taken everywhere
-/// else; values and gradients are right, and collected by whatever is traced and by parameters beside it alone that
-/// are not frozen.
+/// The error in an outcome; empty if correct. A mix is refused only if all tensors are parameters. Values and gradients
+/// have to be right, and only traced operands and, beside them, unfrozen parameters collect gradients.
 std::string problem_of(const std::vector<Operand>& operands, const Expected& expected, const Outcome& outcome) {
   const auto any = [&](const auto& is) { return std::any_of(operands.begin(), operands.end(), is); };
   const bool is_mixed = any([](Operand x) { return x.role != Role::parameter; });
@@ -146,7 +145,7 @@ std::string problem_of(const std::vector<Operand>& operands, const Expected& exp
   return problem;
 }
 
-/// Not in a template, as there are hundreds of mixes to compile.
+/// Not a template, as there are hundreds of mixes to compile.
 [[gnu::noinline]] void report(const char* name, const std::vector<Operand>& operands, const Expected& expected,
                               const Outcome& outcome) {
   std::string problem = problem_of(operands, expected, outcome);
@@ -166,7 +165,7 @@ void freeze(const X& x) {
   else if constexpr (X::role == Role::traced) x.zero_grad();
 }
 
-/// As the operands are, and once more where parameters among them are frozen.
+/// Checks the operands as given, and again with their parameters frozen.
 template <class Op, class... X>
 void check_operands(const char* name, const Op& op, const Expected& expected, const X&... x) {
   std::vector<Operand> operands{Operand{X::role, FloatingDType<value_of<X>>}...};
@@ -194,7 +193,7 @@ void check_mixes(const char* name, const Op& op, const Tensor<T>&... x) {
   }(std::make_integer_sequence<int, mixes_of(sizeof...(T))>{});
 }
 
-/// A function that can be asked whether it takes its operands. (Two parameters compare as handles do: to a bool.)
+/// A function constrained by whether it takes its operands. (Two parameters compare as handles: to a bool.)
 #define OF_TWO(...)                  \
   [](const auto& a, const auto& b)   \
     requires requires {              \
@@ -223,7 +222,7 @@ struct Blend {
   }
 };
 
-/// Numbers of no pattern, away from one another and from zero, where functions have corners.
+/// Irregular numbers, distant from one another and from zero, where functions have corners.
 Tensor<double> some(const Shape& shape, std::uint64_t seed) {
   Generator<Cpu> generator{seed};
   return rand<double>(shape, generator) + 0.25;
@@ -312,7 +311,7 @@ TEST_CASE("lookups and joins take every mix of plain tensors, parameters and tra
   check_mixes("stack(0, a, b, c)", OF_THREE(stack(0, a, b, c)), x, y, z);
 }
 
-/// What writes to a tensor takes whatever is not traced: a traced operand would lose its gradient.
+/// Operations that write to a tensor take any untraced operand: a traced operand would lose its gradient.
 template <class X>
 concept Written = requires(const Tensor<double>& target, const X& operand) {
   target += operand, target -= operand, target *= operand, target /= operand, target %= operand, target.copy_(operand);

@@ -1,5 +1,5 @@
-// Gradients that are handed over before they are computed: an operation outside the library hands one over, and another
-// fuses it, without a line for them in the graph.
+// Pending gradients: a user's operation hands one over, and another user's operation fuses it, without code for them in
+// the graph.
 #include <locus/autograd/parameter.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/reduce.hpp>
@@ -39,10 +39,10 @@ struct Multiple {
   }
 };
 
-/// How often Square took a gradient before it was computed.
+/// How often Square fused a pending gradient.
 int fused = 0;
 
-/// y = x^2, whose backward pass takes a multiple into its own launch.
+/// y = x^2; its backward pass fuses a pending multiple.
 struct Square {
   static constexpr const char* name = "square";
   using Accepted = bool;
@@ -90,7 +90,7 @@ LOCUS_DEVICE_TEST("an operation computes a gradient that is handed over to it in
   CHECK(fused == 1);
   CHECK_CLOSE(x.grad(), {6, 120, -1800});
   x.zero_grad();
-  CHECK(launches_of(triple_of(square_of(x).reshape({3})), g) == 2);  // the view between them takes it as it is
+  CHECK(launches_of(triple_of(square_of(x).reshape({3})), g) == 2);  // the view between them does not fuse it
   CHECK(fused == 1);
   CHECK_CLOSE(x.grad(), {6, 120, -1800});
 }
@@ -113,7 +113,7 @@ LOCUS_DEVICE_TEST("what an operation does not fuse, and what it fuses in a kept 
   const auto x = variable(tensor<float, D>({2, 2}, {1, 2, -3, 4}));
   const auto w = tensor<float, D>({1, 2}, {5, 7});
   fused = 0;
-  sum(linear(square_of(x), w)).backward();  // a product: of a kind that Square does not know
+  sum(linear(square_of(x), w)).backward();  // a product, a kind that Square does not fuse
   CHECK(fused == 0);
   CHECK_CLOSE(x.grad(), Reference({2, 2}, {10, 28, -30, 56}));
   x.zero_grad();

@@ -1,4 +1,4 @@
-// Traced tensors and parameters: what is recorded, and what views, conversions and copies do to gradients.
+// Traced tensors and parameters: recording, and gradients through views, conversions and copies.
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/reduce.hpp>
 
@@ -20,7 +20,7 @@ concept Callable = requires(const F& f, const X& x) { f(x); };
 
 void check_gradients(const GradcheckResult& result, int line) { check_empty(result.what(), __FILE__, line); }
 
-/// A wrong derivative: half of it is missing.
+/// A wrong derivative: half of the true one.
 struct WrongSquare {
   template <class T>
   LOCUS_FN T operator()(T x) const {
@@ -50,7 +50,7 @@ LOCUS_DEVICE_TEST("an operation is recorded if and only if an operand is traced"
   const auto bytes = counting_bytes.load();
   { const Plain y = plain * w; }
   CHECK(counting_bytes.load() == bytes);
-  CHECK_FALSE(Traced(trace(plain) * plain).requires_gradient());  // traced, but nothing in it collects gradients
+  CHECK_FALSE(Traced(trace(plain) * plain).requires_gradient());  // traced, but no operand collects gradients
   CHECK(Traced(trace(plain) * w).requires_gradient());
 }
 
@@ -110,7 +110,7 @@ LOCUS_DEVICE_TEST("frozen tensors stay frozen through operations, expressions an
   CHECK(sum(y).is_frozen());
   CHECK_FALSE(trace(tensor<float, D>({1}, {1})).is_frozen());
   sum(y).backward();
-  CHECK_CLOSE(x.grad(), {2, 2, 2, 2});  // recorded all the same
+  CHECK_CLOSE(x.grad(), {2, 2, 2, 2});  // recorded nevertheless
 }
 
 LOCUS_DEVICE_TEST("copies of a parameter share it, a clone does not", D) {

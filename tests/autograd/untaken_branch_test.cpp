@@ -24,7 +24,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity(),
                  not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// Values of y, and gradients of x, of which it is a function.
+/// Checks values of y, a function of x, and gradients of x.
 template <class T, class D>
 [[gnu::noinline]] void check_traced(const Traced<T, D>& x, const Traced<T, D>& y, const std::vector<double>& values,
                                     const std::vector<double>& slopes) {
@@ -32,7 +32,7 @@ template <class T, class D>
   y.backward(ones<T, D>(x.shape()));
   CHECK_CLOSE(x.grad(), Reference(slopes));
 }
-/// Values and gradients of f at the given points, where f gets a variable.
+/// Checks values and gradients of f, applied to a variable, at the given points.
 template <class T, class D, class F>
 void check_at(const std::vector<double>& points, const F& f, const std::vector<double>& values,
               const std::vector<double>& slopes) {
@@ -40,7 +40,7 @@ void check_at(const std::vector<double>& points, const F& f, const std::vector<d
   check_traced<T, D>(x, Traced(f(x)), values, slopes);
 }
 
-/// A cusp, whose pullback multiplies without a look at what comes down.
+/// A cusp, whose pullback multiplies the adjoint without a check for 0.
 struct Cusp {
   template <class T>
   LOCUS_FN T operator()(T x) const {
@@ -55,7 +55,7 @@ struct Cusp {
 template <class T, class D>
 void check_selections() {
   CAPTURE(dtype_name<T>());
-  // fused, and with the steep part named
+  // fused, and with the steep part as a named expression
   check_at<T, D>({-1, -4}, [](auto& x) { return where(x > 0, sqrt(x), x); }, {-1, -4}, {1, 1});
   check_at<T, D>({-1, -4},
                  [](auto& x) {
@@ -126,7 +126,7 @@ void check_selections() {
                    return relu(s - 1);
                  },
                  {0, 1}, {0, 0.25});
-  // numbers that are none, and infinities
+  // NaN and infinities
   check_at<T, D>({not_a_number, infinity, 2}, [](auto& x) { return where(isfinite(x), tanh(x) * x + x, 0); },
                  {0, 0, 3.9280551601516338}, {0, 0, 2.105329229782146});
   check_at<T, D>({infinity, 0, -2},
@@ -213,13 +213,13 @@ LOCUS_DEVICE_TEST("nor by way of a layer's own activation", D) {
 }
 
 LOCUS_DEVICE_TEST("nor by way of a row operation, whatever the rows hold that are left out", D) {
-  constexpr std::int64_t rows = 40;  // side by side, where they lie across memory
+  constexpr std::int64_t rows = 40;  // contiguous where the rows are strided
   for (const std::int64_t cols : {4, 40}) {
     CAPTURE(cols);
     const Shape shape{rows, cols};
     Tensor<float, Cpu> good = sample<float, Cpu>(shape, 1), bad = good.clone();
     for (std::int64_t c = 0; c < cols; ++c) {
-      bad(0, c) = -static_cast<float>(infinity);  // a row that is masked altogether
+      bad(0, c) = -static_cast<float>(infinity);  // a completely masked row
       bad(1, c) = c == 2 ? static_cast<float>(not_a_number) : 1;
     }
     std::vector<double> kept(rows, 1);
@@ -228,7 +228,7 @@ LOCUS_DEVICE_TEST("nor by way of a row operation, whatever the rows hold that ar
     const auto w = variable(sample<float, D>({cols}, 2)), b = variable(sample<float, D>({cols}, 3));
     const auto cotangent = sample<float, D>(shape, 4);
     const auto check = [&](const auto& f) {
-      // The gradients are those of rows that hold numbers.
+      // The gradients equal the gradients with finite rows.
       const auto x = variable(bad.template to<D>()), y = variable(good.template to<D>());
       where(keep > 0, f(y), 0).backward(cotangent);
       const auto of_weight = w.node()->has_gradient() ? reference(w.grad()) : Reference{};
@@ -269,7 +269,7 @@ LOCUS_DEVICE_TEST("nor by way of an activation that is chosen at run time, howev
     const double y = activation(0.25), slope = activation.by_output(y);
     CHECK_CLOSE(x.grad(), Reference({2, 2}, {0, 0, slope, -slope}), 1e-6);
   }
-  // And relu leaves out an adjoint that is infinite.
+  // relu also drops an infinite adjoint.
   const auto x = variable(tensor<float, D>({1, 2}, {1, 2}));
   const auto y = linear(x, w, b, functor::ChosenActivation{Activation::relu});
   sqrt(y).backward(ones<float, D>({1, 1}));

@@ -23,7 +23,7 @@ using namespace locus_test;
 namespace fs = std::filesystem;
 
 namespace {
-/// What this program asked the system for, by the name of the file, and what is done before a file is synced.
+/// System calls of this program, with file names, and a hook that runs before a file is synced.
 std::vector<std::string> calls;
 std::function<void(const std::string&)> at_sync;
 }  // namespace
@@ -171,7 +171,7 @@ TEST_CASE("a write beyond the limit of file sizes is an error, and no signal end
         }) == 0);
   CHECK(content_of(file) == "old");
   CHECK(folder.entries() == 1);
-  // Signals are as they were: a write of the program's own is still ended by one.
+  // Signals are restored: the program's own write beyond the limit still ends by a signal.
   CHECK(with_limit([&] {
           try {
             io::write_file_atomically(file, std::string(100'000, 'x'));
@@ -217,7 +217,7 @@ TEST_CASE("the content is on the disk before it has the name, and the name befor
 }
 
 namespace {
-/// Runs f in a child, which ends at its end.
+/// Runs f in a child process, which exits after f.
 template <class F>
 pid_t in_child(const F& f) {
   const pid_t child = fork();
@@ -236,7 +236,7 @@ int status_of(pid_t child) {
   CHECK(waitpid(child, &status, 0) == child);
   return status;
 }
-/// A child that is killed when it has written the file, and not renamed it.
+/// A child that is killed after it has written the file and before it renames it.
 void be_killed_while_writing(const std::string& file, std::string_view text) {
   const pid_t child = in_child([&] {
     at_sync = [](const std::string&) { (void)raise(SIGKILL); };

@@ -51,7 +51,7 @@ struct Worst {
   double error = 0;
   float x = 0;
 };
-/// An error is `allowed` units in the last place, or what another function says that it is, which gives no NaN.
+/// Allows an error of `allowed`, in the unit of `error`: by default units in the last place. `error` never returns NaN.
 struct Function {
   const char* name;
   double allowed;
@@ -87,14 +87,14 @@ double logit_of(double x) {
 double erfinv_of(double x) {
   const auto exact = static_cast<long double>(x);
   if (!(std::abs(x) < 1)) return std::abs(x) == 1 ? std::copysign(infinity, x) : std::nan("");
-  long double y = math::erfinv(x);  // corrected by Newton's step, which squares what it is off
+  long double y = math::erfinv(x);  // corrected by a Newton step, which squares the error
   const long double off =
       std::abs(x) < 0.5 ? std::erf(std::abs(y)) - std::abs(exact) : (1.0L - std::abs(exact)) - std::erfc(std::abs(y));
   y = std::abs(y) - off / (1.1283791670955126L * std::exp(-y * y));
   return std::copysign(static_cast<double>(y), x);
 }
 double lgamma_of(double x) { return static_cast<double>(std::lgamma(static_cast<long double>(x))); }
-/// By 40 steps and the first terms of the asymptotic series.
+/// Digamma by 40 steps and the first terms of the asymptotic series.
 double digamma_of(double given) {
   const long double pi = 3.14159265358979323846264338327950288L;
   if (given == 0) return std::copysign(infinity, -given);
@@ -110,8 +110,8 @@ double digamma_of(double given) {
                              z * (1 / 12.0L - z * (1 / 120.0L - z * (1 / 252.0L - z * (1 / 240.0L - z / 132.0L)))));
 }
 
-/// |given - exact| in units of an absolute and of a relative bound, whichever is more. What is not finite is right or
-/// infinitely far off.
+/// |given - exact| in units of an absolute and of a relative bound, whichever is more. A value that is not finite is
+/// either equal or infinitely far off.
 double bounded_error(float given, double exact, double absolute, double relative) {
   if (!std::isfinite(given) || !std::isfinite(exact)) return units_between(given, exact) == 0 ? 0 : infinity;
   const double error = std::abs(static_cast<double>(given) - exact);
@@ -154,7 +154,7 @@ double gelu_slope_error(float x, float given, double exact) {
   X(ceil, 0, std::ceil)         \
   X(trunc, 0, std::trunc)
 
-/// Of headers of their own.
+/// Functions in headers of their own.
 #define FURTHER_FUNCTIONS(X) \
   X(tan, 1, std::tan)        \
   X(asin, 1, std::asin)      \
@@ -175,7 +175,7 @@ double gelu_slope_error(float x, float given, double exact) {
   X(lgamma, 1, lgamma_of)    \
   X(digamma, 1, digamma_of)
 
-/// The same of those that promise other bounds, with the error in their units.
+/// Functions that promise other bounds, with the error in units of these bounds.
 #define BOUNDED_FUNCTIONS(X)      \
   X(gelu, 1, gelu_of, gelu_error) \
   X(gelu_slope, 1, gelu_slope_of, gelu_slope_error)
@@ -215,7 +215,7 @@ Worst worst_of(const Function& function, const std::vector<float>& numbers) {
   return worst;
 }
 
-/// Of every step-th float between two bit patterns.
+/// Worst error over every step-th float between two bit patterns.
 Worst worst_between(const Function& function, std::uint64_t begin, std::uint64_t end, std::uint64_t step) {
   Worst worst;
   std::vector<float> numbers;
@@ -247,7 +247,7 @@ void check_worst(const Function& function, const Worst& worst) {
   CHECK(worst.error <= function.allowed);
 }
 
-/// Where functions change how they are computed, and floats around there.
+/// Floats around the points where functions switch formulas.
 std::vector<float> corners() {
   std::vector<float> result;
   const double centres[] = {

@@ -117,7 +117,7 @@ auto tile_errors(const Tensor<float>& x, const Tensor<float>& w, const Tensor<fl
           .item()};
 }
 
-/// The largest error of a result of bfloat16: as a share of its rounding, and of what sums in float lose.
+/// The largest error of a result of bfloat16, as a share of its rounding plus the loss of sums in float.
 double rounding_of(const Tensor<bfloat16>& result, const Tensor<double>& exact, const Tensor<double>& absolute) {
   if (result.elements() == 0) return 0;
   const Tensor<double> allowed = 0x1p-8 * abs(exact) + 1e-5 * absolute + 1e-30;
@@ -127,7 +127,7 @@ Tensor<bfloat16> random16(const Shape& shape) { return randn<float>(shape).as<bf
 struct Operands16 {
   Tensor<bfloat16> x, w, b, g;
 };
-/// Checks all passes of these, and that each is one launch.
+/// Checks all passes of these operands, and that each is one launch.
 void check_windows(const Operands16& of, const Conv2dOptions& options, bool adds) {
   const auto wide = [](const Tensor<bfloat16>& t) { return t.as<double>().value(); };
   const auto size_of = [](const Tensor<bfloat16>& t) { return abs(t.as<double>()).eval().value(); };
@@ -232,7 +232,7 @@ TEST_CASE("Winograd's rounding scales with tiles: random numbers, outliers and e
       const auto wide = x.as<double>().value(), weights = w.as<double>().value();
       CHECK(error_of(exact, conv2d(wide, weights), conv2d(abs(wide), abs(weights))) < 1e-6);
     }
-    // Equal channels round alike: what adds up most.
+    // Equal channels round alike: their errors add up most.
     const auto image = randn<float>({1, 1, 16, 16}).expand({1, 64, 16, 16}).contiguous();
     const auto kernel = randn<float>({16, 1, 3, 3}).expand({16, 64, 3, 3}).contiguous();
     const auto [y, dx, dw] = tile_errors(image, kernel, randn<float>({1, 16, 16, 16}), 1);
@@ -535,7 +535,7 @@ TEST_CASE("depthwise convolutions of float and bfloat16: kernels, strides, borde
                     {.padding = {600, 1}, .dilation = {600, 1}, .groups = 8})
             .dw > 1);
 
-  // What is not finite is in no other windows.
+  // A non-finite element affects no windows but its own.
   for (const std::int64_t groups : {2, 8}) {
     const auto x = randn<float>({1, groups, 6, 7}), g = randn<float>({1, groups, 6, 7});
     x.slice(1, 0, 1).slice(2, 3, 4).slice(3, 6, 7).fill_(std::numeric_limits<float>::infinity());

@@ -1,4 +1,4 @@
-// Which way a product is computed: cpu/gemm/strategy.hpp, over shapes, layouts, kernels and numbers of threads.
+// How products are computed: cpu/gemm/strategy.hpp, over shapes, layouts, kernels and numbers of threads.
 
 #include <locus/cpu/backend.hpp>
 
@@ -72,7 +72,7 @@ void for_each_call(const std::vector<std::int64_t>& sides, const F& f) {
   }
 }
 
-/// What a strategy asks of the call, and of the kernels: false names a product that would be computed wrongly.
+/// Whether call and kernels meet a strategy's needs; if not, the product would be computed wrongly.
 bool suits(GemmStrategy strategy, const Kernels& kernels, const Call& call) {
   const bool in_place = kernels.masks && call.plain && !call.accumulates;
   switch (strategy) {

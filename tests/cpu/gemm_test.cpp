@@ -33,7 +33,7 @@ struct Relu {
 enum class Layout { rows, columns, padded_rows, padded_columns, scattered, repeated_row, repeated_column };
 constexpr Layout layouts[] = {Layout::rows,      Layout::columns,      Layout::padded_rows,    Layout::padded_columns,
                               Layout::scattered, Layout::repeated_row, Layout::repeated_column};
-constexpr int distinct_layouts = 5;  // those in which no two elements share memory
+constexpr int distinct_layouts = 5;  // layouts in which no two elements share memory
 
 template <class T>
 struct Matrix {
@@ -88,7 +88,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// What sums are computed in that are compared: as exactly as can be.
+/// The type of reference sums: as exact as can be.
 template <class T>
 using Exact = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;
 
@@ -132,8 +132,8 @@ struct Sums {
   }
 };
 
-/// How far off an element of T is from a sum of so many products of together this size, in units of what rounding
-/// allows; 0 or infinity for integers.
+/// The error of an element of T against a sum of `size` absolute products, in units of the allowed rounding; 0 or
+/// infinity for integers.
 template <class T>
 double error_of(T given, Exact<T> sum, Exact<T> size, double roundings) {
   if constexpr (std::is_integral_v<T>) {
@@ -196,7 +196,7 @@ void check(Case shape, Layout a_layout, Layout b_layout, Layout c_layout, bool w
   if (relu) cpu::gemm(a.view(), b.view(), c.ref, Epilogue<T, Relu>{bias_data, accumulate});
   else cpu::gemm(a.view(), b.view(), c.ref, Epilogue<T, Identity>{bias_data, accumulate});
   const double error = error_of(a, b, before, c, bias_data, relu, accumulate);
-  // What lies between the elements of c is as it was.
+  // Memory between the elements of c must be unchanged.
   for (std::int64_t i = 0; i < shape.m; ++i)
     for (std::int64_t j = 0; j < shape.n; ++j) c.at(i, j) = before.at(i, j);
   const bool outside_untouched = same_bits(c.memory, before.memory);

@@ -18,13 +18,13 @@ std::vector<cpu::Isa> available() {
   return found;
 }
 
-/// Restores what was in use.
+/// Restores the instruction set in use.
 struct Restored {
   cpu::Isa before = cpu::isa();
   ~Restored() { cpu::set_isa(before); }
 };
 
-/// What the environment variable chooses.
+/// The instruction set that the environment variable chooses.
 cpu::Isa chosen_by(const char* value) {
   const char* const was = std::getenv("LOCUS_CPU_ISA");
   const std::string before = was ? was : "";
@@ -49,7 +49,7 @@ std::string refusal_of(const char* value) {
   return "";
 }
 
-/// A little of every kind of loop: maps, folds of runs and of columns, rows; sizes around those of vectors.
+/// A little of every kind of loop: maps, folds of runs and of columns, rows; in sizes around a vector's.
 std::vector<double> computed() {
   std::vector<double> values;
   const auto keep = [&](const auto& tensor) {

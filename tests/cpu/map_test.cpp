@@ -96,8 +96,7 @@ int mistakes_of_transposed(std::int64_t matrices, std::int64_t rows, std::int64_
   return mistakes;
 }
 
-/// Outputs, of element types Sum and std::uint8_t, that differ from what the definition of map says, for one random
-/// plan.
+/// Outputs, of element types Sum and std::uint8_t, that differ from the definition of map, for one random plan.
 template <class A, class Sum, class F = Mixed>
 int mistakes_of_mixed(RandomLayouts& random, std::int64_t elements_wanted) {
   const Shape shape = random.shape(elements_wanted);
@@ -127,7 +126,7 @@ int mistakes_of_mixed(RandomLayouts& random, std::int64_t elements_wanted) {
   return !std::equal(sums.begin(), sums.end(), expected_sums.begin(), same) + (lows != expected_lows);
 }
 
-/// Elements that a copy between two layouts leaves or makes different from what its definition says.
+/// Elements in which a copy between two layouts differs from its definition.
 template <class T>
 std::int64_t mistakes_of_copy(const Shape& shape, const Strides& from, const Strides& to) {
   const auto span = [&](const Strides& strides) {
@@ -408,7 +407,7 @@ TEST_CASE("maps convert halves as single conversions do, on every instruction se
     const auto bits = static_cast<std::uint16_t>(i);
     std::memcpy(static_cast<void*>(&halves[i]), &bits, sizeof bits);
   }
-  std::vector<float> floats;  // every half, what lies between it and the next, and what that rounds apart from
+  std::vector<float> floats;  // every half, and neighbours up to and around the midpoint where rounding changes
   for (const half value : halves) {
     const float x = static_cast<float>(value);
     const std::uint32_t bits = bits_of(x);

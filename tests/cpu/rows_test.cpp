@@ -206,7 +206,7 @@ struct ColumnsRow {
   }
 };
 
-/// What ColumnsRow computes; the squares are added to 3. `one_wanted`: not the sums of the columns.
+/// Expected results of ColumnsRow; the squares are added to 3. `one_wanted`: not the sums of the columns.
 struct ColumnsResult {
   std::vector<float> sums, negative, totals;
   ColumnsResult(std::int64_t rows, std::int64_t cols, const std::vector<float>& x, bool one_wanted)
@@ -306,7 +306,7 @@ void use_working_memory() {
   if (c[0] != 200.0f) std::abort();
 }
 
-/// Computes after main has ended, when what the main thread kept for its own use is gone.
+/// Computes after main has ended, when the main thread's working memory is gone.
 const struct AtExit {
   ~AtExit() { use_working_memory(); }
 } at_exit;

@@ -1,4 +1,4 @@
-// What a plain C++ compiler makes of a file of a CUDA program: tensors on the GPU are held, and copied there and back.
+// A file of a CUDA program for a plain C++ compiler: holds tensors on the GPU, and copies them there and back.
 #include <locus/tensor/copy.hpp>
 
 #include <locus/cuda/backend.hpp>

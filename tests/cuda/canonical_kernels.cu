@@ -1,4 +1,4 @@
-// The kernels that generated_code_test.py inspects: what programs launch, through the functions that they call.
+// The kernels that generated_code_test.py inspects, as programs launch them: through the functions that they call.
 // kernels.txt has a line for each.
 #include <locus/distributed/engine/reduction_op.hpp>
 #include <locus/locus.hpp>

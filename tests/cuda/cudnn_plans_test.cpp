@@ -1,5 +1,5 @@
-// What cuDNN itself answers about passes of convolutions, without a GPU: it plans for one that is described to it. So
-// descriptors, heuristics, the choice among engines and what the plan file keeps are tried on the library that programs
+// Asks cuDNN itself about passes of convolutions, without a GPU: cuDNN plans for a GPU that is described to it.
+// Descriptors, heuristics, the choice among engines and entries of the plan file are tried on the library that programs
 // link, though nothing is computed.
 
 #include <locus/cuda/cudnn/conv_graph.hpp>
@@ -23,7 +23,7 @@ constexpr char h100[] = R"({"deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 
   "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "pciDeviceId": 0, "isTccDriver": 0,
   "supportCoopLaunch": 1})";
 
-/// Nothing where this cuDNN describes GPUs in another way.
+/// Empty if this cuDNN describes GPUs in another way.
 Machine described_machine() {
   Machine machine{nullptr, Descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)};
   const bool is_known = cudnnBackendSetAttribute(machine.properties.get(), CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
@@ -56,7 +56,7 @@ ConvCall call_of(Pass pass, cudnnDataType_t type, const ConvShape& shape, bool c
 }
 constexpr Pass every_pass[] = {Pass::forward, Pass::input_gradient, Pass::weight_gradient};
 
-/// What becomes of a pass.
+/// The result of planning a pass.
 struct Answer {
   std::string reason;  ///< why there is no plan; empty where there is one
   std::int64_t workspace = 0, engines = 0, restored_workspace = -1;
@@ -88,8 +88,8 @@ Answer ask(const Machine& machine, const ConvCall& call) {
   }
   return answer;
 }
-/// Whether cuDNN plans the pass, and again from what the plan file keeps. Of volumes it may choose engines of more
-/// knobs than that has room for: those are chosen anew by each program.
+/// Checks that cuDNN plans the pass, and again from its entry in the plan file. For volumes it may choose engines with
+/// more knobs than an entry has room for: each program chooses these anew.
 void check_planned(const Machine& machine, const ConvCall& call) {
   CAPTURE(text_of(call));
   const Answer answer = ask(machine, call);

@@ -1,5 +1,5 @@
 // Convolutions by cuDNN on a GPU, against products of windows there. A program of its own: the others are compiled
-// without cuDNN. What cuDNN is asked, and what becomes of its answers, is tried without a GPU: cuda/simulated/cudnn.cpp
+// without cuDNN. Queries to cuDNN, and the handling of its answers, are tried without a GPU: cuda/simulated/cudnn.cpp
 // and cuda/cudnn_plans_test.cpp.
 
 #include <locus/autograd/expression.hpp>

@@ -1,12 +1,12 @@
-// The first experiments on a GPU: what its libraries do where their documentation is silent or says otherwise.
+// The first experiments on a GPU: how its libraries behave where their documentation is silent or says otherwise.
 //
 //     cuda_first_run [--json FILE] [--seconds N] [EXPERIMENT...]   all, or these; each in a process of its own
 //     cuda_first_run --list                                        their names and questions
 //     cuda_first_run --here EXPERIMENT [--row N]                   in this process, for a debugger; from row N of its
 //     table
 //
-// docs/first-gpu-run.md says how to read the answers. Exits with 0 where all experiments answered, 1 where one ended
-// that should not have or FILE could not be written, 2 for wrong arguments, and 77 where no GPU can be used.
+// docs/first-gpu-run.md says how to read the answers. Exits with 0 if all experiments answered, 1 if one ended
+// unexpectedly or FILE could not be written, 2 for wrong arguments, and 77 if no GPU can be used.
 
 #include <locus/core/system/file.hpp>
 #include <locus/cuda/versions.hpp>
@@ -90,7 +90,7 @@ Options parse(int argc, char** argv) {
 
 Options options_of_process;
 
-/// How an experiment ended, and what it wrote.
+/// How an experiment ended, and its output.
 struct Outcome {
   const Experiment* experiment = nullptr;
   std::string end, text;
@@ -122,7 +122,7 @@ pid_t start(const std::string& name, int& output) {
   return child;
 }
 
-/// What the child writes until it ends. Returns why that was not awaited, or nothing.
+/// Collects the child's output until it ends. Returns why waiting was given up, or nothing.
 std::string collect(int output, int seconds, std::string& text) {
   const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   for (;;) {
@@ -167,7 +167,7 @@ Outcome run_apart(const Experiment& experiment, int seconds) {
   return outcome;
 }
 
-/// Lines "what: answer" become members of `answers`; others, such as those of a library, `other`.
+/// Lines of the form NAME: ANSWER become members of `answers`; other lines, such as a library's, go to `other`.
 void write_json(const std::string& path, const std::vector<Outcome>& outcomes) {
   io::JsonWriter json;
   json.begin_object().member("machine", locus::cuda::versions()).key("experiments").begin_array();
@@ -218,7 +218,7 @@ int run_all(const Options& options, const std::vector<Experiment>& all) {
     std::printf("%s=> %s%s, %.1f s\n", outcome.text.c_str(), outcome.is_fault ? "FAULT: " : "", outcome.end.c_str(),
                 outcome.seconds);
     std::fflush(stdout);
-    is_saved = save(options.json, outcomes);  // each time: what is cut off leaves what it had
+    is_saved = save(options.json, outcomes);  // each time: if cut off, the file has the answers so far
   }
   std::printf("\n%zu experiments, %d of which ended as they should not have\n", outcomes.size(), faults);
   return faults || !is_saved ? failed : answered;

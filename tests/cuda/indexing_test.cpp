@@ -1,4 +1,4 @@
-// Replays what every thread of every block would touch: each element exactly once, and nothing else.
+// Replays the accesses of every thread of every block: each element exactly once, and nothing else.
 #include <locus/cuda/indexing.hpp>
 
 #include <doctest/doctest.h>
@@ -161,7 +161,7 @@ TEST_CASE("unordered parts are few, small, and cover the plan") {
   CHECK(visits == 0);
 }
 
-/// Where a part has an operand's element, counted from the operand's first.
+/// Offset of an operand's element according to a part, counted from the operand's first element.
 std::int64_t offset_in_part(const cuda::Piece& part, int operand, std::int64_t index) {
   std::int64_t offset = part.offset[operand];
   for (int d = part.rank - 1; d >= 0; --d) {

@@ -18,7 +18,7 @@ using locus_test::Layout;
 using locus_test::offset_of;
 using locus_test::RandomLayouts;
 
-/// An operand of a launch in memory that nobody touches: only its address matters.
+/// An operand of a launch in memory that is never accessed: only its address matters.
 struct Operand {
   Layout layout;
   int size = 1;                     ///< bytes of an element
@@ -47,13 +47,14 @@ void with_tiles(const cuda::MapGrid& grid, const Use& use) {
   if (grid.width == 16) use(cuda::VectorTiles<16>{grid.per_thread});
 }
 
-/// Of any age, and so narrow at times that small plans fill it.
+/// A GPU of any age, sometimes so narrow that small plans fill it.
 cuda::GpuWidth random_gpu(RandomLayouts& random) {
   constexpr int capabilities[] = {80, 90, 100, 120};
   return {random.below(2) ? 1 : 132, random.below(2) ? 1 : 2048, capabilities[random.below(4)]};
 }
 
-/// What a map of random operands touches. The last operand is written, and no two of its elements lie in one place.
+/// Replays the accesses of a map of random operands. The last operand is written, and no two of its elements share
+/// memory.
 template <int N>
 class MapReplay {
  public:
@@ -75,7 +76,7 @@ class MapReplay {
     visits_.resize(static_cast<std::size_t>(elements(shape)));
   }
 
-  /// Launches as cuda::map does, in parts within the limit. What is wrong; empty where nothing is.
+  /// Launches as cuda::map does, in parts within the limit. Returns the problem found; empty if there is none.
   const char* run(std::int64_t limit) {
     std::array<Strides, N> strides;
     for (std::size_t i = 0; i < N; ++i) strides[i] = operands_[i].layout.strides;
@@ -166,7 +167,7 @@ class MapReplay {
     }
   }
 
-  /// A thread loads and stores a vector that begins at these offsets, where an input that `inner` says is repeated.
+  /// A thread loads and stores a vector that begins at these offsets; inputs with an `inner` stride of 0 are repeated.
   void access(const std::int64_t (&offset)[N], int width, bool may_repeat, std::int64_t index,
               const std::int32_t* inner) {
     for (int j = 0; j < width; ++j) {
@@ -238,8 +239,8 @@ TEST_CASE("12,000 random maps: every element is computed once, from and to where
   for (const int count : launches) CHECK(count > 500);
 }
 
-/// What a reduction of random operands touches. No two elements of the first input lie in one place, so that where a
-/// summand is read says which it is; nor do two of the output.
+/// Replays the accesses of a reduction of random operands. No two elements of the first input share memory, so that the
+/// address of a summand identifies it; nor do two of the output.
 template <int N>
 class ReduceReplay {
  public:
@@ -261,7 +262,7 @@ class ReduceReplay {
     visits_.resize(static_cast<std::size_t>(elements(shape)));
   }
 
-  /// Launches as cuda::reduce does, in parts within the limit. What is wrong; empty where nothing is.
+  /// Launches as cuda::reduce does, in parts within the limit. Returns the problem found; empty if there is none.
   const char* run(std::int64_t limit) {
     std::array<PlanOperand, N + 1> operands;
     for (std::size_t i = 0; i < N; ++i) operands[i].strides = &operands_[i].layout.strides;
@@ -484,7 +485,7 @@ TEST_CASE("map: the registers of all threads keep every GPU's memory busy, whate
       const cuda::MapTraffic traffic = traffic_of(bytes, output);
       const int in_flight = 2048 * cuda::most_vectors_per_thread(traffic, width) * width * traffic.loaded;
       for (const int capability : {80, 90, 100}) {
-        // Half of what a copy moves is loaded; where it is less, the memory is busy storing.
+        // Half of a copy's traffic is loads; with a smaller share, the memory is busy storing.
         const double share = std::min(1., 2. * traffic.loaded / (traffic.loaded + output));
         INFO("sm_", capability, " loaded ", traffic.loaded, " stored ", output, " width ", width);
         CHECK(in_flight >= share * static_cast<double>(cuda::GpuWidth{132, 2048, capability}.bytes_in_flight()));

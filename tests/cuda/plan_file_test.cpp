@@ -1,4 +1,4 @@
-// What is kept of matrix products, and what becomes of it when the file is damaged.
+// Contents of the plan file of matrix products, and reading it when it is damaged.
 #include <locus/cuda/plan_file.hpp>
 
 #include <doctest/doctest.h>
@@ -40,7 +40,7 @@ std::string text_of_three() {
   for (const auto& line : three()) text += to_text(line);
   return text;
 }
-/// How many of the three a text still says; every line it says must be one of them.
+/// How many of the three lines a text still has; every line in it must be one of the three.
 int survivors(const std::string& text) {
   int count = 0;
   for (const auto& line : cuda::detail::parse_plans(text).lines) {
@@ -52,7 +52,7 @@ int survivors(const std::string& text) {
   return count;
 }
 
-/// What stands on stderr while it lives.
+/// Collects stderr during its lifetime.
 class Told {
  public:
   Told() : before_(dup(2)) {

@@ -1,4 +1,4 @@
-// How rows are launched, over random sizes and GPUs: every column is one thread's, and memory suffices.
+// How rows are launched, over random sizes and GPUs: every column belongs to one thread, and memory suffices.
 
 #include <doctest/doctest.h>
 
@@ -23,8 +23,8 @@ int items_of(const RowPlan& plan, int fragments) {
   }
 }
 
-/// What the threads of a row touch, walked as the kernels walk it: a short row in runs of `run`, one in memory from
-/// place `shift` on.
+/// How often the threads of a row touch each column, walked as in the kernels: a short row in runs of `run`, a row in
+/// memory from place `shift` on.
 std::vector<int> touched(const RowPlan& plan, std::int64_t cols, int items, int run, int shift) {
   std::vector<int> times(static_cast<std::size_t>(cols));
   const int lanes = plan.threads * plan.cluster;

@@ -1,4 +1,4 @@
-// A network learns on Cuda what it learns on Cpu, step by step, at the promised cost.
+// A network learns the same on Cuda as on Cpu, step by step, at the promised cost.
 
 #include <doctest/doctest.h>
 
@@ -276,7 +276,7 @@ TEST_CASE("scaled steps of half are replayed bit for bit, also of several batche
   }
 }
 
-/// What a model holds: parameters and buffers of floating-point numbers, in float64.
+/// A model's numbers: parameters and buffers of floating-point numbers, in float64.
 std::vector<double> numbers_of(const auto& model) {
   std::vector<double> all;
   const auto append = [&](const Tensor<float, Cpu>& values) {

@@ -48,7 +48,7 @@ TEST_CASE("tiles copy every element once, over random layouts") {
     ++transposed;
     std::vector<int> seen(static_cast<std::size_t>(to.span));
     std::vector<std::int64_t> source_of(seen.size(), -1);
-    // Parts of few elements stand for those of a large copy, which is cut.
+    // Parts of few elements stand for the parts of a large copy, which is cut.
     cuda::for_each_part(
         piece, false, [&](const cuda::Piece& part) { replay(cuda::Transposition(piece, part), part, seen, source_of); },
         trial % 2 == 0 ? 1 << 30 : 500);

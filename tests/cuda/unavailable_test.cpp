@@ -1,4 +1,4 @@
-// What a program meets where no GPU can be used: built without CUDA, without a driver, or with one that is too old.
+// A program where no GPU can be used: built without CUDA, without a driver, or with a driver that is too old.
 #include <locus/cuda/pinned.hpp>
 #include <locus/cuda/versions.hpp>
 #include <locus/tensor/copy_async.hpp>
@@ -33,7 +33,7 @@ struct Itself {
   }
 };
 
-/// What f throws; empty where it throws nothing.
+/// The message that f throws; empty if it throws nothing.
 template <class F>
 std::string refusal(const F& f) {
   try {

@@ -58,7 +58,7 @@ struct NamedParabola {
   }
 };
 
-/// Fails at one sample; all others take a while, each another one.
+/// Fails at one sample; the other samples take different times.
 struct Fragile {
   std::int64_t fails_at = -1;
   std::int64_t size() const { return 60; }

@@ -35,7 +35,7 @@ std::vector<std::int64_t> labels_of_rest(Iterator& at) {
   return labels;
 }
 
-/// Whether tasks of one loop meet, which takes as many threads.
+/// Whether the tasks of one loop run at the same time, which needs as many threads.
 bool loops_have_threads() {
   Atomic<int> arrived{0};
   cpu::parallel_for(2, [&](std::int64_t) {

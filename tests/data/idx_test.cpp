@@ -32,7 +32,7 @@ std::string idx(std::initializer_list<std::uint32_t> extents, const std::string&
   return text + payload;
 }
 
-/// What read_idx complains of; "read" if it does not.
+/// The error message of read_idx; "read" if there is none.
 std::string complaint(const std::string& path, std::optional<int> rank = {}) {
   try {
     (void)data::read_idx(path, rank);

@@ -101,7 +101,7 @@ TEST_CASE("compressed texts of a PNG are passed over: they take no memory") {
     return usage.ru_maxrss;
   };
   (void)malloc_trim(0);
-  const int status = status_of_child([&] {  // whose peak begins with what is in use here now
+  const int status = status_of_child([&] {  // its peak begins at the memory in use here now
     const auto before = most_memory();
     std::vector<int> pixels;
     if (!message_of<Error>([&] { pixels = values(decoded(bomb)); }).empty() || pixels != std::vector{1, 2, 3}) return 1;
@@ -113,7 +113,7 @@ TEST_CASE("compressed texts of a PNG are passed over: they take no memory") {
 
 TEST_CASE("a PNG that promises more than it holds is refused without memory for it") {
   std::string text = png({{1, 2, 3}}, 1);
-  // Width and height in the header, and its checksum, which libpng wants right.
+  // Width and height in the header, and its checksum, which libpng verifies.
   const auto with_size = [&](std::uint32_t width, std::uint32_t height) {
     std::string lying = text;
     for (int i = 0; i < 4; ++i) {
@@ -391,7 +391,7 @@ TEST_CASE("images are scaled to cover a size, by a triangle of the width of a pi
   const auto peak = [] { return Backend<Cpu>::memory_stats({}).peak_bytes; };
   const std::int64_t before = peak();
   const auto middle = data::resize_to_cover(tall, 64);
-  CHECK(peak() < before + (1 << 20));  // nothing is made of rows that are cut off
+  CHECK(peak() < before + (1 << 20));  // rows that are cropped away take no memory
   CHECK(middle(0, 0, 0) == 127);
   CHECK(middle(0, 63, 63) == 128);
   const Tensor<std::uint8_t> same({1, 2, 2});

@@ -35,7 +35,7 @@ struct Animals : TemporaryFolder {
     fs::create_directories(path / ".hidden");
     (void)write("cat/b.PNG", colored(20));
     (void)write("cat/a.png", colored(10));
-    (void)write("cat/c.jpeg", colored(30, 2, 4));  // the first bytes tell what it is
+    (void)write("cat/c.jpeg", colored(30, 2, 4));  // a PNG, by its first bytes
     (void)write("cat/notes.txt", "not an image");
     (void)write("dog/1.png", colored(100, 20, 10));
     (void)write("dog/2.jpg", jpeg(Pixels(3 * 16 * 16, 110), 16, 16));

@@ -219,7 +219,7 @@ TEST_CASE("batches may be kept after their epoch") {
   for (std::size_t i = 0; i < kept.size(); ++i) CHECK(kept[i].labels(0) == static_cast<std::int64_t>(4 * i));
 }
 
-/// Image i, a quarter of what a loader fetches at a time, has i in every pixel.
+/// Image i, a quarter of a loader's step in size, has i in every pixel.
 data::LabelledImages large_images(std::int64_t count) {
   const Tensor<std::uint8_t> images({count, 1, 64, 64});
   const Tensor<std::int64_t> labels({count});
@@ -300,7 +300,7 @@ TEST_CASE("batches are prepared ahead while nobody asks for them") {
   data::Loader<data::LabelledImages, Scarce> scarce(numbered(42), {.batch_size = 4, .ahead = 3}, Scarce{});
   const auto first = scarce.begin();
   CHECK((*first).labels.data()[0] == 0);
-  // Images and labels of the batches in use at once, asked for and given back, of the first one, and of three ahead.
+  // Images and labels of: the batches in use at once, reserved and freed; the first batch; three batches ahead.
   constexpr int expected = 2 * (3 + 2 + 1) + 2 * (1 + 3);
   for (int i = 0; i < 20'000 && before - allocations_left < expected; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -358,7 +358,7 @@ TEST_CASE("a loader visits what its sampler names, in the sampler's order") {
 }
 
 namespace {
-/// Says that it names four samples, whatever it does.
+/// Its size() is four, whatever its order names.
 struct Inconstant {
   std::vector<std::int64_t> named;
   [[nodiscard]] std::int64_t size() const { return 4; }

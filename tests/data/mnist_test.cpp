@@ -55,7 +55,7 @@ struct Folder {
     return text;
   }
 
-  /// What Mnist::open says to this folder; "opened" if nothing.
+  /// The error message of Mnist::open for this folder; "opened" if there is none.
   [[nodiscard]] std::string complaint() const {
     try {
       (void)data::Mnist::open(path.string());

@@ -174,7 +174,7 @@ TEST_CASE("parts of transformed data sets, and functions of them, have epochs, t
   for (const auto& [label, image] : check(some)) CHECK(whole.at(label) == image);
   CHECK(check(data::map(dataset, [](auto image, auto label) { return Tuple(image, label); })) == whole);
   CHECK(check(data::concat(dataset, data::Subset(dataset, {2}))) == whole);
-  CHECK(check(transformed(dataset, data::Normalize{0, 1}, 1)) == whole);  // what draws nothing hides no epoch
+  CHECK(check(transformed(dataset, data::Normalize{0, 1}, 1)) == whole);  // not random: keeps the epochs of its source
 }
 
 TEST_CASE("a data set refuses transforms that do not take its images") {

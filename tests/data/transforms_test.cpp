@@ -205,7 +205,7 @@ Colour turn_hue(const Colour& x, double by) {
   return sextants[static_cast<int>(std::floor(hue * 6)) % 6];
 }
 
-/// What ColorJitter draws: factors, and what is changed first, second, ...
+/// Random values of ColorJitter: factors, and the order of the changes.
 struct Jitter {
   double factor[4];
   int order[4];

@@ -1,4 +1,4 @@
-// A captured step does what the step does, bit for bit; what cannot be captured says so.
+// A captured step is bitwise equal to the plain step; steps that cannot be captured throw.
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
@@ -48,7 +48,7 @@ struct Training {
   }
 };
 
-/// So many steps, captured and not, on the same batches.
+/// Compares `steps` captured steps with plain steps on the same batches.
 template <class D, class Optimizer, class Options>
 void check_replays(int steps, const Options& options) {
   Training<D, Optimizer> plain(options), replayed(options);
@@ -71,7 +71,7 @@ void check_replays(int steps, const Options& options) {
     if (i == 3) reserved = memory_stats(D{}).reserved_bytes;
   }
   const bool is_pooled =
-      !std::is_same_v<D, Cuda> || locus_test::memory_is_pooled();  // or what tensors hold is all that there is
+      !std::is_same_v<D, Cuda> || locus_test::memory_is_pooled();  // without a pool, only the tensors' memory counts
   if (is_pooled) CHECK(memory_stats(D{}).reserved_bytes == reserved);
   else CHECK(memory_stats(D{}).reserved_bytes <= reserved);
   const auto expected = plain.model.parameters(), got = replayed.model.parameters();
@@ -116,8 +116,8 @@ LOCUS_DEVICE_TEST("what a step changes in place counts as changed by every repla
   CHECK_THROWS_AS(y.backward(), StaleError);
 }
 
-/// Two backward passes beside each other, captured and not, whose gradients are cleared outside; with an optimizer,
-/// which keeps them in memory of its own, or without.
+/// Compares captured and plain backward passes whose gradients are cleared outside the step; with an optimizer, which
+/// keeps gradients in flat memory, or without.
 template <class D>
 void check_collected(bool optimized) {
   const auto x = full<float, D>({2, 3}, 0.5f);
@@ -181,7 +181,7 @@ LOCUS_DEVICE_TEST("a captured step refuses an optimizer that has counted its par
   for (int i = 0; i < 3; ++i) step();
   optimizer.zero_grad();
   sum(square(trace(layer.weight))).backward();
-  optimizer.step();  // of the weight alone
+  optimizer.step();  // steps the weight alone
   if constexpr (std::is_same_v<D, Cuda>) {
     CHECK_THROWS_WITH_AS(step(), doctest::Contains("capture anew"), CaptureError);
   } else {
@@ -216,7 +216,7 @@ LOCUS_DEVICE_TEST("a step that throws leaves everything as usual, and can be tri
     return (x * 2.f).eval();
   });
   for (int i = 0; i < 2; ++i) CHECK_THROWS_WITH(step(), "not yet");
-  CHECK(sum(x).item() == 6.f);  // the first call of a step runs it as it is, also where that throws
+  CHECK(sum(x).item() == 6.f);  // the first call runs the step uncaptured, also if it throws
   for (int i = 3; i < 7; ++i) CHECK(same_bits(step(), full<float, D>({3}, 2.f * static_cast<float>(i))));
   CHECK(calls == (std::is_same_v<D, Cuda> ? 4 : 6));
 }
@@ -255,12 +255,12 @@ LOCUS_DEVICE_TEST("what a capture that is given up would have cleared or named i
   const auto give = [](const Parameter<float, D>& parameter, float size) {
     Traced(trace(parameter) * 1.f).backward(full<float, D>({4}, size));
   };
-  // b lies between the two of another group, so that one launch is told the group of every element.
+  // b lies between two parameters of another group, so that one launch has to know the group of every element.
   optim::Sgd<float, D> optimizer({optim::Group{std::vector{a, c}}, optim::Group{std::vector{b}, {.lr = 10}}},
                                  {.lr = 1});
   int calls = 0;
   auto step = capture<D>([&] {
-    (void)flat.gradients();  // d has none then
+    (void)flat.gradients();  // d has no gradient then
     if (++calls != 2) return;
     optimizer.step();
     if (std::is_same_v<D, Cuda>) throw std::runtime_error("interrupted");
@@ -299,7 +299,8 @@ LOCUS_DEVICE_TEST("memory that is let go while and after a step is captured", D)
     int calls = 0;
     auto step = capture([&] {
       const auto y = (x * kept + also_kept).eval();
-      // Of another stream's memory, and, from the second call on, of the step's: replays go on to read both.
+      // y reads memory of another stream and, from the second call on, of the step's own stream: replays read both
+      // after they are freed.
       if (++calls == 1) kept = (x * 1.5f).eval();
       if (calls == 2) kept = also_kept = {};
       const auto z = (y * 3.f).eval();
@@ -309,7 +310,7 @@ LOCUS_DEVICE_TEST("memory that is let go while and after a step is captured", D)
     if constexpr (std::is_same_v<D, Cuda>) {
       CHECK(step().item() == 40000.f);
       std::vector<Tensor<float, D>> others;
-      for (int i = 0; i < 50; ++i) others.push_back(full<float, D>({1000}, -1.f));  // must find memory of their own
+      for (int i = 0; i < 50; ++i) others.push_back(full<float, D>({1000}, -1.f));  // must get other memory
       CHECK(step().item() == 40000.f);
       others.clear();
       CHECK(step().item() == 40000.f);
@@ -339,7 +340,7 @@ TEST_CASE("the first replay comes after what other streams still read of its mem
     side.wait(Stream<Cuda>::current().record());
     const auto y = with_stream(side, [&] {
       auto doubled = (kept * 2.f).eval();
-      kept = {};  // the second call's result stands where this stood
+      kept = {};  // the second call's result reuses this memory
       return doubled;
     });
     (void)step();

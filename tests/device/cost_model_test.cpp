@@ -1,4 +1,4 @@
-// A device of one's own chooses between two ways of an operation: CostModel.
+// A user's device chooses between two algorithms of an operation by CostModel.
 
 #include <locus/ops/index.hpp>
 #include <locus/ops/join.hpp>
@@ -16,7 +16,7 @@
 
 namespace locus_test {
 
-/// The reference device, in memory that the host shares, with a cost model of its own.
+/// The reference device, in memory that the host can access, with its own cost model.
 struct Folding {
   friend constexpr bool operator==(Folding, Folding) = default;
 };
@@ -98,7 +98,7 @@ TEST_CASE("a device whose memory the host shares need not take the host's ways")
   for (int i = 0; i < 3; ++i) large.data()[i] = 1e30f;
   const LaunchLog log;
   const Tensor length = norm(large);
-  CHECK(log.counts().reduce == 1);  // the safe fold at once, where the host folds twice
+  CHECK(log.counts().reduce == 1);  // the safe fold at once, whereas the host folds twice
   CHECK(length.item() == doctest::Approx(1.7320508e30f));
   const Tensor<std::int64_t, Folding> indices({2});
   indices.data()[0] = 2, indices.data()[1] = 7;

@@ -1,4 +1,4 @@
-// What a trace says of launches, and how it reads their expressions from the names of types.
+// The lines of a launch trace, and the expressions parsed from type names.
 
 #include <locus/device/trace/launch_trace.hpp>
 

@@ -12,7 +12,7 @@ using locus_test::offset_in;
 using locus_test::offset_of;
 using locus_test::RandomLayouts;
 
-/// Whether no two neighbouring dimensions could still be one, and none is superfluous.
+/// Whether no two neighbouring dimensions can be merged and none has extent 1.
 template <int N>
 bool is_merged(const Plan<N>& plan) {
   if (plan.rank == 1) return true;
@@ -49,7 +49,7 @@ TEST_CASE("a plan visits what the shape and strides say, in row-major order") {
   }
 }
 
-/// What remains of a shape without some of its first dimensions, and with some extents as 1.
+/// A shape that broadcasts to `shape`: some leading dimensions dropped, some extents set to 1.
 Shape broadcastable(const Shape& shape, RandomLayouts& random) {
   Shape result;
   for (auto d = static_cast<int>(random.below(shape.rank() + 1)); d < shape.rank(); ++d)
@@ -157,7 +157,7 @@ TEST_CASE("a reduction's plan pairs every output with its summands") {
     bool reduced[max_rank] = {};
     for (bool& axis : reduced) axis = random.below(2) == 0;
     const std::array<Strides, 2> inputs{random.layout(shape, true).strides, random.layout(shape, true).strides};
-    // The result is dense, and says nothing at reduced dimensions.
+    // The result is dense; its strides at reduced dimensions are arbitrary.
     Strides output = Dims::filled(shape.rank(), 99);
     Shape kept, folded;
     std::int64_t size = 1;

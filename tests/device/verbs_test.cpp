@@ -1,5 +1,5 @@
-// Every verb and capability of Cpu against those of the reference device, over random plans. And that this finds
-// faults: a device that has one, in each of them.
+// Every verb and capability of Cpu compared with the reference device, over random plans. A faulty device shows that
+// each comparison finds its faults.
 
 #include <locus/cpu/backend.hpp>
 #include <locus/cpu/histogram.hpp>
@@ -44,7 +44,7 @@ std::string compare_blocks(std::uint64_t seed) {
 using Compare = std::string (*)(std::uint64_t);
 std::string compare_few_products(std::uint64_t seed) { return compare_products_of<FaultyDevice, float>(seed, 4); }
 
-/// Nothing is found where there is no fault, and each of the faults where it is the only one.
+/// Checks that `compare` finds no difference without a fault, and a difference for each single fault.
 void check_found(Compare compare, std::initializer_list<Fault> faults) {
   CHECK(compare(1) == "");
   for (const Fault one : faults) {

@@ -19,7 +19,7 @@ using namespace locus_test;
 
 namespace {
 
-/// A layer within one of the user's own, next to one that another layer of it shares.
+/// A layer of the user's own, with a batch normalization among its members.
 struct Block : nn::Layer<Block, float, Cpu> {
   nn::Linear<float, Cpu> linear{4, 3};
   nn::BatchNorm1d<float, Cpu> norm{3};
@@ -27,7 +27,7 @@ struct Block : nn::Layer<Block, float, Cpu> {
   void members(const auto& visit) const { visit("linear", linear), visit("norm", norm); }
 };
 
-/// Has a layer before its head that a rank may leave out, and as many numbers of it as of the normalized channels.
+/// Has a layer before its head that a rank may leave out, with as many numbers as normalized channels.
 struct Fork : nn::Layer<Fork, float, Cpu> {
   nn::Linear<float, Cpu> first{6, 8}, extra{1, 8}, head{8, 2};
   nn::BatchNorm1d<float, Cpu> norm{8};
@@ -43,13 +43,13 @@ enum class Omitted { nothing, extra, head };
   for (const auto& p : model.parameters()) p.value().copy_(randn<float>(p.shape(), numbers));
   return model;
 }
-/// The loss of a rank, of whose layers it may leave out one: normalized (8, 8), samples (8, 6).
+/// The loss of a rank, which may leave out one layer: normalized (8, 8), samples (8, 6).
 [[nodiscard]] auto loss_of_fork(const Fork& model, const auto& normalized, const Tensor<float>& x, Omitted omitted) {
   if (omitted == Omitted::head) return mean(square(normalized)).eval();
   if (omitted == Omitted::extra) return mean(square(model.head(normalized))).eval();
   return mean(square(model.head((normalized + model.extra(trace(x.slice(1, 0, 1)))).eval()))).eval();
 }
-/// Gradients of one process whose samples are those of two ranks, of which the second leaves out a layer.
+/// Gradients of one process with the samples of two ranks; the second rank leaves out a layer.
 [[nodiscard]] Tensor<float> gradients_of_one(const Tensor<float>& x, Omitted omitted) {
   const Fork model = new_fork();
   const auto normalized = model.norm(model.first(trace(x))).eval();
@@ -58,7 +58,7 @@ enum class Omitted { nothing, extra, head };
   ((first + second) / 2.f).eval().backward();
   return nn::flatten(model).gradients().clone();
 }
-/// The same of the ranks.
+/// The gradients of the ranks.
 [[nodiscard]] Tensor<float> gradients_of_ranks(const Tensor<float>& x, Omitted omitted,
                                                const dist::DistributedOptions& options, bool synchronizes_first) {
   Tensor<float> gradients;
@@ -78,7 +78,7 @@ enum class Omitted { nothing, extra, head };
   return gradients;
 }
 
-/// A training step whose batch of the golden run ranks share, from the rows where each begins.
+/// A training step of the golden run; ranks share its batch, from the rows in `begins`.
 void check_golden(const std::string& name, const std::vector<std::int64_t>& begins) {
   const int ranks = static_cast<int>(begins.size()) - 1;
   CAPTURE(name);

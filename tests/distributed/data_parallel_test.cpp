@@ -1,5 +1,5 @@
-// A model on several places of one process. On the host, which is one place, replicas are several all the same where it
-// is named several times.
+// A model on several places of one process. The host is one place, but has several replicas if it is named several
+// times.
 
 #include <locus/distributed/model/data_parallel.hpp>
 
@@ -30,7 +30,7 @@ struct Picky : nn::Layer<Picky, float, Cpu> {
   }
   void members(const auto& visit) const { visit("linear", linear); }
 };
-/// Whose second parameter is used by none, and first by those parts alone that begin with a positive number.
+/// Has a layer that no part uses, and one that only parts beginning with a positive number use.
 struct Sparse : nn::Layer<Sparse, float, Cpu> {
   nn::Linear<float, Cpu> used{2, 2}, unused{2, 2};
   template <class X>
@@ -97,7 +97,7 @@ TEST_CASE("one model within another, and results that are not used") {
   const nn::Linear<float, Cpu> head(3, 4);
   const nn::Linear<float, Cpu> other = head.clone();
   const dist::DataParallel parallel(model, two);
-  (void)parallel(trace(batch(4)));  // a graph that nothing goes back through
+  (void)parallel(trace(batch(4)));  // a graph without a backward pass
   sum(parallel(head(parallel(trace(batch(4)))))).backward();
   sum(alone(other(alone(trace(batch(4)))))).backward();
   for (std::size_t i = 0; i < alone.parameters().size(); ++i)

@@ -1,4 +1,4 @@
-// Models that ranks on GPUs train together, several of which share one where there are fewer.
+// Models that ranks on GPUs train together; several ranks share a GPU if there are fewer.
 
 #include <support/distributed.hpp>
 
@@ -9,7 +9,7 @@ using namespace locus;
 using namespace locus_test;
 
 namespace {
-/// Work of the simulated GPUs is late for the time of its life.
+/// During its lifetime, work of the simulated GPUs is late.
 struct Late {
 #ifdef LOCUS_SIMULATED_CUDA
   Late() { simulated::late = true; }

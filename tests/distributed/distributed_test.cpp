@@ -1,4 +1,4 @@
-// Models that ranks train together: the same as one process with the batches of all, what is refused, and faults.
+// Models that ranks train together: equal to one process with the batches of all; refusals, and faults.
 
 #include <support/distributed.hpp>
 
@@ -47,7 +47,7 @@ namespace {
 
 using Net = nn::Sequential<float, Cpu>;
 
-/// f(comm), in so many ranks; what each of them throws of type E, or nothing.
+/// Calls f(comm) on each rank; returns the message of the E that each threw, or nothing.
 template <class E, class F>
 std::vector<std::string> thrown_by_ranks(int ranks, const F& f, const dist::Options& options = {}) {
   std::vector<std::string> messages(static_cast<std::size_t>(ranks));
@@ -66,7 +66,7 @@ std::vector<std::string> thrown_by_ranks(int ranks, const F& f, const dist::Opti
   } catch (const std::exception&) {}
   return messages;
 }
-/// Ranks whose models, of build(rank), or options differ: all throw the same.
+/// The models, made by build(rank), or the options of ranks differ: all throw the same error.
 template <class E, class Build>
 void check_refused(const char* text, const Build& build, const dist::DistributedOptions& of_rank_1 = {}) {
   std::vector<Net> models;
@@ -151,7 +151,7 @@ TEST_CASE("models of which other parameters are frozen are named on every rank")
         if (rank == 1) model.requires_grad_(false, "2.bias");
         return model;
       });
-  // Frozen later, on one rank alone: what they send differs, which none of them waits for.
+  // Frozen later, on one rank alone: ranks send different gradients, and none waits for another.
   for (const std::int64_t bucket : {std::int64_t{1}, std::int64_t{1} << 20}) {
     std::vector<Net> models{net(), net()};
     const auto messages = thrown_by_ranks<Error>(2, [&](dist::Communicator<Cpu> comm) {
@@ -191,12 +191,12 @@ TEST_CASE("frozen parameters are left out of what ranks reduce, whenever they ar
       CHECK(model.parameters()[0].has_grad());
       set(false, "2.bias"), set(false, "0.bias");
       check();
-      CHECK(parallel.buckets() == 2);  // what lies between is not sent
+      CHECK(parallel.buckets() == 2);  // parameters between them are not sent
       {
         const auto guard = parallel.no_sync();
         sum(parallel(trace(mine))).backward();
       }
-      set(false, "0.weight"), set(false, "2.weight");  // and with them the gradients of this rank alone
+      set(false, "0.weight"), set(false, "2.weight");  // drops the gradients of this rank alone, too
       set(true, "2.bias");
       check();
       const auto all = comm.all_gather(flat_gradients(model));
@@ -252,7 +252,7 @@ TEST_CASE("whatever calls backward() reduces: the model itself, a penalty, check
     check([&] { mean(parallel(frozen(trace(mine)))).backward(); }, one);
     check([&] { sum(square(trace(model.parameters()[0]))).backward(); },
           [&] { sum(square(trace(alone.parameters()[0]))).backward(); });
-    for (int pass = 0; pass < 2; ++pass) mean(parallel(trace(mine))).backward(), one();  // adds to what was reduced
+    for (int pass = 0; pass < 2; ++pass) mean(parallel(trace(mine))).backward(), one();  // adds to reduced gradients
     CHECK(max(abs(flat_gradients(model) - flat_gradients(alone))).item() < 1e-6f);
   });
 }

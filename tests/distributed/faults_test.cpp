@@ -1,5 +1,5 @@
-// Ranks that are threads, where something is out of order: receives before sends, exceptions while calls are in
-// flight, threads that cannot start, objects that end in another order than usual. Nothing waits for a time-out.
+// Ranks that are threads, out of order: receives before sends, exceptions while calls are in flight, threads that
+// cannot start, objects that end in another order than usual. Nothing waits for a time-out.
 
 #include <locus/distributed/distributed.hpp>
 
@@ -18,11 +18,11 @@ using namespace locus_test;
 
 namespace {
 
-/// What is done at once takes less than this; the time-out is longer.
+/// Calls that do not wait end before this; the time-out is longer.
 constexpr double soon = 5;
 const dist::Options long_timeout{.timeout = 20};
 
-/// f(comm) on each rank; what each threw. It must not take as long as a time-out.
+/// Calls f(comm) on each rank; returns the exception of each. It must not take as long as a time-out.
 template <class F>
 std::vector<std::string> errors_soon(int ranks, const F& f) {
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
@@ -203,7 +203,7 @@ class SlowJob : public dist::detail::Job {
  private:
   Atomic<int>& ended_;
 };
-/// What the last owner of a communicator does that ends beside the program: it adds a job in its own end.
+/// Adds a job in its destructor, as the last owner of a communicator may in the background.
 class AddingJob final : public SlowJob {
  public:
   AddingJob(Atomic<int>& ended, dist::detail::Worker& worker, const Shared<dist::detail::Job>& next)

@@ -1,4 +1,4 @@
-// What a process with a GPU does that gpu_processes_test.py starts: collectives, and a fault. Ends with 0 if all is as
+// The process with a GPU that gpu_processes_test.py starts: collectives, and a fault. Ends with 0 if all is as
 // expected.
 
 #include <locus/distributed/distributed.hpp>

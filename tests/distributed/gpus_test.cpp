@@ -1,5 +1,5 @@
-// Ranks on GPUs, several of which share one where there are fewer: values against serial references, orders of streams,
-// and faults. Where GPUs are simulated, there are two, connected or not.
+// Ranks on GPUs; several ranks share a GPU if there are fewer: values against serial references, orders of streams, and
+// faults. Simulated GPUs are two, connected or not.
 
 #include <locus/distributed/distributed.hpp>
 
@@ -20,7 +20,8 @@ using namespace locus_test;
 
 namespace {
 
-/// Whether kernels of one simulated GPU reach the memory of the other, and late work, for the time of its life.
+/// During its lifetime, sets whether kernels of one simulated GPU reach the memory of the other, and whether work is
+/// late.
 struct Simulated {
   explicit Simulated([[maybe_unused]] bool are_connected, [[maybe_unused]] bool late = false) {
 #ifdef LOCUS_SIMULATED_CUDA
@@ -108,7 +109,7 @@ TEST_CASE("collectives are ordered with what each rank queues before and after, 
                     const auto is = [](double value) { return [value](std::int64_t) { return Expected{value, 0}; }; };
                     const Tensor<float, Cuda> x = full<float, Cuda>({300}, mine, comm.device()) * 2.f;
                     comm.all_reduce(x);
-                    x.copy_(x + 1.f);  // not before others have read what was reduced
+                    x.copy_(x + 1.f);  // not before others have read the reduced elements
                     const Tensor<float, Cuda> y = comm.all_reduced(x);
                     const Tensor<float, Cuda> z = full<float, Cuda>({300}, mine, comm.device());
                     auto handle = comm.all_reduce_async(z);

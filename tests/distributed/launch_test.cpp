@@ -1,4 +1,4 @@
-// What starts ranks, and what one rank does for all. How mpirun starts them, processes_test.py sees.
+// Starting ranks, and the work of one rank for all. processes_test.py tests the start by mpirun.
 
 #include <locus/distributed/distributed.hpp>
 
@@ -18,7 +18,7 @@ using namespace locus_test;
 
 namespace {
 using Comm = dist::Communicator<Cpu>;
-/// Whoever starts the tests may be started by mpirun.
+/// Sets a variable and hides the variables of mpirun, which may have started the tests.
 struct Variable {
   Variable(const char* variable, const char* value) : name(variable) {
     for (const char* const one : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK",

@@ -1,5 +1,5 @@
-// What launch_test.py starts in several ways: so many ranks, as many as it is told (0: as there are), or, with a word
-// more, ranks of which the last one ends before it meets the others.
+// The program that launch_test.py starts in several ways: its first argument is the number of ranks (0: as many as
+// there are); with a second argument, the last rank ends before it meets the others.
 
 #include <locus/distributed/distributed.hpp>
 #include <locus/tensor/factory.hpp>

@@ -1,5 +1,5 @@
-// What a rank makes of peers that end, and of messages that do not go out: over a link on which bytes, control messages
-// and ends come when a test says so.
+// How a rank treats peers that end, and messages that are not sent: over a link on which bytes, control messages and
+// ends come when a test says so.
 
 #include <locus/distributed/message/point_to_point.hpp>
 #include <locus/distributed/start/spawn_processes.hpp>
@@ -26,7 +26,7 @@ using dist::detail::ControlMessage;
 
 namespace {
 
-/// Rank 0's. Peers of which nothing else is said never come.
+/// The link of rank 0. Peers never come unless a test says so.
 class ScriptedLink {
  public:
   class Transfers {
@@ -55,7 +55,7 @@ class ScriptedLink {
 
    private:
     ScriptedLink& link_;
-    int sent_to_ = -1;  ///< what is no control message
+    int sent_to_ = -1;  ///< peer of a send other than of control messages
     std::vector<int> peers_{};
   };
   struct Peer {
@@ -82,7 +82,7 @@ class ScriptedLink {
   }
 
   Peer& of(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
-  /// It completes its transfers and so many collectives, ends as it should, and its process is gone.
+  /// A peer completes its transfers and `collectives` collectives, ends normally, and its process is gone.
   void end(int peer, std::int64_t collectives) {
     of(peer) = {.has_sent = true, .is_dead = true};
     controls.push_back({.what = ControlMessage::What::end, .from = peer, .count = collectives});
@@ -90,10 +90,10 @@ class ScriptedLink {
   std::function<void()> on_poll{};          ///< called by the next poll()
   std::vector<ControlMessage> controls{};   ///< still to be read
   std::vector<ControlMessage> told{};       ///< by this rank
-  std::atomic<bool> takes_letters = true;   ///< what is sent to peers comes to its end
-  std::atomic<bool> has_no_memory = false;  ///< for what comes meanwhile
+  std::atomic<bool> takes_letters = true;   ///< sends to peers complete
+  std::atomic<bool> has_no_memory = false;  ///< for arriving bytes
   std::atomic<int> abandoned = 0;           ///< messages
-  int sends = -1;                           ///< so many succeed, then one fails; -1: all do
+  int sends = -1;                           ///< this many succeed, then one fails; -1: all succeed
 
  private:
   std::vector<Peer> peers_;
@@ -103,10 +103,10 @@ using Peers = dist::detail::MessagePeers<ScriptedLink>;
 
 constexpr dist::Fingerprint reduces{.kind = dist::Kind::all_reduce, .count = 4};
 
-/// Longer than a wait lasts before it looks for the dead.
+/// Longer than a wait lasts before it checks for dead processes.
 constexpr unsigned a_while = 150000;
 
-/// f(), which is to throw: the rank that it names, and why. -1: it threw nothing.
+/// Calls f(), which is to throw; returns the rank that the error names, and its text. -1: it threw nothing.
 template <class F>
 std::pair<int, std::string> thrown(const F& f) {
   try {
@@ -117,7 +117,7 @@ std::pair<int, std::string> thrown(const F& f) {
   return {-1, ""};
 }
 
-/// A static object that is older than what delivers background jobs: exit() destroys it later.
+/// A static object older than the thread of background jobs: exit() destroys it later.
 struct Oldest {
   ~Oldest() {
     if (at_exit) at_exit();

@@ -1,5 +1,5 @@
 // Each allocation of ranks that are threads fails once: every rank ends at once, with the right values or an error, and
-// nothing is left behind.
+// nothing leaks.
 
 #include <locus/distributed/distributed.hpp>
 
@@ -15,7 +15,7 @@ using namespace locus_test;
 
 namespace {
 
-/// Collectives of every way of summing, calls in flight, messages.
+/// Collectives with every algorithm, calls in flight, messages.
 void work(const dist::Communicator<Cpu>& comm) {
   const int other = comm.size() - 1 - comm.rank();
   const Tensor large = full({20000}, 1.f);
@@ -29,7 +29,7 @@ void work(const dist::Communicator<Cpu>& comm) {
   if (sum != 2 || message != 2 || all(1, 2) != 3 || own(2) != 4 || large(0) != 2) fail<NumericError>({"wrong values"});
 }
 
-/// Runs it while one allocation fails. Whether one did.
+/// Calls work() while one allocation fails. Whether one did.
 bool fails_once(std::int64_t successes, dist::Algorithm algorithm) {
   const Stopwatch watch;
   bool happened = false;
@@ -53,11 +53,11 @@ bool fails_once(std::int64_t successes, dist::Algorithm algorithm) {
 
 TEST_CASE("no memory for any one allocation of ranks that are threads") {
   for (const auto algorithm : {dist::Algorithm::two_shot, dist::Algorithm::ring}) {
-    (void)fails_once(INT64_MAX / 2, algorithm);  // what is made once for all
+    (void)fails_once(INT64_MAX / 2, algorithm);  // allocates objects that are made once
     const std::int64_t before = failing_memory.alive.load();
     int failures = 0;
     for (std::int64_t successes = 0; fails_once(successes, algorithm); ++successes) ++failures;
     CHECK(failures > 30);
-    CHECK(failing_memory.alive.load() <= before + 2);  // what an allocator of the system keeps
+    CHECK(failing_memory.alive.load() <= before + 2);  // memory that the system's allocator keeps
   }
 }

@@ -1,4 +1,4 @@
-// The choice and the cutting of sums, for every size and rank count that matters.
+// The algorithm and the partition of sums, for every size and rank count that matters.
 
 #include <locus/distributed/engine/collective_plan.hpp>
 
@@ -76,7 +76,7 @@ TEST_CASE("larger sums never take a way that is for smaller ones, and what is wa
 TEST_CASE("a ring sums every chunk over all ranks once, in the order of the ring, and brings it everywhere") {
   for (int ranks = 2; ranks <= 17; ++ranks) {
     const auto n = static_cast<std::size_t>(ranks);
-    // Who is in the sum that a rank has of a chunk.
+    // The ranks whose elements are in each rank's sum of a chunk.
     std::vector<std::vector<std::vector<int>>> sums(n, std::vector<std::vector<int>>(n));
     for (int step = 0; step + 1 < ranks; ++step) {
       for (int rank = 0; rank < ranks; ++rank) {

@@ -1,5 +1,4 @@
-// What a process does that processes_test.py starts: every collective, or a fault. Ends with 0 if all is as
-// expected.
+// The process that processes_test.py starts: every collective, or a fault. Ends with 0 if all is as expected.
 
 #include <locus/distributed/distributed.hpp>
 #include <locus/tensor/factory.hpp>
@@ -19,7 +18,7 @@ using namespace locus_test;
 
 namespace {
 
-/// One rank among those that mpirun started, or among those that meet at an address of the environment.
+/// One rank of the processes that mpirun started, or that meet at an address of the environment.
 dist::Communicator<Cpu> connect(const dist::Options& options = {}) {
   return std::getenv("RANK") ? dist::tcp<Cpu>(options) : dist::mpi<Cpu>(options);
 }
@@ -80,7 +79,7 @@ void require_value(const Tensor<float>& x, float value) {
     if (x.data()[i] != value) wrong(join("element ", i, " is ", x.data()[i], ", expected ", value));
 }
 
-/// Receives that begin before what is sent, by other ranks or this one, and messages whose sender has left.
+/// Receives that begin before the sends, of other ranks or this one, and messages whose sender has left.
 void check_messages() {
   const auto comm = connect({.timeout = 20});
   const Stopwatch watch;
@@ -149,8 +148,8 @@ void check_all() {
   check_training();
 }
 
-/// The last rank does something else than the others, which must name it, and soon unless it stalls. Each time in a
-/// communicator of its own: a failed one is of no more use.
+/// The last rank does something else than the others. The others must name it, and soon, unless it stalls. Each fault
+/// has a communicator of its own, since a failed one is unusable.
 void check_fault(std::string_view fault) {
   const bool times_out = fault == "stall" || fault == "order";
   const dist::Options options{.timeout = times_out ? 1.0 : 60.0, .debug = fault == "debug"};
@@ -162,7 +161,7 @@ void check_fault(std::string_view fault) {
     rank = comm.rank();
     comm.barrier();
     if (fault == "backward") train_until_fault(comm, culprit);
-    // A call in flight, whose elements are on their way when it fails.
+    // A call in flight, with elements on their way when it fails.
     dist::Handle<float, Cpu> handle;
     if (fault == "flight" || fault == "kill") handle = comm.all_reduce_async(ones({300000}));
     if (rank == culprit) {
@@ -178,8 +177,8 @@ void check_fault(std::string_view fault) {
     wrong(join("rank ", rank, " noticed nothing"));
   } catch (const CollectiveError& error) {
     const std::string text = error.what();
-    const bool names_it = error.rank == culprit || fault == "order";  // there, each waits for the other
-    // A rank that ends at once may be out of the barrier, call 1, before the others are. What is received counts apart.
+    const bool names_it = error.rank == culprit || fault == "order";  // in that case, each rank waits for the other
+    // A rank that ends at once may be out of the barrier, call 1, before the others are. Receives are counted apart.
     const bool stays = times_out || fault == "debug" || fault == "backward";
     if (!names_it || error.sequence < (stays ? 2 : 1)) wrong(join("not what was expected: ", text));
     if (fault == "debug" && text.find("called broadcast(8 x float32, root 0)") == std::string::npos)
@@ -192,10 +191,10 @@ void check_fault(std::string_view fault) {
   }
 }
 
-/// A collective times out, whose memory is used for something else then: what comes late must not be written to it.
+/// A collective times out, and its memory is used for something else: late bytes must not be written to it.
 void check_late() {
   const Tensor<float> x({3000000}), y({3000000});
-  (void)connect();  // which may take longer than the time-out below
+  (void)connect();  // may take longer than the time-out below
   try {
     const auto comm = connect({.timeout = 1});
     x.fill_(1);

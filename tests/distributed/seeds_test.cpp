@@ -1,4 +1,4 @@
-// Random numbers of ranks: others on each, the same in every run.
+// Random numbers of ranks: different on each, the same in every run.
 
 #include <locus/distributed/distributed.hpp>
 
@@ -19,7 +19,7 @@ using namespace locus_test;
 namespace {
 constexpr int ranks = 4;
 
-/// What f returns on each rank.
+/// Calls f on each rank; returns its results.
 template <class F>
 std::vector<Tensor<float>> on_each_rank(const F& f) {
   std::vector<Tensor<float>> results(ranks);

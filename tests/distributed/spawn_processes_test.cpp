@@ -32,7 +32,7 @@ RankError error_of(int ranks, const F& f) {
   }
   return {"nothing", -1};
 }
-/// No process is left behind.
+/// Whether a child process is left.
 bool has_children() { return waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD; }
 }  // namespace
 
@@ -224,8 +224,8 @@ TEST_CASE("a child of fork() lets go of a communicator without a word to other r
     const int rank = started.rank();
     std::optional<Comm> comm(dist::tcp<Cpu>(dist::TcpPlace{"127.0.0.1", port, rank, 2, rank}, {.timeout = 20}));
     const Tensor<float> x = ones({2000000});
-    comm->all_reduce_async(x).wait();  // by a thread, which the child does not have
-    if (rank == 0) comm->send(x, 1);   // on its way, as that of rank 1 asks for it later
+    comm->all_reduce_async(x).wait();  // runs in a thread, which the child does not have
+    if (rank == 0) comm->send(x, 1);   // in flight, since rank 1 asks for it later
     for (const bool aborts : {false, true}) {
       const pid_t child = fork();
       if (child == 0) {
@@ -273,7 +273,7 @@ TEST_CASE("ranks end with the process that started them, also where that is kill
     REQUIRE(kill(starter, SIGKILL) == 0);
     REQUIRE(waitpid(starter, nullptr, 0) == starter);
     pollfd open_by_ranks{lives[0], POLLIN, 0};
-    CHECK(::poll(&open_by_ranks, 1, 5000) == 1);  // its end: no process has the other end any more
+    CHECK(::poll(&open_by_ranks, 1, 5000) == 1);  // end of file: no process has the other end any more
     close(says[0]), close(lives[0]);
   }
 }

@@ -1,4 +1,4 @@
-// Processes that meet at an address: what they bring, and each way in which they do not find each other.
+// Processes that meet at an address: their contributions, and each way in which they do not find each other.
 
 #include <locus/distributed/tcp/tcp_link.hpp>
 
@@ -26,8 +26,8 @@ int late_calls = 0;
 /// A port that was free a moment ago.
 int free_port() { return dist::detail::Socket::listening(AF_INET, 0).port(); }
 
-/// What a process got: "bytes bytes ..." of all ranks, or "rank: error". Without CHECK: one that fails in another
-/// process fails no test.
+/// The result of a process: "bytes bytes ..." of all ranks, or "rank: error". Without CHECK, which in another process
+/// fails no test.
 std::string met(const TcpPlace& place, double timeout) {
   try {
     std::string all;
@@ -42,7 +42,7 @@ std::string met(const TcpPlace& place, double timeout) {
   }
 }
 
-/// f(rank) in a process for each rank, whose results come through pipes. Fails where one takes longer than so.
+/// Calls f(rank) in a process for each rank; results come through pipes. Fails if one takes longer than `seconds`.
 template <class F>
 std::vector<std::string> of_processes(int count, const F& f, double seconds) {
   std::vector<int> pipes;
@@ -94,8 +94,8 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 
 }  // namespace
 
-/// That of the system, beside two host names of this test: late-host, and two-results, of which the first is a
-/// broadcast address, to which nothing connects.
+/// The system's getaddrinfo(), with two more host names for this test: late-host, and two-results, whose first address
+/// is a broadcast address, to which nothing connects.
 extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo* wanted, addrinfo** found) {
   const auto system = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
   const std::string_view name = host ? host : "";
@@ -127,7 +127,7 @@ TEST_CASE("each process gets what all have brought, whoever comes first, and str
     const auto results = of_processes(
         size + 1,
         [&](int rank) -> std::string {
-          if (rank == size) {  // none of them: it comes, says something else, and stays a while
+          if (rank == size) {  // a stranger: it connects, sends other bytes, and stays a while
             usleep(50000);
             dist::detail::SocketAddress to;
             (void)dist::detail::SocketAddress::resolve("127.0.0.1", port, to);
@@ -145,7 +145,7 @@ TEST_CASE("each process gets what all have brought, whoever comes first, and str
 }
 
 namespace {
-/// So many connections that say nothing, or begin to.
+/// `count` connections that say nothing, or begin to.
 std::vector<dist::detail::Socket> silent_guests(int port, int count) {
   dist::detail::SocketAddress to;
   (void)dist::detail::SocketAddress::resolve("127.0.0.1", port, to);
@@ -381,7 +381,7 @@ TEST_CASE("a rank that ends while others wait is named at once") {
     const auto results = of_processes(
         3,
         [&](int rank) {
-          if (rank == ends) alarm(1);  // which kills it
+          if (rank == ends) alarm(1);  // kills it
           return rank == 2 ? met({.port = port, .rank = 2, .size = 4}, 20)
                            : met({.port = port, .rank = rank, .size = 4}, 20);
         },
@@ -400,7 +400,7 @@ TEST_CASE("a rank 0 that stalls after it let others in is named, after twice the
         dist::detail::SocketAddress from;
         if (!door.await(POLLIN, 2)) return "nobody came";
         const auto guest = door.accepted(from);
-        (void)guest.write_some("r", 1);  // as rank 0 does, which then says nothing
+        (void)guest.write_some("r", 1);  // as rank 0 does; then silence
         usleep(2500000);
         return "";
       },

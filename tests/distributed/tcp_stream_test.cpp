@@ -1,4 +1,4 @@
-// One TCP connection, where memory is short or the peer ends.
+// One TCP connection, when memory is short or the peer ends.
 
 #include <locus/distributed/tcp/tcp_stream.hpp>
 
@@ -14,7 +14,7 @@ using dist::detail::Socket;
 using dist::detail::TcpStream;
 
 namespace {
-/// A stream, and what its peer writes.
+/// A stream, and the bytes that its peer writes.
 struct Connection {
   Connection() {
     int ends[2] = {-1, -1};

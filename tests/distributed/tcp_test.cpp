@@ -1,5 +1,5 @@
-// Ranks that reach each other by TCP, as threads of this process: what they share with the thread that delivers
-// messages.
+// Ranks that reach each other by TCP, as threads of this process: data shared with the background thread, which
+// delivers messages.
 
 #include <locus/distributed/distributed.hpp>
 
@@ -17,7 +17,7 @@
 using namespace locus;
 
 namespace {
-/// f(comm) on each rank, in a thread; checks that it throws nothing.
+/// Calls f(comm) on each rank, in a thread; checks that it throws nothing.
 template <class F>
 void in_ranks(int ranks, double timeout, const F& f) {
   const int port = dist::detail::Socket::listening(AF_INET, 0).port();
@@ -100,7 +100,7 @@ TEST_CASE("a rank that waits for something else hears of one that failed, and mi
 }
 
 TEST_CASE("a message that waits for its receiver needs no thread of its own") {
-  dist::detail::TcpLink::finish_sends();  // whose thread has ended: that of the next begins before its ranks meet
+  dist::detail::TcpLink::finish_sends();  // ends the thread; the next link starts it before its ranks meet
   in_ranks(2, 20, [](const dist::Communicator<Cpu>& comm) {
     comm.barrier();
     if (comm.rank() == 0) {

@@ -17,7 +17,7 @@ using namespace locus_test;
 namespace {
 constexpr int rank_counts[] = {1, 2, 3, 4, 7, 8};
 
-/// What each rank threw as a CollectiveError; other exceptions leave their rank, as spawn says.
+/// The CollectiveError of each rank; other exceptions leave their rank, as spawn says.
 template <class F>
 std::vector<std::optional<CollectiveError>> errors_of(int ranks, const F& f, const dist::Options& options = {}) {
   std::vector<std::optional<CollectiveError>> errors(static_cast<std::size_t>(ranks));
@@ -179,7 +179,7 @@ TEST_CASE("a rank that stalls is named after the time-out") {
                                   },
                                   {.timeout = 0.5});
     for (const auto& error : errors) {
-      REQUIRE(error.has_value());  // the one that stalls, too, when it comes
+      REQUIRE(error.has_value());  // the stalled rank, too, when it comes
       CHECK(error->rank == 1);
       CHECK(error->sequence == 2);
     }

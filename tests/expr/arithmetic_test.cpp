@@ -10,7 +10,7 @@ using namespace locus_test;
 
 namespace {
 
-/// What T holds of a whole number: integers wrap around.
+/// A whole number converted to T: integers wrap around.
 template <class T>
 double held(double value) {
   if constexpr (IntegerDType<T>) return static_cast<double>(static_cast<T>(static_cast<std::int64_t>(value)));
@@ -32,8 +32,7 @@ double remainder_of(double a, double b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-/// Values of T that take part in every case: both signs where there are, zero for integers, nothing near zero
-/// otherwise.
+/// Values of T for every case: both signs if T has them, zero for integers, otherwise no value near zero.
 template <class T, class D>
 Tensor<T, D> operand(std::uint64_t seed) {
   if constexpr (std::is_same_v<T, std::uint8_t>) return sample<T, D>({4, 9}, seed, 0, 255);
@@ -90,7 +89,7 @@ LOCUS_DEVICE_TEST("arithmetic of integers", D) {
 
 LOCUS_DEVICE_TEST("arithmetic of the 16-bit types happens in float", D) {
   const auto x = tensor<half, D>({2}, {2048, 1});
-  CHECK_CLOSE((x + 1) - x, {1, 1});  // 2049 is no half: the sum is not rounded in between
+  CHECK_CLOSE((x + 1) - x, {1, 1});  // half cannot represent 2049: the sum is not rounded in between
 }
 
 LOCUS_DEVICE_TEST("integers wrap around and divide by anything", D) {

@@ -1,5 +1,5 @@
-// The functions of expr/functions.hpp and expr/activations.hpp. One functor that chooses among all of them when the
-// program runs stands for each in launches, so that few kernels are compiled; what a name makes is compared by its
+// The functions of expr/functions.hpp and expr/activations.hpp. In launches, one functor that selects a function at run
+// time stands for all of them, so that few kernels are compiled; the functor of each named function is compared by
 // type.
 #include <locus/autograd/expression.hpp>
 #include <locus/cuda/pinned.hpp>
@@ -47,7 +47,7 @@ namespace {
   NAME(hardsigmoid, functor::Hardsigmoid, hardsigmoid(x)) \
   NAME(softsign, functor::Softsign, softsign(x))
 
-/// Of those with options, NAME(name, functor for a T, its options, a call).
+/// Functions with options: NAME(name, functor for a T, its options, a call).
 #define UNARY_WITH_OPTIONS(NAME)                                        \
   NAME(celu, functor::Celu, (0.75), celu(x, 0.75))                      \
   NAME(hardtanh, functor::Hardtanh, (-1, 3), hardtanh(x, -1, 3))        \
@@ -207,7 +207,7 @@ LOCUS_DEVICE_TEST("functions of halves: values and gradients are PyTorch's", D) 
 }
 
 namespace {
-/// f of three golden lists of numbers, and value as a fourth argument if there is one.
+/// f of three golden lists of numbers, and of value, if given, as the fourth argument.
 template <class F, class... Value>
 void check_numbers(const std::string& name, const F& f, std::initializer_list<const char*> inputs, Value... value) {
   CAPTURE(name);
@@ -335,7 +335,7 @@ TEST_CASE("further functions where they end, and of what is no number") {
 }
 
 namespace {
-/// Against the library's function of double, of numbers and corners of all kinds.
+/// Compares with the C library's function of double, on ordinary numbers and corner cases.
 template <class F>
 void check_pairs(const char* name, const F& f, double (*exact)(double, double), double units) {
   std::vector<float> numbers = {0, 1, 1e-45f, 1.5f, 2.5f, 3e38f, 1e-30f, INFINITY, NAN};

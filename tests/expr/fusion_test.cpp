@@ -14,7 +14,7 @@ namespace {
 
 double axpy_relu(double a, double b, double c, double d) { return std::max(a * b + c, 0.0) * 2 - d; }
 
-/// A user's function template: its argument has a name, so what is passed is computed once.
+/// A user's function template: its argument is named, so the expression passed is computed once.
 template <TensorLike X>
 auto residual(const X& x) {
   return x * x + x;
@@ -28,7 +28,7 @@ struct Cube {
   }
 };
 
-/// An expression of tensors that nobody else holds.
+/// An expression of tensors without other handles.
 template <class D>
 auto pending_sum() {
   const auto a = tensor<float, D>({2}, {1, 2}), b = tensor<float, D>({2}, {10, 20});

@@ -1,4 +1,4 @@
-// What several threads may read at once: tensors, named expressions, traced tensors, parameters and models.
+// Objects that several threads may read at once: tensors, named expressions, traced tensors, parameters and models.
 
 #include <locus/locus.hpp>
 
@@ -15,7 +15,7 @@ using namespace locus;
 
 constexpr int reader_count = 3, trials = 60;
 
-/// Calls read() in several threads, which begin together.
+/// Calls read() in several threads that start together.
 template <class F>
 void read_together(const F& read) {
   Atomic<int> arrived{0};

@@ -12,7 +12,7 @@ namespace {
 
 double added(double a, double b) { return a + b; }
 
-/// Fails at an element of a launch, when others are stored already.
+/// Throws at one element of a launch, when others are stored already.
 struct FailsAtSeven {
   template <class T>
   T operator()(T x) const {

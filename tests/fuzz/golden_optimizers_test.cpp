@@ -34,7 +34,7 @@ Tensor<double> tensor_of(const double* first, std::size_t size) {
   return from(Span<const double>(first, size), {static_cast<std::int64_t>(size)});
 }
 
-/// A rule whose options are made of numbers by make_options.
+/// A rule whose options make_options makes from numbers.
 template <template <class, class> class Rule, class MakeOptions>
 Run steps_of(MakeOptions make_options) {
   return [make_options](const Numbers& options, const Numbers& start, const Numbers& gradients) {
@@ -50,7 +50,7 @@ Run steps_of(MakeOptions make_options) {
   };
 }
 
-/// Each by the name that make_optimizer_runs.py gives it, with the options in its order.
+/// Rules by their names in make_optimizer_runs.py, with the options in its order.
 const std::map<std::string, Run>& rules() {
   using O = const Numbers&;
   static const std::map<std::string, Run> table{

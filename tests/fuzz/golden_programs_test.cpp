@@ -1,6 +1,6 @@
 // Random programs of all operations against PyTorch: golden/programs.txt, which make_programs.py writes and explains.
 //
-// LOCUS_FUZZ_PROGRAMS names another such file: make_programs.py --seed 2 --each 100 --out FILE goes on for long.
+// LOCUS_FUZZ_PROGRAMS names another such file: make_programs.py --seed 2 --each 100 --out FILE makes a long run.
 
 #include <locus/locus.hpp>
 #include <locus/ops/cdist.hpp>
@@ -67,7 +67,7 @@ Value within_unit(const Value& x) { return x / (1 + x * x); }
 
 using Step = std::function<Value(const Given&)>;
 
-/// Each by the name that make_programs.py gives it.
+/// Operations by their names in make_programs.py.
 const std::map<std::string, Step>& operations() {
   using G = const Given&;
   static const std::map<std::string, Step> table{
@@ -295,7 +295,7 @@ const std::map<std::string, Step>& operations() {
 
 double weight_of(std::size_t i) { return 1 - static_cast<double>(i % 7) / 4; }
 
-/// The words of a line before each colon.
+/// The parts of a line between colons.
 std::vector<std::string> parts_of(const std::string& line) {
   std::vector<std::string> parts;
   std::istringstream rest(line);
@@ -316,7 +316,7 @@ Shape shape_of(const std::string& text) {
 }
 bool is_close(double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(a) + std::abs(b)); }
 
-/// Runs programs line by line, and says of each what is wrong.
+/// Runs programs line by line, and reports the error of each.
 class Runner {
  public:
   void line(const std::string& text) {

@@ -1,6 +1,6 @@
 // Damaged inputs: files of GEMM plans, and arguments of --device.
 //
-// LOCUS_FUZZ_COUNT says how many of each, LOCUS_FUZZ_SEED with which seed they are made.
+// LOCUS_FUZZ_COUNT sets how many of each, LOCUS_FUZZ_SEED their seed.
 
 #include <locus/core/rng.hpp>
 #include <locus/cuda/plan_file.hpp>
@@ -24,7 +24,7 @@ class Random {
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_.bounded(static_cast<std::int64_t>(n))); }
   char byte() { return static_cast<char>(below(256)); }
 
-  /// Bytes are changed, removed, repeated or exchanged with those elsewhere, a few times.
+  /// Changes, removes, inserts or duplicates bytes, one to four times.
   std::string damaged(std::string text) {
     for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
       const std::size_t at = below(text.size() + 1), size = below(std::min<std::size_t>(text.size() - at, 40) + 1);

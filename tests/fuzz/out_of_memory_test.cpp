@@ -1,8 +1,8 @@
-// Training with an allocation that fails, for every allocation there is: what is thrown is std::bad_alloc or an
-// exception of Locus, nothing is lost, and the program may go on.
+// Training with a failing allocation, for every allocation: it throws std::bad_alloc or an exception of Locus, leaks
+// nothing, and the program can continue.
 //
-// LOCUS_FUZZ_COUNT says how many allocations, evenly spread, are tried in each case; -1: all. A failure names the
-// number of the allocation, which LOCUS_FUZZ_SEED tries alone.
+// LOCUS_FUZZ_COUNT sets how many allocations, evenly spread, are tried in each case; -1: all. A failure reports the
+// number of the allocation; LOCUS_FUZZ_SEED set to that number tries it alone.
 
 #include <locus/locus.hpp>
 #include <locus/ops/sort.hpp>
@@ -23,7 +23,8 @@ namespace {
 using namespace locus;
 using namespace locus_test;
 
-/// Of a thread's keys, the C library allocates memory for all but the first 32: Locus's are to be among those.
+/// Uses up the first 32 thread-specific keys, for which the C library allocates no memory, so that Locus's keys need
+/// allocations.
 [[maybe_unused]] const int first_keys = [] {
   pthread_key_t key{};
   int made = 0;
@@ -44,8 +45,7 @@ nn::Sequential<float, Cpu> some_model() {
           nn::Linear<float, Cpu>{8, 3}};
 }
 
-/// Loops that threads share, which have working memory of their own: products, rows, transposed copies, sorting; and
-/// what a backward pass computes again and calls.
+/// Parallel loops with working memory: products, rows, transposed copies, sorting; also a checkpoint and a hook.
 double of_operations() {
   Generator<Cpu> generator{4};
   const auto x = variable(randn({400, 130}, generator)), w = variable(randn({70, 130}, generator));
@@ -61,7 +61,7 @@ double of_operations() {
          static_cast<double>(sum(found + w.grad()(0, 0)).item());
 }
 
-/// An epoch of training on another thread, with its loader; what it computes is the same in every run.
+/// An epoch of training with a loader; the results are the same in every run.
 std::vector<double> train() {
   manual_seed(5);
   const auto model = some_model();
@@ -75,7 +75,7 @@ std::vector<double> train() {
   return values;
 }
 
-/// In a thread of its own, whose first use of everything it is.
+/// Runs train() in a new thread, so that thread-local state is initialized anew.
 std::vector<double> train_in_thread() {
   std::vector<double> values;
   std::exception_ptr failure;
@@ -92,7 +92,7 @@ std::vector<double> train_in_thread() {
 
 enum class Outcome { done, out_of_memory, wrong };
 
-/// f(), which may run out of memory.
+/// Runs f(), which may run out of memory.
 template <class F>
 Outcome outcome_of(const F& f) {
   try {
@@ -102,7 +102,7 @@ Outcome outcome_of(const F& f) {
     return Outcome::out_of_memory;
   } catch (const std::bad_alloc&) {
     return Outcome::out_of_memory;
-  } catch (const std::system_error&) {  // of std::thread, which is not Locus's
+  } catch (const std::system_error&) {  // from std::thread
     return Outcome::out_of_memory;
   } catch (...) {
     return Outcome::wrong;
@@ -113,7 +113,7 @@ struct Attempt {
   Outcome outcome;
   bool happened;  ///< whether an allocation failed
 };
-/// f(), of which the allocation after n more fails.
+/// Runs f() with a failure of the allocation after n more.
 template <class F>
 Attempt outcome_of_failing(std::int64_t n, bool once, const F& f) {
   bool happened = false;
@@ -131,11 +131,11 @@ Attempt outcome_of_failing(std::int64_t n, bool once, const F& f) {
   return {outcome, happened};
 }
 
-/// Whether LOCUS_FUZZ_SEED names none, which alone may make no failure.
+/// Whether LOCUS_FUZZ_SEED is unset: a single allocation may cause no failure.
 bool tries_many() { return fuzz_seed(all_of_them) == all_of_them; }
 
-/// Calls try_one(n, once) for allocations 0, 1, ... until one returns false, because f makes no more than n: all of
-/// them, some of them, or the one that LOCUS_FUZZ_SEED names.
+/// Calls try_one(n, once) for allocations n = 0, step, 2 step, ... until it returns false, because f makes at most n;
+/// or only for the allocation LOCUS_FUZZ_SEED.
 template <class F>
 void for_each_allocation(std::int64_t wanted, std::int64_t total, const F& try_one) {
   const std::uint64_t only = fuzz_seed(all_of_them);
@@ -167,9 +167,8 @@ TEST_CASE("training meets an allocation that fails, lets go of everything, and g
   REQUIRE(train_in_thread() == expected);
   const std::int64_t total = allocations_of(train_in_thread), bytes = tensor_bytes();
   std::int64_t failures = 0;
-  // What stays allocated after all failures is the same the next time: nothing leaks. A thread may take its first part
-  // of some work late, and then keeps room for the next: a leak would show each time. A sanitizer looks for leaks
-  // itself.
+  // Without a leak, the number of live blocks after a round stops growing. A thread may get its first share of some
+  // work late and then keeps its working memory; a leak would show in every round. A sanitizer finds leaks itself.
   constexpr int most = LOCUS_TEST_FAILING_MALLOC ? 6 : 1;
   std::int64_t alive = 0, last = -1;
   for (int round = 0; round < most && (round < 3 || alive != last); ++round) {
@@ -193,7 +192,7 @@ TEST_CASE("training meets an allocation that fails, lets go of everything, and g
 }
 
 namespace {
-/// A model, its optimizer and a batch, all the same in every object.
+/// A model, its optimizer and a batch, equal in every object.
 struct Trained {
   nn::Sequential<float, Cpu> model = seeded_model();
   optim::Sgd<float, Cpu> optimizer{model.parameters(), {.lr = 0.01, .momentum = 0.9}};
@@ -268,7 +267,7 @@ TEST_CASE("parameters that ran out of memory on their way to flat memory can be 
 }
 
 TEST_CASE("the first use of everything meets an allocation that fails") {
-  // In a process of its own for each: this one's pools and threads are there already, so it has a child whose are not.
+  // Each try needs a new process, as the pools and threads of this one exist already.
   const char* const program = "/proc/self/exe";
   std::int64_t failures = 0;
   for_each_allocation(60, 6000, [&](std::int64_t n, bool once) {

@@ -1,7 +1,7 @@
-// Random programs: operations and views, one applied to what others gave, against a naive reference in float64; plain
-// and traced, with gradients against differences of the reference.
+// Random programs of operations and views, each applied to earlier results, compared with a naive reference in float64;
+// plain and traced, with gradients compared with finite differences of the reference.
 //
-// LOCUS_FUZZ_COUNT says how many programs, LOCUS_FUZZ_SEED with which seed the first is made, the next with the next
+// LOCUS_FUZZ_COUNT sets the number of programs, LOCUS_FUZZ_SEED the seed of the first; each next program has the next
 // seed. A failure prints the program and its seed: LOCUS_FUZZ_SEED=seed LOCUS_FUZZ_COUNT=1 runs it again.
 
 #include <locus/locus.hpp>
@@ -26,7 +26,7 @@ using namespace locus_test;
 
 using Index = std::array<std::int64_t, max_rank>;
 
-/// Dense numbers, and the operations written as their definitions.
+/// A dense array; the operations on it follow their definitions.
 struct Naive {
   Shape shape;
   std::vector<double> x;
@@ -39,7 +39,7 @@ struct Naive {
       flat = flat * static_cast<std::size_t>(shape[d]) + static_cast<std::size_t>(at[static_cast<std::size_t>(d)]);
     return flat;
   }
-  /// f(index, element) for every element.
+  /// Calls f(index, element) for every element.
   template <class F>
   void for_each(const F& f) {
     Index at{};
@@ -51,7 +51,7 @@ struct Naive {
   }
 };
 
-/// Every element of `shape` is the one of a that source(index) names.
+/// The result of shape `shape`: each element is the element of a at source(index).
 template <class F>
 Naive picked(const Naive& a, const Shape& shape, const F& source) {
   Naive y(shape);
@@ -62,7 +62,7 @@ Naive picked(const Naive& a, const Shape& shape, const F& source) {
   return y;
 }
 
-/// a repeated to a broadcast shape.
+/// a broadcast to a shape.
 Naive repeated(const Naive& a, const Shape& shape) {
   return picked(a, shape, [&](Index& at) {
     const int added = shape.rank() - a.shape.rank();
@@ -87,7 +87,7 @@ Naive mapped(const Naive& a, const Naive& b, const F& f) {
   return y;
 }
 
-/// Lines along an axis, each replaced by what f makes of it.
+/// Replaces each line along an axis by f(line).
 template <class F>
 Naive along(const Naive& a, int axis, const F& f) {
   Shape rest = a.shape, result = a.shape;
@@ -122,7 +122,7 @@ double sum_of(const std::vector<double>& line) {
 using Values = std::vector<Naive>;
 using Step = std::function<Naive(const Values&)>;
 
-/// One random program, run as it is made.
+/// One random program, run while it is generated.
 class Program {
  public:
   explicit Program(std::uint64_t seed) : seed_(seed), random_(seed, 0, 0) {
@@ -134,7 +134,7 @@ class Program {
     if (wrong_.empty()) check_gradients();
   }
 
-  /// What is wrong, with the program; empty where nothing is.
+  /// The error, with the program; empty if none.
   [[nodiscard]] std::string problem() const {
     if (wrong_.empty()) return "";
     return join("LOCUS_FUZZ_SEED=", seed_, " LOCUS_FUZZ_COUNT=1\n", text_, wrong_, "\n");
@@ -146,7 +146,7 @@ class Program {
     return static_cast<std::int64_t>(random_.bounded(static_cast<std::uint32_t>(n)));
   }
   [[nodiscard]] bool rarely() { return below(12) == 0; }
-  /// Never 0, where corners of several functions may meet that differences do not see.
+  /// Never 0, where corners of several functions may coincide unseen by finite differences.
   [[nodiscard]] double number() {
     return static_cast<double>((static_cast<float>(below(4000) - 2000) + 0.5f) / 1000.f);
   }
@@ -197,7 +197,7 @@ class Program {
   void run(const std::string& text, const F& f, Step reference) {
     const std::size_t number = naive_.size();
     Naive expected = reference(naive_);
-    // Large numbers would leave no digits to the differences for gradients.
+    // Large numbers would leave no digits for the finite differences of gradients.
     double largest = largest_;
     for (const double v : expected.x) largest = std::max(largest, std::abs(v));
     if (!(largest <= 50)) return;
@@ -239,7 +239,7 @@ class Program {
     return static_cast<int>(below(2) == 0 ? count - 1 : below(count));  // often the last one: programs become deep
   }
   [[nodiscard]] const Shape& shape_of(int value) const { return naive_[static_cast<std::size_t>(value)].shape; }
-  /// A value that broadcasts with another one; -1: none was found.
+  /// A value that broadcasts with `value`; -1 if none was found.
   [[nodiscard]] int partner_of(int value) {
     for (int attempt = 0; attempt < 8; ++attempt) {
       const int other = static_cast<int>(below(static_cast<std::int64_t>(naive_.size())));
@@ -599,7 +599,7 @@ class Program {
         });
   }
 
-  /// Each row as a query, which attends to it and, causal or not, to the others.
+  /// Attention with the rows as queries, keys and values, causal or not.
   void add_attention(int a) {
     const bool is_causal = below(2) == 0;
     const double scale = 1 / static_cast<double>(shape_of(a)[1]);
@@ -723,7 +723,7 @@ class Program {
             },
             on(last, [=](auto& line) {
               std::vector<double> made;
-              const std::int64_t first = std::max(-before, std::int64_t{0});  // which is not cropped
+              const std::int64_t first = std::max(-before, std::int64_t{0});  // first element that is not cropped
               const std::int64_t left = n - first - std::max(-after, std::int64_t{0});
               for (std::int64_t i = -before; i < n + after; ++i) {
                 const std::int64_t wrapped[] = {i,
@@ -753,7 +753,7 @@ class Program {
       default: {
         std::vector<double> ordered = naive_[static_cast<std::size_t>(a)].x;
         std::sort(ordered.begin(), ordered.end());
-        // Each tie is a kink, and the jumps of several may cancel where derivative_along looks for them.
+        // Each tie is a kink, and the jumps of several may cancel in derivative_along's test.
         if (std::adjacent_find(ordered.begin(), ordered.end()) != ordered.end()) {
           return add(
               "flip" + where, a, [=](const auto& v) { return flip(v, axis); },
@@ -814,8 +814,8 @@ class Program {
         });
   }
 
-  /// A copy that is changed in place, by itself where the places read and written overlap. Constant from there on: what
-  /// is traced cannot be changed.
+  /// A copy that is updated in place, also by an overlapping view of itself. The result is a constant, as a traced
+  /// tensor cannot be changed.
   void add_update(int a) {
     const Naive& from = naive_[static_cast<std::size_t>(a)];
     const int rank = from.shape.rank();
@@ -862,7 +862,7 @@ class Program {
         [expected](const Values&) { return expected; });
   }
 
-  /// The mean of all that was computed, with the inputs moved along a direction.
+  /// The sum of the means of all results, with the inputs moved along a direction.
   [[nodiscard]] double loss_at(const std::vector<Naive>& direction, double distance) const {
     Values values(naive_.begin(), naive_.begin() + inputs_);
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -877,14 +877,14 @@ class Program {
 
   /// The derivative of loss_at along a direction by differences; none at a kink of more than `allowed`.
   [[nodiscard]] std::optional<double> derivative_along(const std::vector<Naive>& direction, double allowed) const {
-    constexpr double h = 1e-5;  // far more than what rounding to float makes equal
+    constexpr double h = 1e-5;  // far above the rounding of float
     const double here = loss_at(direction, 0), up = (loss_at(direction, h) - here) / h,
                  down = (here - loss_at(direction, -h)) / h;
     if (!(std::abs(up - down) <= allowed)) return std::nullopt;
     return (up + down) / 2;
   }
 
-  /// The gradients that backward() gives the inputs, zeros where it gives none.
+  /// The gradients that backward() gives the inputs; zeros if it gives none.
   [[nodiscard]] std::vector<Naive> gradients() {
     std::vector<Naive> result;
     Traced<float> loss = sum(traced_[0] * 0.f);
@@ -900,7 +900,7 @@ class Program {
     return result;
   }
 
-  /// Along a direction, and by single elements, of which each counts.
+  /// Checks the gradients along a direction, and of single elements.
   void check_gradients() {
     std::vector<Naive> direction, found;
     for (std::ptrdiff_t i = 0; i < inputs_; ++i) direction.push_back(naive_[static_cast<std::size_t>(i)]);
@@ -927,7 +927,7 @@ class Program {
     for (int i = 0; i < 3; ++i) check_element(found);
   }
 
-  /// One element of the gradients against differences.
+  /// Compares one element of the gradients with finite differences.
   void check_element(const std::vector<Naive>& found) {
     const auto input = static_cast<std::size_t>(below(inputs_));
     const std::vector<double>& gradient = found[input].x;
@@ -952,10 +952,10 @@ class Program {
   std::string text_, wrong_;
   std::vector<Tensor<float>> plain_;
   std::vector<Traced<float>> traced_;
-  Values naive_;  ///< inputs, then what steps gave
+  Values naive_;  ///< inputs, then the results of steps
   std::vector<Step> steps_;
   std::ptrdiff_t inputs_ = 0;
-  double largest_ = 0;  ///< of all values so far: what is small may be the difference of what is large
+  double largest_ = 0;  ///< of all values so far: small values may be differences of large ones
   int checked_gradients_ = 0;
 };
 

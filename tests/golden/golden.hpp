@@ -1,10 +1,9 @@
 #pragma once
-// What PyTorch computed: make_golden.py writes ops.txt, make_training.py training.txt, make_layers.py layers.txt,
-// make_windows.py windows.txt, make_convolutions.py convolutions.txt, make_feature_maps.py feature_maps.txt,
-// make_init.py init.txt, make_losses.py losses.txt, make_attention.py attention.txt, make_models.py models.txt,
-// make_gpt2.py gpt2.txt, make_parts.py parts.txt, make_averages.py averages.txt, make_functions.py functions.txt,
-// make_products.py products.txt, make_linalg.py linalg.txt, make_sixteen_bits.py sixteen_bits.txt, and the tests read
-// them.
+// Results of PyTorch that tests compare with. make_golden.py writes ops.txt, make_training.py training.txt,
+// make_layers.py layers.txt, make_windows.py windows.txt, make_convolutions.py convolutions.txt, make_feature_maps.py
+// feature_maps.txt, make_init.py init.txt, make_losses.py losses.txt, make_attention.py attention.txt, make_models.py
+// models.txt, make_gpt2.py gpt2.txt, make_parts.py parts.txt, make_averages.py averages.txt, make_functions.py
+// functions.txt, make_products.py products.txt, make_linalg.py linalg.txt, make_sixteen_bits.py sixteen_bits.txt.
 
 #include <support/reference.hpp>
 
@@ -16,7 +15,7 @@
 
 namespace golden {
 
-/// Where the files are, with a slash at its end.
+/// The folder of the files, with a trailing slash.
 [[nodiscard]] inline std::string folder() {
   const char* const tests = std::getenv("LOCUS_TEST_DIR");
   const std::string here = __FILE__;
@@ -51,7 +50,7 @@ inline Numbers read_all() {
 }
 }  // namespace detail
 
-/// What PyTorch computed under this name.
+/// PyTorch's result with this name.
 [[nodiscard]] inline const locus_test::Reference& reference(const std::string& name) {
   static const auto all = detail::read_all();
   const auto found = all.find(name);
@@ -60,13 +59,13 @@ inline Numbers read_all() {
   return found->second;
 }
 
-/// The same as a tensor.
+/// PyTorch's result with this name as a tensor.
 template <class T, class D>
 [[nodiscard]] locus::Tensor<T, D> tensor(const std::string& name) {
   return locus_test::tensor<T, D>(*reference(name).shape, reference(name).values);
 }
 
-/// Checks a result and the gradients it gives its inputs against the names NAME, NAME_cotangent, NAME_dINPUT.
+/// Compares a result with NAME, and the gradients of its inputs for the cotangent NAME_cotangent with NAME_dINPUT.
 template <class Y, class... X>
 void check(const std::string& name, const Y& traced, const char* file, int line,
            std::initializer_list<const char*> inputs, const X&... variables) {

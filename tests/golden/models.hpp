@@ -1,5 +1,5 @@
 #pragma once
-// Models with the weights that make_models.py gives them, and their gradients against those in models.txt.
+// Models with the weights of make_models.py, and comparison of their gradients with models.txt.
 
 #include <locus/autograd/traced.hpp>
 #include <locus/nn/loss.hpp>
@@ -9,7 +9,7 @@
 
 namespace golden {
 
-/// What make_models.py calls numbers_of: offset + scale k / 2^15, k by a hash of the name and the position.
+/// numbers_of in make_models.py: offset + scale k / 2^15, where k is a hash of the name and the position.
 template <class D>
 [[nodiscard]] locus::Tensor<float, D> numbers_of(const std::string& name, const locus::Shape& shape, float scale = 1,
                                                  float offset = 0) {
@@ -29,7 +29,7 @@ template <class D>
 inline bool ends_with(const std::string& name, std::string_view end) {
   return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
 }
-/// What make_models.py calls fill.
+/// fill in make_models.py: sets all parameters and buffers of rank 1.
 template <class M>
 void fill(const M& model) {
   using D = locus::device_of<M>;
@@ -49,14 +49,14 @@ void fill(const M& model) {
           numbers_of<D>(name, buffer.shape(), 0.25F, ends_with(name, "running_var") ? 1.F : 0.F));
 }
 
-/// What make_models.py calls images_for.
+/// images_for in make_models.py.
 template <class D>
 [[nodiscard]] locus::Tensor<float, D> images_for(const std::string& golden_name, const locus::Shape& shape) {
   const auto number = static_cast<int>(reference(golden_name + "_images").values[0]);
   return numbers_of<D>(locus::join("images ", number), shape);
 }
 
-/// What make_models.py keeps of a gradient or buffer: its norm and some elements.
+/// The summary of a gradient or buffer in models.txt: its norm and four elements.
 template <class D>
 locus_test::Reference shown(const locus::Tensor<float, D>& given) {
   constexpr std::int64_t entries = 4;
@@ -67,7 +67,7 @@ locus_test::Reference shown(const locus::Tensor<float, D>& given) {
   for (std::int64_t i = 0; i < entries; ++i) values.push_back(double(x.data()[i * x.elements() / entries]));
   return {{entries + 1}, values};
 }
-/// Errors are relative to the root of the mean square, or to the number where that is larger.
+/// Errors are relative to the root mean square, or to the expected number if larger.
 template <class D>
 void check_shown(const std::string& name, const locus::Tensor<float, D>& given) {
   const auto& expected = reference(name);

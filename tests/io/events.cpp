@@ -1,5 +1,5 @@
-// Writes an event of every kind to the folder that it is given; with "on", scalars until it is killed; with a step,
-// those of a run that goes on there. tensor_board_test.py reads them.
+// Writes events to the given folder: one of every kind; with "on", scalars until it is killed; with a step, scalars of
+// a run that resumes at this step. tensor_board_test.py reads them.
 
 #include <locus/report/tensor_board.hpp>
 

@@ -163,7 +163,7 @@ TEST_CASE("files that are no arrays, or of another type, are refused, each for w
 }
 
 namespace {
-/// Little-endian numbers of so many bytes each.
+/// Little-endian numbers with the given number of bytes each.
 std::string numbers(std::initializer_list<std::pair<std::uint64_t, int>> fields) {
   std::string text;
   for (const auto& [number, bytes] : fields) io::detail::append_number(text, number, bytes);
@@ -181,7 +181,7 @@ std::string zip_header(const Stored& file) {
          numbers({{20, 2}, {0, 8}, {file.crc, 4}, {file.bytes, 4}, {file.bytes, 4}, {file.name.size(), 2}, {0, 2}}) +
          file.name;
 }
-/// An archive of these bytes, with such a directory.
+/// An archive of these bytes, with the given directory.
 std::string archive_of(const std::string& bytes, const std::vector<Stored>& files) {
   std::string directory;
   for (const Stored& file : files)
@@ -252,7 +252,7 @@ TEST_CASE("a file or an archive that was cut off or changed anywhere gives an er
       }
     }
     CAPTURE(name);
-    CHECK(refused > damaged / 2);  // all that are cut off, and those whose arrays are not what their checksum says
+    CHECK(refused > damaged / 2);  // all truncated files, and files whose arrays do not match their checksum
   }
   const std::string rows = content_of(golden("rows.npy"));
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -55,11 +55,11 @@ End without_failure(const F& f) {
   return with_failure(INT64_MAX, true, f);
 }
 
-/// f with every allocation failing that it makes, by itself and with all after it: OutOfMemory, or it goes on without.
-/// unharmed: called after each failure.
+/// Calls f once for each of its allocations, with that allocation failing, alone or with all later ones: f throws
+/// OutOfMemory or succeeds without the memory. unharmed: called after each failure.
 template <class F>
 void check_every_failure(const F& f, const std::function<bool()>& unharmed) {
-  for (int i = 0; i < 3; ++i) REQUIRE(without_failure(f) == End::done);  // what is kept for later calls is there
+  for (int i = 0; i < 3; ++i) REQUIRE(without_failure(f) == End::done);  // fills caches that later calls use
   const std::int64_t count = allocations_of(f);
   const std::int64_t kept = kept_blocks;
   CHECK(count >= 3);
@@ -72,7 +72,7 @@ void check_every_failure(const F& f, const std::function<bool()>& unharmed) {
       CHECK(end != End::other_error);
       failures += end == End::out_of_memory;
       CHECK(unharmed());
-      // The pool gives what it keeps back to the system before it gives up, and keeps it again after the next call.
+      // The pool frees its cached blocks to the system before it fails, and caches blocks again after the next call.
       CHECK(without_failure(f) == End::done);
       CHECK(kept_blocks == kept);
     }
@@ -126,7 +126,7 @@ TEST_CASE("a file that is refused while memory runs out throws one of the two er
 }
 
 namespace {
-/// Every kind of part that a run can have, each with state; what it holds follows from a number.
+/// Every kind of part that a run can have, each with a state determined by `seed`.
 struct Run {
   nn::BatchNorm1d<float, Cpu> model{3};
   nn::BatchNorm1d<bfloat16, Cpu> of_16_bits{2};
@@ -161,7 +161,7 @@ struct Run {
   bool resume(const std::string& path) {
     return with_parts([&](auto&... parts) { return io::resume_training(path, parts...); });
   }
-  /// All that decides how it goes on.
+  /// The complete state of the run.
   [[nodiscard]] std::string bytes() {
     std::string all = std::to_string(optimizer.momentum());
     for (const auto& [part, state] : with_parts([](auto&... parts) { return io::detail::states_of(parts...); }))

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Two epochs of two steps, each of which accumulates so many batches.
+/// Two epochs of two steps, each accumulating `accumulate` batches.
 History train(std::int64_t accumulate = 1) {
   const Tensor x = from({1, 2, 3, 4}).reshape({4, 1});
   nn::Linear<float, Cpu> model{1, 1};
@@ -38,7 +38,7 @@ History train(std::int64_t accumulate = 1) {
   return history;
 }
 
-/// What f() traces.
+/// The events that f() traces.
 template <class F>
 std::vector<io::TracedPhase> traced(const F& f) {
   const TemporaryFolder folder;
@@ -203,7 +203,7 @@ TEST_CASE("a timeline shows typical steps, not the one with validation, and a la
     phases.push_back({"forward", at, 0.5, 1, 1});
     phases.push_back({"communication", at + 0.5, 0.25, 1, 7});
     phases.push_back({"step", at + 0.5, 0.5, 1, 1});
-    phases.push_back({"step", at, 0.5, 2, 1});  // another process, whose steps are as many
+    phases.push_back({"step", at, 0.5, 2, 1});  // another process, with equally many steps
     phases.push_back({"hers", at, 0.5, 2, 1});
   }
   const std::string svg = io::detail::timeline_svg(phases);

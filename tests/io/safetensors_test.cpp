@@ -23,7 +23,7 @@ namespace {
 
 const std::string golden_file = golden::folder() + "model.safetensors";
 
-/// A file with this header and so many bytes of data.
+/// A file with this header and the given number of data bytes.
 std::string file_of(const std::string& header, std::size_t data = 0) {
   std::string text;
   for (std::size_t shift = 0; shift < 64; shift += 8) text += static_cast<char>(header.size() >> shift & 0xff);
@@ -262,7 +262,7 @@ TEST_CASE("what is wrong with a file is said") {
 }
 
 namespace {
-/// What loading the file says is wrong with it.
+/// The error message of loading the file; "read" if there is none.
 std::string complaint_of(const std::string& path) {
   try {
     (void)io::load(path);
@@ -298,7 +298,7 @@ TEST_CASE("whatever a file holds, however deep, the message about it is short") 
       refused_briefly(header);
   }
   refused_briefly(one_tensor("w", "\"dtype\":" + lists_of(2'000'000) + R"(,"shape":[1],"data_offsets":[0,8])"));
-  // What the format does not know is passed over.
+  // Unknown keys are ignored.
   CHECK(io::load(folder.write("file", file_of(one_tensor("w", R"("dtype":"F32","shape":[1],"x":)" + lists +
                                                                   R"(,"data_offsets":[0,4])"),
                                               4)))
@@ -360,7 +360,7 @@ TEST_CASE("tensors that Locus cannot hold leave the others readable, and are nam
   CHECK_THROWS_WITH_AS((void)state.get<std::uint8_t>("deep"), doctest::Contains("of up to 8 dimensions"),
                        ArgumentError);
 
-  // They stay named in copies, and nothing is saved without them unless that is asked for.
+  // Unread tensors stay named in copies; saving without them needs an explicit request.
   CHECK_THROWS_WITH_AS((void)state.clone().to<Cpu>().get<float>("waves"), doctest::Contains("C64"), ArgumentError);
   CHECK_THROWS_WITH_AS(io::save(path, state), doctest::Contains("'quantized' would be lost"), ArgumentError);
   auto others = state;

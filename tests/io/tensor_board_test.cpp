@@ -44,7 +44,7 @@ std::uint64_t little_endian(std::string_view bytes) {
   return number;
 }
 
-/// The whole records of an event file; what comes behind them does not count. Fails where a checksum does not hold.
+/// The whole records of an event file; ignores a partial record at its end. Fails if a checksum does not match.
 std::vector<std::string> records(std::string_view file) {
   std::vector<std::string> found;
   while (file.size() >= 12) {
@@ -279,7 +279,7 @@ TEST_CASE("TensorBoard: a folder that cannot be written is refused at once") {
   };
   CHECK(contains(refusal(file + "/runs"), "cannot create the folder '" + file + "/runs': Not a directory"));
   CHECK(contains(refusal("/proc/locus"), "cannot create the folder '/proc/locus': "));
-  // What mkdir says, not that the folder is not there: no permission, or a read-only file system.
+  // The error of mkdir, no permission or a read-only file system, not that the folder is missing.
   if (fs::exists("/sys/kernel")) CHECK(refusal("/sys/locus").find("No such file") == std::string::npos);
   CHECK(contains(refusal(""), "expected a path"));
   CHECK(contains(message_of<DataError>([] { io::detail::EventFile full("/dev/full"); }),

@@ -1,4 +1,4 @@
-// Linear algebra against PyTorch, against what factors multiply to, and against finite differences.
+// Linear algebra against PyTorch, products of factors, and finite differences.
 
 #if LOCUS_WITHOUT_LAPACK
 #include <doctest/doctest.h>
@@ -178,7 +178,7 @@ LOCUS_DEVICE_TEST("lstsq is NumPy's, also of matrices without full rank", D) {
 }
 
 LOCUS_DEVICE_TEST("determinants of singular matrices are 0, and their gradients the cofactors", D) {
-  // The third row is twice the second minus the first; its cofactors are those of a matrix of rank 2.
+  // The third row is twice the second minus the first: a matrix of rank 2 and its cofactors.
   const auto x = variable(locus_test::tensor<double, D>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}));
   const auto d = linalg::det(x);
   CHECK(std::abs(d.item()) < 1e-14);
@@ -267,7 +267,7 @@ LOCUS_DEVICE_TEST("what cannot be computed is refused by name, matrix and pivot"
 }
 
 namespace {
-/// The identity, whose element (row, column) is not a number, as the second of a batch of two.
+/// A batch of two identities; `value` is element (row, column) of the second one.
 template <class T, class D>
 Tensor<T, D> unknown_at(std::int64_t n, std::int64_t row, std::int64_t column, double value = not_a_number) {
   const Tensor<T, D> x = eye<T>(n, D{}).expand({2, n, n}).clone();
@@ -334,7 +334,7 @@ TEST_CASE("gradients of linear algebra agree with finite differences, also of vi
   CHECK(gradcheck([](auto a) { return linalg::cholesky(matmul(a, transpose(a))); }, regular));
 }
 
-// Operands that do not belong together, integers, 16-bit floats, and what would lose a gradient.
+// Operands that do not belong together, integers, 16-bit floats, and operands that would lose a gradient.
 template <class X>
 concept HasQr = requires(X x) { linalg::qr(x); };
 template <class X>

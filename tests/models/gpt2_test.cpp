@@ -16,7 +16,7 @@ using namespace locus_test;
 namespace {
 constexpr models::GPT2Options small{.vocab_size = 13, .n_positions = 8, .n_embd = 12, .n_layer = 2, .n_head = 3};
 
-/// Those of make_gpt2.py.
+/// The tokens of make_gpt2.py.
 template <class D>
 Tensor<std::int64_t, D> tokens() {
   const Tensor<std::int64_t, Cpu> numbers({3, 5});
@@ -60,7 +60,7 @@ LOCUS_DEVICE_TEST("GPT-2 drops in training alone, is copied and converted, and l
   }
   CHECK_CLOSE(model.template as<double>()(ids), expected, 1e-5);
   auto changed = ids.template to<Cpu>().clone();
-  changed(0, 4) = (changed(0, 4) + 1) % 13;  // which the logits before do not see
+  changed(0, 4) = (changed(0, 4) + 1) % 13;  // logits of earlier positions do not see it
   const auto other = model(changed.template to<D>());
   CHECK_CLOSE(other.slice(1, 0, 4), reference(model(ids).slice(1, 0, 4)), 0);
   CHECK(reference(other).values != expected.values);

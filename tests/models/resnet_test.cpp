@@ -37,7 +37,7 @@ void check_step(const std::string& golden_name, const M& model, std::int64_t ext
   CHECK_CLOSE(model(images), golden::reference(golden_name + "_logits_after_the_step"), 1e-4);
 }
 
-/// Of each parameter and buffer its name and extents, as in a line of model_names.txt.
+/// The name and extents of each parameter and buffer, as in a line of model_names.txt.
 template <class M>
 std::vector<std::string> names_of(const M& model) {
   std::vector<std::string> names;
@@ -57,7 +57,7 @@ std::vector<std::string> names_in_torchvision(const std::string& model) {
 
 using SmallResNet = models::ResNet<float, Cpu, models::BasicBlock>;
 
-/// Gradients of the parameters, where rectify(z) stands for each relu(z).
+/// Gradients of the parameters, with rectify(z) in place of each relu(z).
 template <class F>
 std::vector<Tensor<float>> gradients(const SmallResNet& model, const Tensor<float>& images, const F& rectify) {
   model.zero_grad();
@@ -92,14 +92,14 @@ TEST_CASE("gradients by Winograd's convolutions are the exact ones but for signs
   const auto by_those_masks = gradients(model, images, [&](const Traced<float>& z) {
     const auto other_sign = ((z.value() > 0.f).template as<float>() != masks[next]).template as<float>();
     const auto largest = norm(inputs[next] * other_sign, INFINITY).item();
-    CHECK(largest < 1e-4f);  // they are of the size of 1
+    CHECK(largest < 1e-4f);  // inputs are of the size of 1
     return (z * masks[next++]).eval();
   });
   cpu::allow_winograd(allowed);
   float error = 0;
   for (std::size_t i = 0; i < exact.size(); ++i)
     error = std::max(error, norm(by_those_masks[i] - exact[i]).item() / norm(exact[i]).item());
-  CHECK(error > 0);  // Winograd's it was
+  CHECK(error > 0);  // Winograd's algorithm did run
   CHECK(error < 1e-4f);
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("ResNets begin with torchvision's initial values") {
   CHECK_CLOSE(basic.layer1[1].bn1.weight, {1, 1, 1, 1});
   CHECK_CLOSE(basic.layer1[1].bn2.weight, {0, 0, 0, 0});
   const auto x = sample<float, Cpu>({2, 4, 6, 6});
-  CHECK_CLOSE(basic.layer1[1](trace(x)), reference(relu(x)));  // such a block begins as its shortcut
+  CHECK_CLOSE(basic.layer1[1](trace(x)), reference(relu(x)));  // the block begins as its shortcut
   CHECK_CLOSE(models::resnet18<float>({.width = 4}).layer4[1].bn2.weight, reference(ones({32})));
 }
 

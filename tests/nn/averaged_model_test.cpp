@@ -18,12 +18,12 @@ using namespace locus_test;
 
 namespace {
 
-/// That of make_averages.py.
+/// The model of make_averages.py.
 template <class T, class D>
 auto model_on() {
   return nn::Sequential<T, D>{nn::Linear<T, D>{4, 3}, nn::BatchNorm1d<T, D>{3}};
 }
-/// The model gets the numbers of a step.
+/// Sets the model to the numbers of a step.
 template <class T, class D>
 void set(const nn::Sequential<T, D>& model, const Tensor<T, D>& weight, const Tensor<T, D>& variance) {
   auto state = nn::state_dict(model);
@@ -72,7 +72,7 @@ LOCUS_DEVICE_TEST("averages of weights and buffers are PyTorch's", D) {
 LOCUS_DEVICE_TEST("an average finds each parameter where an optimizer placed the model's", D) {
   const auto model = model_on<float, D>();
   const auto all = model.parameters();
-  // The optimizer's order is another one than the model's.
+  // The optimizer's order differs from the model's.
   optim::Sgd optimizer{std::vector{all[2], all[0], all[3], all[1]}, {.lr = 0.1}};
   const nn::AveragedModel average{model, {.decay = 0.75}};
   std::vector<Reference> before;
@@ -131,7 +131,7 @@ LOCUS_DEVICE_TEST("an average of 16-bit weights moves by less than these can sho
   const double exact = 2 - std::pow(0.999, 100);  // 1.0952; the next to 1 is 1.0078
   CHECK_CLOSE(nn::state_dict(average).template get<float>("exact").select(0, 0), {exact}, 1e-5);
   CHECK(static_cast<float>(average.module().parameters()[0].value().item()) == doctest::Approx(exact).epsilon(0.004));
-  // What is written to the module is what goes on.
+  // The average continues from weights written to the module.
   average.module().parameters()[0].value().fill_(bfloat16(4));
   average.update();
   CHECK_CLOSE(nn::state_dict(average).template get<float>("exact").select(0, 0), {4 - 0.002}, 1e-5);

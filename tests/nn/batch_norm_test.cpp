@@ -22,7 +22,7 @@ using namespace locus_test;
 
 namespace {
 
-/// A layer whose weights are those of the golden run.
+/// A layer with the weights of the golden run.
 template <class Layer>
 Layer golden_layer(const std::string& name, std::int64_t features, const nn::BatchNormOptions& options) {
   using D = typename Layer::device_type;
@@ -127,7 +127,7 @@ LOCUS_DEVICE_TEST("any traced operand trains, unless one is frozen", D) {
   check(false, [&](const auto& running) { return batch_norm(trace(x), running, frozen(trace(weight)) * 1.f, bias); });
   check(false, [&](const auto& running) { return batch_norm(x, running, weight, bias); });
 
-  // The gradient of the parameter is that of training: what moves a whole channel changes nothing.
+  // The parameter gets the gradient of training: shifting a whole channel changes nothing.
   const RunningStatistics<float, D> running{zeros<float, D>({2}), ones<float, D>({2}), zeros<std::int64_t, D>({})};
   sum(square(batch_norm(image, running, trace(weight), bias)) * x).backward();
   CHECK_CLOSE(sum(image.grad(), {0, 2, 3}), {0, 0}, 1e-4);
@@ -163,7 +163,8 @@ LOCUS_DEVICE_TEST("relu takes no launch, a residual none, and one backward where
   };
   const nn::Sequential<float, D> model{layer, nn::ReLU{}};
   launches(4, 3, [&] { return model(x); });
-  // And the residual's own: forward and backward of the product, by which its gradient is no variable's, who copies it.
+  // Plus the residual's own launches: forward and backward of the product. Its gradient then goes to an intermediate,
+  // not to a variable, which would copy it.
   const auto added = [&](nn::Activation next) { return layer.forward_with(x, next, (residual * 2.f).eval()); };
   launches(4 + 1, 3 + 1, [&] { return added(nn::Activation::none); });
   launches(4 + 1, 4 + 1, [&] { return added(nn::Activation::relu); });
@@ -193,7 +194,8 @@ LOCUS_DEVICE_TEST("relu and residuals are PyTorch's, in training and in inferenc
 
 namespace {
 
-/// forward_with() of x in T beside relu(layer(x) + residual): the same numbers, also of gradients that are added to.
+/// Compares forward_with() of x in T with relu(layer(x) + residual): equal values and gradients, accumulated ones
+/// included.
 template <class T, class D>
 void check_fused(const Shape& shape, double allowed_of_sums) {
   CAPTURE(shape);
@@ -281,7 +283,7 @@ LOCUS_DEVICE_TEST("a channel far from zero keeps its digits", D) {
 }
 
 namespace {
-/// Channels of every scale beside each other, powers of two, in several layouts, against float64 of scale 1.
+/// Neighbouring channels of different scales, powers of two, in several layouts, against float64 of scale 1.
 template <class T, class D>
 void check_scaled_channels(const std::vector<double>& scales, double eps, double allowed) {
   CAPTURE(dtype_name<T>());
@@ -324,7 +326,7 @@ LOCUS_DEVICE_TEST("channels are normalized where their squares overflow, or vani
 }
 
 namespace {
-/// The batch of one rank, which is all of it.
+/// A shared batch of a single rank.
 template <class D>
 class OneRank : public SharedBatch<float, D> {
  public:

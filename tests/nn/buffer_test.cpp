@@ -46,7 +46,7 @@ std::string buffer_names(const M& model) {
   return names;
 }
 
-/// The same buffer under two names, and two under one.
+/// One buffer under two names, and two buffers under one name.
 struct SharedBuffer : nn::Layer<SharedBuffer, float, Cpu> {
   nn::Buffer<float, Cpu> a{ones({2})}, b = a;
   auto forward(const auto& x) const { return x + a; }
@@ -88,7 +88,7 @@ LOCUS_DEVICE_TEST("a buffer is a plain tensor in a formula, collects no gradient
   layer.inner.bias.value().fill_(0);
   const auto x = tensor<float, D>({2, 2}, {1, 2, 3, 4});
   CHECK_CLOSE(layer(x), {3, 3, 7, 7});
-  sum(layer(trace(x))).backward();  // which counts first
+  sum(layer(trace(x))).backward();  // forward updates the buffer first
   CHECK_CLOSE(layer.seen, {4, 6});
   CHECK_CLOSE(layer.inner.weight.grad(), {4, 6, 4, 6});
   CHECK_CLOSE(layer(x), {7, 9, 11, 13});
@@ -132,7 +132,7 @@ LOCUS_DEVICE_TEST("appending a layer or a network copies nothing, and a clone ha
   inner.push_back(layer);
   model.push_back(nn::ReLU{});
   model.push_back(inner);
-  for (int i = 0; i < 20; ++i) model.push_back(layer);  // which moves what was appended before
+  for (int i = 0; i < 20; ++i) model.push_back(layer);  // which moves the layers appended before
   const auto after = memory_stats(D{});
   CHECK(after.allocated_bytes == before.allocated_bytes);
   CHECK(after.requests == before.requests);
@@ -151,7 +151,7 @@ LOCUS_DEVICE_TEST("appending a layer or a network copies nothing, and a clone ha
   const auto clone = model.clone();
   CHECK(names_of(clone) == names_of(model));
   CHECK(contains(names_of(clone), "1.0.inner.weight 1.0.inner.bias 1.0.seen 1.0.counts.0 2.inner.weight"));
-  CHECK(clone.parameters().size() == 2);  // what layers shared, those of the clone share
+  CHECK(clone.parameters().size() == 2);  // shared parameters are shared in the clone
   CHECK_FALSE(clone.parameters() == model.parameters());
   (void)clone(trace(ones<float, D>({1, 2})));
   CHECK_CLOSE(layer.seen, {1, 1});

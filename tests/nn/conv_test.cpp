@@ -1,4 +1,4 @@
-// Convolution layers: PyTorch's values, names and initial values; copies; what is refused.
+// Convolution layers: PyTorch's values, names and initial values; copies; refusals.
 
 #include <locus/locus.hpp>
 #include <locus/ops/sort.hpp>
@@ -117,7 +117,7 @@ TEST_CASE("layers refuse what fits nothing when they are made") {
   CHECK_THROWS_WITH_AS((void)(Image{3, 6, 3}(zeros<float>({2, 4, 8, 8}))),
                        "conv2d: an input of shape (2, 4, 8, 8) has 4 channels, weights of shape (6, 3, 3, 3) take 3",
                        ShapeError);
-  // A reflected border is shorter than the image.
+  // A reflected border must be shorter than the image.
   CHECK_THROWS_AS((void)(Image{3, 6, 3, {.padding = 2, .padding_mode = PadMode::reflect}}(zeros<float>({1, 3, 2, 2}))),
                   ShapeError);
 }
@@ -140,7 +140,7 @@ struct SmallNet : nn::Layer<SmallNet<T>, T, Cpu> {
     const auto features = max_pool2d(second_norm.forward_with(second(hidden), nn::Activation::relu), 2);
     return last(features.reshape({x.size(0), 24}));
   }
-  /// How far from a corner the elements are: from 0 before relu, and from the next one in a window of max_pool2d.
+  /// Least distance of the elements from a kink: from 0 before relu, and from the runner-up in a window of max_pool2d.
   [[nodiscard]] double distance_from_corners(const Tensor<T>& x) const {
     const RunningStatistics<T, Cpu> none;
     const Tensor<T> y = batch_norm(first(x), none, first_norm.weight, first_norm.bias);
@@ -158,9 +158,9 @@ struct SmallNet : nn::Layer<SmallNet<T>, T, Cpu> {
 
 }  // namespace
 
-// Where an element is nearer to a corner than float rounds, float and double take different slopes there, and part. So
-// they do in PyTorch: of 400 random networks of this kind, the weights of 2 are off by more than 1e-3 after ten steps
-// in either library, and the typical error is 2e-7 in both.
+// If an element is nearer to a kink than float resolves, float and double take different slopes there and diverge.
+// PyTorch does the same: of 400 random networks of this kind, the weights of 2 are off by more than 1e-3 after ten
+// steps in either library, and the typical error is 2e-7 in both.
 TEST_CASE("ten steps of a convolutional network in float are those in double, but for rounding") {
   manual_seed(4);
   const SmallNet<float> net;

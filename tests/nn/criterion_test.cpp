@@ -31,7 +31,7 @@ LOCUS_DEVICE_TEST("losses as objects compute what the functions do, with their o
   const nn::BCEWithLogitsLoss weighted{weights, {.reduction = Reduction::sum}};
   CHECK_CLOSE(weighted(x, y), reference(nn::binary_cross_entropy_with_logits(x, y, weights, Reduction::sum)), 1e-12);
   CHECK_CLOSE((nn::BCEWithLogitsLoss{{.reduction = Reduction::sum}}(x, y)), Reference{expected}, 1e-12);
-  if constexpr (all_dtypes<D>) {  // weights of 16 bits beside losses that are measured in float
+  if constexpr (all_dtypes<D>) {  // 16-bit weights of losses in float
     const nn::BCEWithLogitsLoss of_half{nn::PosWeight{tensor<half, D>({3}, {1, 2, 3})}};
     CHECK_CLOSE(of_half(x.template as<float>(), y.template as<float>()),
                 reference(nn::binary_cross_entropy_with_logits(x, y, weights)), 1e-5);

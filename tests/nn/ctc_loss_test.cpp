@@ -31,7 +31,7 @@ Tensor<std::int64_t, D> whole(const char* name) {
   return golden::tensor<std::int64_t, D>(name);
 }
 
-/// What remains of a path: repetitions, then blanks left out.
+/// A path without repetitions and, after that, without blanks.
 Labels collapsed(const Labels& path, std::int64_t blank) {
   Labels result;
   for (std::size_t i = 0; i < path.size(); ++i)
@@ -125,7 +125,7 @@ LOCUS_DEVICE_TEST("labels that do not fit cost infinity, without a gradient; cla
   CHECK(of_first == 0);
   CHECK(of_second == doctest::Approx(3));  // a share of 1 at each time
 
-  // No labels, and no input: the empty labels are certain there, and others impossible.
+  // Without input, empty labels have probability 1, others 0.
   const auto none = tensor<std::int64_t, D>({2}, {0, 0});
   CHECK_CLOSE(nn::ctc_loss(x, labels, none, tensor<std::int64_t, D>({2}, {0, 1}), {.reduction = Reduction::none}),
               Reference({2}, {0, infinity}), 0);
@@ -135,7 +135,7 @@ LOCUS_DEVICE_TEST("labels that do not fit cost infinity, without a gradient; cla
   for (const std::size_t i : {0U, 3U, 6U, 9U, 15U}) sum_of_blanks -= expected.values[i];
   CHECK_CLOSE(blanks, Reference(Shape{}, {sum_of_blanks}), 1e-6);
 
-  // Without the probability of a class that no path needs.
+  // A class of probability 0 that no path needs.
   const auto impossible = tensor<double, D>(
       {2, 1, 3}, {std::log(0.5), std::log(0.5), -infinity, std::log(0.25), std::log(0.75), -infinity});
   const auto one = tensor<std::int64_t, D>({1}, {1}), two = tensor<std::int64_t, D>({1}, {2});

@@ -1,4 +1,4 @@
-// The layers that drop.
+// Dropout layers.
 
 #include <locus/locus.hpp>
 

@@ -95,7 +95,7 @@ struct Attention : nn::Layer<Attention<D>, float, D> {
   }
   void members(const auto& visit) const { visit("project", project); }
 };
-/// A layer that has one.
+/// A layer that contains an Attention.
 template <Device D>
 struct Block : nn::Layer<Block<D>, float, D> {
   Attention<D> attention;
@@ -118,5 +118,6 @@ LOCUS_DEVICE_TEST("a layer takes any number of arguments, some of them traced", 
   static_assert(!requires { layer(q, k, v, 1.f, 1.f); });
   const nn::Sequential<float, D> model{Block<D>{}, nn::ReLU{}};
   CHECK(model(q).shape() == Shape{2, 4});
-  CHECK(model.children()[0].second.children()[0].second.parameters().size() == 2);  // of one that is no module
+  CHECK(model.children()[0].second.children()[0].second.parameters().size() ==
+        2);  // of a layer that cannot be called as a module
 }

@@ -1,4 +1,5 @@
-// Parameters that are frozen: what is recorded, computed, kept and stepped without them, and what of a model they are.
+// Frozen parameters: recording, computing, saving for backward and stepping without them, and their selection in a
+// model.
 
 #include <locus/autograd/checkpoint.hpp>
 #include <locus/nn/averaged_model.hpp>
@@ -24,7 +25,7 @@ using namespace locus_test;
 
 namespace {
 
-/// Two layers, of which the first is what fine-tuning keeps, and the last that it trains.
+/// Two layers as in fine-tuning: the base is kept, the head is trained.
 template <class D>
 struct Net : nn::Layer<Net<D>, float, D> {
   nn::Linear<float, D> base{6, 5}, head{5, 3};
@@ -66,7 +67,7 @@ LOCUS_DEVICE_TEST("a frozen parameter collects no gradient, until it is trained 
   CHECK(calls == 1);
   same.requires_grad_(false);
   CHECK_FALSE(w.requires_grad());
-  CHECK_FALSE(w.has_grad());  // it is forgotten
+  CHECK_FALSE(w.has_grad());  // the gradient is forgotten
   CHECK_THROWS_WITH_AS((void)w.grad(), doctest::Contains("frozen"), GraphError);
   CHECK_FALSE(loss().eval().requires_gradient());
   CHECK_FALSE(trace(w).requires_gradient());
@@ -160,7 +161,7 @@ TEST_CASE("layers and parameters are frozen by name") {
   model.requires_grad_(false, "*");
   model.requires_grad_(true, "*.w*t");
   CHECK(trained() == "0.weight 2.weight 3.weight ");
-  // No name is a part of another: "0.w" is none, nor is a layer that holds no parameter.
+  // Parts of names do not match: "0.w" is refused, and so is a layer without parameters.
   for (const char* name : {"0.w", "1", "weight", "", "0.", "*.weight.*"}) {
     CAPTURE(name);
     CHECK_THROWS_AS(model.requires_grad_(false, "0", name), ArgumentError);
@@ -214,7 +215,7 @@ template <class D, template <class, class> class Optimizer, class Options>
 void check_frozen_steps(const std::string& name, const Options& options) {
   Recorded<double, D> run{"rules"};
   Optimizer<double, D> optimizer(std::vector{run.w, run.b}, options);
-  // Frozen there after step 5 had its gradient.
+  // The parameter b is frozen after step 5 had its gradient.
   const auto values = recorded_tensor<double, D>(name + "_b");
   const auto expected_w = recorded_tensor<double, D>(name + "_w");
   const auto loss = [](const auto& p, const auto& g) { return sum(trace(p) * trace(p) * 0.15 + trace(p) * g); };
@@ -226,7 +227,7 @@ void check_frozen_steps(const std::string& name, const Options& options) {
     (void)optim::clip_grad_norm_(optimizer.parameters(), 1e6);
     const LaunchLog log;
     optimizer.step();
-    CHECK(log.launches() == (step > 12 ? 2 : 1));  // from then on they made other numbers of steps
+    CHECK(log.launches() == (step > 12 ? 2 : 1));  // w and b made different numbers of steps from then on
     CHECK_CLOSE(run.w.value(), reference(expected_w.select(0, step)), 1e-10);
     CHECK_CLOSE(run.b.value(), reference(values.select(0, step)), 1e-10);
   }
@@ -302,7 +303,7 @@ LOCUS_DEVICE_TEST("a checkpoint gives no gradient to what is frozen, and is none
 }
 
 namespace {
-/// f is stale in a backward pass after `value` was changed in place, by the name of `operation`.
+/// Checks that the backward pass of f throws StaleError naming `operation` after `value` was changed in place.
 template <class D, class F>
 void check_stale(const F& f, const Tensor<float, D>& value, const char* operation) {
   const auto x = variable(batch<D>());
@@ -364,7 +365,7 @@ LOCUS_DEVICE_TEST("batch norm of frozen weights learns statistics in training, a
   CHECK_FALSE(norm.weight.has_grad());
   CHECK(norm.num_batches_tracked.value().item() == 1);
   CHECK_CLOSE(norm.running_mean, reference(whole.running_mean.value()), 0);
-  // An input that is plain, beside what is traced of a frozen parameter, as beside a trained one.
+  // A plain input gives the same beside the trace of a frozen parameter as beside a trained parameter.
   const RunningStatistics<float, D> running{norm.running_mean.value(), norm.running_var.value(), {}};
   CHECK_CLOSE(batch_norm(x, running, trace(norm.weight), norm.bias), reference(wanted), 0);
   CHECK_CLOSE(batch_norm(x, running, norm.weight, norm.bias), reference(norm(x)), 0);

@@ -125,8 +125,8 @@ TEST_CASE("initial values refuse numbers that are finite as double alone, and na
 }
 
 namespace {
-/// Draws 40,000 numbers and compares their extremes, mean, deviation and fourth moment with those of a million of
-/// PyTorch's.
+/// Draws 40,000 numbers and compares their extremes, mean, deviation and fourth moment with PyTorch's of a million
+/// numbers.
 template <class D, class Fill>
 void check_statistics(const std::string& name, const Shape& shape, const Fill& fill) {
   CAPTURE(name);
@@ -144,7 +144,7 @@ void check_statistics(const std::string& name, const Shape& shape, const Fill& f
   CHECK(found.deviation == doctest::Approx(deviation).epsilon(0.015));
   CHECK(fourth == doctest::Approx(expected[4]).epsilon(0.05));
   if (name.find("normal") != std::string::npos && name.find("trunc") == std::string::npos) return;
-  CHECK(found.low == doctest::Approx(expected[0]).epsilon(0.01));  // that of a normal number has no limit
+  CHECK(found.low == doctest::Approx(expected[0]).epsilon(0.01));  // extremes of normal numbers have no limit
   CHECK(found.high == doctest::Approx(expected[1]).epsilon(0.01));
 }
 }  // namespace

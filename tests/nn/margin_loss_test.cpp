@@ -86,7 +86,7 @@ LOCUS_DEVICE_TEST("a parameter in a loss of vectors keeps its gradient, and a pl
 }
 
 LOCUS_DEVICE_TEST("losses of 16-bit vectors are computed in float", D) {
-  if constexpr (all_dtypes<D>) {  // whose squares half does not hold
+  if constexpr (all_dtypes<D>) {  // their squares overflow half
     const auto x = tensor<half, D>({1, 2}, {1000, 500}), y = tensor<half, D>({1, 2}, {1000, -500});
     const auto target = tensor<half, D>({1}, {1});
     const LaunchLog log;

@@ -125,7 +125,7 @@ LOCUS_DEVICE_TEST("a plain input records nothing, a traced one trains", D) {
 LOCUS_DEVICE_TEST("Sequential names its modules by number, at any depth", D) {
   nn::Sequential<float, D> model{nn::Flatten{}, perceptron<D>(), nn::Tanh{}};
   const nn::Linear<float, D> last{3, 2, false};
-  model.push_back(last);  // which is not copied
+  model.push_back(last);  // shared, not copied
   CHECK(model.parameters().back() == last.weight);
   CHECK(names_of(model) == "1.0.weight 1.0.bias 1.2.weight 1.2.bias 3.weight ");
   CHECK(model.size() == 4);
@@ -191,7 +191,7 @@ LOCUS_DEVICE_TEST("activations and layers without parameters on plain and traced
 }
 
 namespace {
-/// Whether two pending expressions apply the same function, with the same options, which are not computed.
+/// Whether two pending expressions, which are not computed, apply the same function with the same options.
 template <class X, class Y>
 bool same_function(const X& x, const Y& y) {
   const auto& f = x.part().tree.f;
@@ -216,7 +216,7 @@ TEST_CASE("layers of bounded activations are their functions, with their options
 }
 
 namespace {
-/// Has members of its own under names by which layers say what they compute.
+/// Has non-static members under the names by which layers declare their activations.
 struct Choosing : nn::Stateless<Choosing> {
   const functor::Activation activation = functor::Activation::relu;
   bool absorbs(functor::Activation next) const { return next == activation; }

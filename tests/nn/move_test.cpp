@@ -203,7 +203,7 @@ LOCUS_DEVICE_TEST("a layer of your own moves by its twin(), alone and in network
     const auto outside = reference(network(x));
     const auto moved = std::move(network).template to<D, Tracker<float, Cpu>>();
     CHECK_CLOSE(moved(x.template to<D>()), outside, 1e-5);
-    CHECK(moved.parameters().size() == layer.parameters().size());  // what two places shared is one still
+    CHECK(moved.parameters().size() == layer.parameters().size());  // the shared parameters are still shared
     CHECK_THROWS_WITH_AS((void)layer(x), doctest::Contains(moved_message), ArgumentError);
     CHECK_THROWS_WITH_AS((void)layer.seen.value(), doctest::Contains("this buffer belonged"), ArgumentError);
     CHECK_THROWS_AS((void)nn::state_dict(layer), ArgumentError);
@@ -355,7 +355,7 @@ LOCUS_DEVICE_TEST("moving and copying draw no random numbers", D) {
 }
 
 namespace {
-/// Whose twin is another layer, and one that holds a layer by a pointer.
+/// A layer with a twin of other members, and a layer that holds a layer by a pointer.
 template <class T, Device D>
 struct Grown : nn::Layer<Grown<T, D>, T, D> {
   std::vector<nn::Linear<T, D>> floors;
@@ -401,7 +401,7 @@ TEST_CASE("a ResNet is copied and moved with its names and statistics") {
   using D = Counting;
   const auto x = sample<float, D>({2, 3, 8, 8});
   auto model = models::resnet50<float, D>({.classes = 4, .small_images = true, .width = 4});
-  (void)model(trace(x));  // which its statistics learn
+  (void)model(trace(x));  // updates the statistics
   const auto expected = reference(model(x));
   const auto names = names_of(model);
   const auto clone = model.clone();

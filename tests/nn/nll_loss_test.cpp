@@ -65,7 +65,7 @@ LOCUS_DEVICE_TEST("a probability of 0 costs infinity, and nothing where its labe
 }
 
 TEST_CASE("a mean of 16-bit likelihoods is folded in float, and gradients agree with finite differences") {
-  const auto x = full<half>({300, 2}, half(-500.f));  // whose sum half does not hold
+  const auto x = full<half>({300, 2}, half(-500.f));  // their sum overflows half
   CHECK_CLOSE(nn::nll_loss(x, zeros<std::int64_t>({300})), {500});
   manual_seed(4);
   const auto labels = tensor<std::int64_t, Cpu>({4}, {2, 0, -100, 1});

@@ -1,4 +1,4 @@
-// Pooling layers compute what the functions do, in training and inference.
+// Pooling layers compute the same as the functions, in training and inference.
 
 #include <locus/locus.hpp>
 

@@ -1,4 +1,4 @@
-// Attention and its layer against PyTorch, float64 and finite differences; that scores are not stored; what is refused.
+// Attention and its layer against PyTorch, float64 and finite differences; that scores are not stored; refusals.
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/device/trace/launch_log.hpp>
@@ -154,7 +154,7 @@ LOCUS_DEVICE_TEST("masks broadcast, also to more than four dimensions", D) {
     CHECK(scaled_dot_product_attention(Tensor<double, D>(empty), keys, keys, {.mask = Tensor<bool, D>(mask)}).shape() ==
           empty);
   }
-  // What masks say is read again for gradients.
+  // Masks are read again for gradients.
   const auto traced = variable(q);
   const auto numbers = zeros<double>({5}, q.device());
   const auto with_marks = scaled_dot_product_attention(traced, k, k, {.mask = whole_mask});
@@ -418,7 +418,7 @@ LOCUS_DEVICE_TEST(
   const auto [output, weights] = layer.with_weights(trace(x));
   CHECK(reference(output).values != plain.values);
   CHECK(reference(weights).values != reference(layer.with_weights(x).weights).values);
-  const nn::MultiheadAttention<float, D> one{24, 1, {.dropout = 0.5}};  // whose weights are those of its head
+  const nn::MultiheadAttention<float, D> one{24, 1, {.dropout = 0.5}};  // with one head, the weights are the head's
   const auto seen = one.with_weights(trace(x));
   const auto values = linear(x, one.in_proj_weight.value().slice(0, 48, 72));
   CHECK_CLOSE(one.out_proj(matmul(seen.weights, values)), reference(seen.output), 1e-5);
@@ -429,7 +429,7 @@ LOCUS_DEVICE_TEST(
   CHECK_CLOSE(in_double(x2), plain, 1e-5);
   CHECK(reference(in_double(trace(x2))).values != reference(in_double(x2)).values);
 
-  // Keys that are plain meet parameters that are recorded where the query is traced.
+  // Parameters meet plain keys, and are recorded if the query is traced.
   layer(trace(x), x, x).backward(x);
   CHECK(reference(sum(abs(layer.in_proj_weight.grad().slice(0, 24, 48)))).values[0] > 0);
 }

@@ -1,4 +1,4 @@
-// Distances between sets of vectors against PyTorch, with what they promise of cost and accuracy.
+// Distances between sets of vectors against PyTorch, with their promised cost and accuracy.
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/backend.hpp>

@@ -1,4 +1,4 @@
-// Channels-last images: results and gradients are those of row-major ones, and lie channels-last again.
+// Channels-last images: results and gradients equal the row-major ones, and are channels-last again.
 
 #include <locus/locus.hpp>
 #include <locus/ops/conv3d.hpp>
@@ -12,7 +12,7 @@ using namespace locus_test;
 
 namespace {
 
-/// Random numbers without two that are equal, as good as surely.
+/// Random numbers that are almost surely distinct.
 template <class T, class D>
 Tensor<T, D> numbers(const Shape& shape, std::uint64_t seed) {
   Generator<Cpu> generator{seed};
@@ -206,7 +206,7 @@ LOCUS_DEVICE_TEST("what is added to a gradient goes where the gradient has it", 
   const auto turned = [](const auto& v) { return v.permute({2, 3, 0, 1}); };
   check_sum(image, turned, [](const auto& v) { return square(max_pool2d(v, 2)); });
   check_sum(image, turned, [&](const auto& v) { return square(conv2d(v, k)); });
-  // One volume without a batch has four dimensions, too: they are not those of images.
+  // One volume without a batch has four dimensions, too, but is no batch of images.
   const auto volume = numbers<float, D>({2, 3, 4, 8}, 5), p = numbers<float, D>({4, 2, 1, 1, 1}, 6);
   const auto rows = variable(volume), last = variable(volume.channels_last());
   sum(square(conv3d(rows, p))).backward();

@@ -1,5 +1,4 @@
-// Convolutions of volumes: values and gradients as PyTorch's, as those of images where the depth is 1, and what is
-// refused.
+// Convolutions of volumes: values and gradients as PyTorch's, and at depth 1 as of images; refusals.
 
 #include <locus/nn/conv3d.hpp>
 

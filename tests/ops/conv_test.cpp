@@ -1,4 +1,4 @@
-// Convolutions: values and gradients as PyTorch's, as those of plain loops, in parts, of views, and what is refused.
+// Convolutions: values and gradients as PyTorch's and as by plain loops, in parts, of views; refusals.
 
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
@@ -56,8 +56,8 @@ double dot(const Reference& a, const Reference& b) {
   return sum;
 }
 
-/// Whether values are those of plain loops, and gradients those of a function that is linear in each operand:
-/// y . g = x . dx = w . dw + b . db, also where they are added to others.
+/// Whether values equal those by plain loops, and gradients fit a function that is linear in each operand:
+/// y . g = x . dx = w . dw + b . db, also if they are added to others.
 template <class T, class D>
 void check_passes(const Shape& images, const Shape& weights, const Conv2dOptions& options, double allowed) {
   CAPTURE(to_string(images));
@@ -161,7 +161,7 @@ LOCUS_DEVICE_TEST("parts of columns give what all of them at once do", D) {
   check({3, 2, 5, 6}, {2, 2, 3, 2}, {.padding = 1}, 2 * 12 * 7);   // two rows of windows
   check({3, 2, 5, 6}, {2, 2, 3, 2}, {.padding = 1}, 1);            // as many as the weights: two windows
   check({2, 4, 9, 8}, {10, 2, 2, 3}, {.stride = {3, 2}, .padding = {0, 2}, .dilation = {1, 2}, .groups = 2}, 1);
-  check({2, 3, 1, 20}, {1, 3, 1, 2}, {.stride = 3}, 1);  // elements of no window between those of two parts
+  check({2, 3, 1, 20}, {1, 3, 1, 2}, {.stride = 3}, 1);  // between two parts lie elements of no window
 }
 
 LOCUS_DEVICE_TEST("columns are bounded along each dimension of an image", D) {
@@ -274,7 +274,7 @@ LOCUS_DEVICE_TEST("an empty batch has an empty result and gradients of zeros", D
   CHECK_CLOSE(conv2d(Tensor<float, D>(Shape{1, 0, 2, 2}), Tensor<float, D>(Shape{1, 0, 1, 1}), ones<float, D>({1})),
               reference(ones<float, D>({1, 1, 2, 2})));
   CHECK(conv2d(zeros<float, D>({1, 2, 3, 3}), Tensor<float, D>(Shape{0, 2, 2, 2})).shape() == Shape{1, 0, 2, 2});
-  // Nor any in groups: what nothing is added to is the bias, or 0.
+  // Nor any in groups: an output without products is the bias, or 0.
   const Tensor<float, D> none(Shape{0, 1, 3, 3});
   CHECK_CLOSE(conv_transpose2d(Tensor<float, D>(Shape{1, 0, 1, 1}), none, full<float, D>({2}, 5.f),
                                {.padding = 1, .groups = 2}),

@@ -1,4 +1,4 @@
-// Dropout: what is dropped, that the backward pass knows it again, and that nothing is stored for that.
+// Dropout: which elements are dropped, that the backward pass drops the same, and that it stores nothing for that.
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
@@ -99,7 +99,7 @@ LOCUS_DEVICE_TEST("the backward pass drops what the forward pass dropped, more t
 }
 
 LOCUS_DEVICE_TEST("dropout's gradient agrees with finite differences", D) {
-  // Every call draws the same numbers, and drops what is plain too.
+  // Every call draws the same numbers, and drops from plain tensors, too.
   const auto same = [](const auto& x) {
     Generator<D> generator{7};
     if constexpr (std::is_same_v<decltype(x), const Tensor<double, D>&>)

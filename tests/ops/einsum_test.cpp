@@ -1,4 +1,4 @@
-// einsum and its kin against PyTorch, against sums written as loops, and against what an equation must not say.
+// einsum and its kin against PyTorch and against sums written as loops; refused equations.
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/backend.hpp>

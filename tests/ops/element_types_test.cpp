@@ -1,5 +1,5 @@
-// Which element types each function takes, and that each of them computes what is right: the table of
-// docs/numpy-pytorch.md, whose rows are compared with what compiles here.
+// Element types: the functions compile for exactly the types in the table of docs/numpy-pytorch.md, and compute right
+// results with each.
 
 #include <locus/expr/bits.hpp>
 #include <locus/expr/functions.hpp>
@@ -78,7 +78,7 @@ Numbers numbers_of(const Tensor<T, D>& given) {
   for (std::int64_t i = 0; i < x.elements(); ++i) numbers.push_back(static_cast<Number>(load_as_register(x.data()[i])));
   return numbers;
 }
-/// What numbers become as elements of T, where integers wrap around.
+/// Numbers converted to T; integers wrap around.
 template <class T>
 Numbers wrapped(const Numbers& numbers) {
   Numbers result;
@@ -303,7 +303,7 @@ Numbers bits_of(const Numbers& x, const Numbers& y) {
 const char* const all_types[] = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "int16",
                                  "int8",    "uint64",  "uint32",  "uint16",   "uint8", "bool"};
 
-/// Which types each function takes, as found, and what was wrong with its results.
+/// The types found for each function, and the errors in its results.
 class Table {
  public:
   void take(const char* function, std::string_view type, const Numbers& found, const Numbers& expected,
@@ -546,8 +546,8 @@ void check_type(Table& table) {
   ROW("cross", cross(x.slice(1, 0, 3), y.slice(1, 0, 3)).select(1, 2), wrapped<T>(third_of_cross(nx, ny)));
 #undef ROW
 
-  // What computes with floating-point numbers alone: of float that it compiles, of others that it does not. The tests
-  // of each, and sixteen_bits_test.cpp, compute with double, half and bfloat16.
+  // Functions of floating-point numbers alone: they compile for float, and not for other types. The tests of each, and
+  // sixteen_bits_test.cpp, compute with double, half and bfloat16.
   const auto image = x.reshape({1, 1, rows, cols});
   (void)image;
 #define FLOATS(name, result)                                   \

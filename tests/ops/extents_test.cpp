@@ -23,7 +23,7 @@ std::vector<Shape> empty_shapes() {
   return {{huge, huge, 0}, {huge, 0, huge}, {0, huge, huge}, {0, INT64_MAX, 3}, {INT64_MAX, 0}, {huge, 0, 4, huge}};
 }
 
-/// f is done, or says that shapes, positions or arguments are wrong, or that there is no memory.
+/// f returns, or throws an error about shapes, positions, arguments or memory.
 template <class F>
 void survives(const char* name, const F& f) {
   CAPTURE(name);
@@ -38,10 +38,10 @@ void survives(const char* name, const F& f) {
   }
 }
 
-/// Where it is known.
+/// The shape of a result, if it is known.
 using KnownShape = std::optional<Shape>;
 
-/// f(x), computed, f(x) with a gradient. What they give has the known shape.
+/// f(x), plain and with a gradient. The results have the known shape.
 template <class F>
 void survives_traced(const char* name, const Tensor<float>& x, const F& f, const KnownShape& known = std::nullopt) {
   const auto check = [&](const Shape& shape, std::int64_t count) {

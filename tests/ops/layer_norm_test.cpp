@@ -40,7 +40,7 @@ Reference affine(Reference y, const Reference& weight, const Reference& bias) {
   return y;
 }
 
-/// Forward against the formulas, and the gradients against those of the same numbers in double.
+/// Forward against the formulas, and the gradients against the same ones in double.
 template <class T, class D>
 void check_type(const Shape& shape, double forward, double backward) {
   CAPTURE(dtype_name<T>());

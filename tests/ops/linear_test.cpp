@@ -182,7 +182,7 @@ struct TwoLayers {
 const auto directly = [](const auto& x) { return x; };
 const auto as_a_view = [](const auto& x) { return x.reshape(x.shape()); };  // a node between the layers
 
-/// A product that gives a gradient before the activation gives what a product and a launch after it do.
+/// A product that applies the activation's derivative to a gradient agrees with a product and a launch after it.
 template <class T, class D, class F>
 void check_derivative(const F& f, double tolerance) {
   const TwoLayers<T, D> fused, apart;
@@ -202,7 +202,7 @@ void check_derivative(const F& f, double tolerance) {
   }
 }
 
-/// The gradients of layers of T against those of the same layers in float64, where nothing is fused.
+/// The gradients of layers of T against the same layers in float64, where nothing is fused.
 template <class T, class D, class F>
 void check_against_float64(const F& f, std::int64_t hidden, double tolerance, std::int64_t misaligned = 0,
                            std::int64_t outputs = 3, std::int64_t rows = 7) {
@@ -262,7 +262,7 @@ LOCUS_DEVICE_TEST("the product for a layer's input applies the derivative of the
 
 LOCUS_DEVICE_TEST("gradients through an activation agree with float64, whatever the product keeps for them", D) {
   const FusedRelu fused;
-  for (const std::int64_t hidden : {1, 5, 16, 130}) {  // what is kept has rows of a multiple of 8 or 128
+  for (const std::int64_t hidden : {1, 5, 16, 130}) {  // the kept tensor has rows of a multiple of 8 or 128
     check_against_float64<float, D>(functor::Relu{}, hidden, 4e-6);
     check_against_float64<float, D>(functor::GeluTanh{}, hidden, 4e-6);
     check_against_float64<half, D>(functor::Relu{}, hidden, 4e-3);

@@ -204,7 +204,7 @@ LOCUS_DEVICE_TEST("norms are right where squares overflow or vanish", D) {
   }
   CHECK(norm(Tensor<float, D>({512}).fill_(1e19f)).item() == doctest::Approx(2.2627417e20));
 
-  // Beside what is lost, other rows, zeros and what is not finite stay what they are.
+  // Beside rows that lose terms, the others, zeros and non-finite numbers stay as they are.
   const auto mixed = locus_test::tensor<float, D>(
       {7, 3},
       {3e19, 4e19, 1, 3, 4, 0, 0, 0, 0, 3e-25, 4e-25, 0, 1, infinity, 0, 1, std::nan(""), 0, 3e19, 4e19, 1e-30});

@@ -63,7 +63,7 @@ LOCUS_DEVICE_TEST("without replacement each is drawn once, the first as its weig
     }
     const double expected[] = {0.5, 0.1, 0, 0.4};
     for (std::size_t k = 0; k < 4; ++k) CHECK(std::abs(first[k] / rows - expected[k]) < 0.025);
-    CHECK(std::abs(pairs[3] / first[0] - 0.8) < 0.03);  // 4 of what is left, 5
+    CHECK(std::abs(pairs[3] / first[0] - 0.8) < 0.03);  // weight 4 of the remaining 5
   }
 }
 

@@ -1,4 +1,4 @@
-// Padding: what stands in the border, where its gradient goes, and what is refused.
+// Padding: the content of the border, its gradient, and refusals.
 
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>

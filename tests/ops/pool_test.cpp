@@ -1,4 +1,4 @@
-// Pooling: values and gradients as PyTorch's, what no number is, ties, borders, and what is refused.
+// Pooling: values and gradients as PyTorch's; NaN, ties, borders, and refusals.
 
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>

@@ -1,4 +1,4 @@
-// prelu and the other activations against PyTorch, and what prelu takes.
+// prelu and the other activations against PyTorch, and the weights that prelu takes.
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>

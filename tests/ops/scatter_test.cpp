@@ -1,4 +1,4 @@
-// What is put and added by index, against PyTorch, and the lookups beside it.
+// Elements put and added by index, against PyTorch, and the lookups beside them.
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/device/trace/launch_log.hpp>

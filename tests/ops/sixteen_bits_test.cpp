@@ -1,4 +1,5 @@
-// What docs/mixed-precision.md promises: operations on 16 bits compute in float, whatever they add up, and round once.
+// The promises of docs/mixed-precision.md: operations on 16 bits compute in float, however many terms they add up, and
+// round once.
 
 #include <locus/locus.hpp>
 #include <locus/ops/cdist.hpp>
@@ -13,7 +14,7 @@ using namespace locus;
 using namespace locus_test;
 
 namespace {
-/// Thousands of numbers near 1: 16 bits alone would stop at 256, where 1 is half of what the last bit means.
+/// Thousands of numbers near 1: a sum in 16 bits would stop at 256, where 1 is half a unit in the last place.
 Tensor<bfloat16> near_one(const Shape& shape) {
   Generator<Cpu> numbers{11};
   return (rand<float, Cpu>(shape, numbers) * 0.5f + 0.75f).eval().as<bfloat16>();
@@ -23,8 +24,8 @@ Tensor<bfloat16> near_one(const Shape& shape) {
 struct Roundings {
   double value = 1, gradient = 1;
 };
-/// f of bfloat16 and of the same numbers in float differ by the rounding of the result, gradients by theirs: and by
-/// that of the result, or of what a product reads, where they are computed from it.
+/// f of bfloat16 and of the same numbers in float differ by the rounding of the result. Gradients differ by their own
+/// rounding, and by the rounding of the result, or of a product's operand, if they are computed from it.
 template <class F>
 void check_computes_in_float(const char* name, const Shape& shape, const F& f, const Roundings& most = {}) {
   CAPTURE(std::string(name));
@@ -90,8 +91,8 @@ TEST_CASE("rows of 16 bits are normalized in float") {
 }
 
 namespace {
-/// Values and gradients of T, of several parts of the batch, and what they are added to, are those of float64 but for
-/// one rounding, and for that of sums in float, by Winograd's transforms, too.
+/// Values and gradients of T, over several parts of the batch and with accumulation, agree with float64 up to one
+/// rounding, and the rounding of sums in float, by Winograd's transforms, too.
 template <class T>
 void check_convolves(const char* name, const Shape& images, const Shape& weights, const Conv2dOptions& options) {
   CAPTURE(std::string(name));
@@ -162,7 +163,7 @@ void check_gradient_of_log_softmax(const char* name) {
   const auto ours = gradient_of_log_softmax<T>();
   const double rounding = std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8;  // of numbers from 1 to 2, at most half a step
   CHECK(error_of(ours) <= error_of(golden::tensor<double, Cpu>(name)));
-  CHECK(error_of(ours) > rounding);  // the result was rounded, and so is what is computed from it
+  CHECK(error_of(ours) > rounding);  // the result was rounded, and so is the gradient computed from it
   CHECK(error_of(gradient_of_log_softmax<T, float>()) <= rounding);
 }
 }  // namespace
@@ -197,7 +198,7 @@ double bytes_held_for_backward(const M& model, const Tensor<T>& x, const Tensor<
   const auto loss = nn::cross_entropy(model(trace(x)).template as<float>(), labels).eval();
   return static_cast<double>(memory_stats(Cpu{}).allocated_bytes - before);
 }
-/// What bfloat16 holds, over what float does.
+/// The bytes that bfloat16 holds, over the bytes of float.
 double share_of_bytes_in_bfloat16(const nn::Sequential<float, Cpu>& model, const Shape& shape) {
   const auto x = randn<float>(shape);
   const auto labels = zeros<std::int64_t>({shape[0]});

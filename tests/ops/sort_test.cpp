@@ -62,8 +62,7 @@ void check_order(const Tensor<T, D>& x, int axis, bool descending, std::int64_t 
   CHECK_CLOSE(top.values, locus_test::reference(values.slice(axis, 0, k)), 0.0);
 }
 
-/// Few different values, so that many are equal, the ends of integers' ranges, and what floating-point numbers have
-/// besides.
+/// Few different values, so that many are equal, the ends of integers' ranges, and special floating-point numbers.
 template <class T, class D>
 Tensor<T, D> with_ties(const Shape& shape, std::uint64_t seed) {
   const Tensor<T> x = sample<T, Cpu>(shape, seed, -40, 40);

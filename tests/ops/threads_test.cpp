@@ -1,4 +1,4 @@
-// The number of threads changes no bit of what operations compute, forward and backward, where they share their work.
+// The number of threads changes no bit of results, forward and backward, of operations that share their work.
 
 #include <locus/locus.hpp>
 #include <locus/ops/sort.hpp>
@@ -31,7 +31,7 @@ bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
          std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.elements()) * sizeof(T)) == 0;
 }
 
-/// What an operation gives, and a gradient of it.
+/// The result of an operation, and a gradient of it.
 template <class T>
 struct WithGradient {
   Tensor<T> value, gradient;
@@ -173,7 +173,7 @@ TEST_CASE_TEMPLATE("pooling", T, FLOATING_TYPES) {
 }
 
 namespace {
-/// Waits until as many planes were begun, or for some seconds: what one thread does.
+/// Waits until as many planes were begun, or for some seconds: one thread alone waits in vain.
 struct MeetingWalk {
   Atomic<int>* begun;
   template <class Add>

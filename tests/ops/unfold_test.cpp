@@ -1,4 +1,4 @@
-// Windows as views, and the sums of what overlaps.
+// Windows as views, and the sums of overlapping windows.
 
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>

@@ -1,4 +1,4 @@
-// unique and nonzero against what the standard library finds.
+// unique and nonzero against the standard library.
 
 #include <locus/autograd/expression.hpp>
 #include <locus/ops/isin.hpp>

@@ -7,7 +7,7 @@ using namespace locus;
 using namespace locus_test;
 
 namespace {
-/// A parameter whose gradient is what PyTorch clipped.
+/// A parameter with the gradient that PyTorch clipped.
 template <class T, class D>
 Parameter<T, D> with_gradient(const char* value, const char* gradient) {
   const Parameter parameter(golden::tensor<T, D>(value));
@@ -56,7 +56,7 @@ LOCUS_DEVICE_TEST("gradients are scaled to a joint norm of any order as PyTorch 
       check_order<double, D>(order, suffix, flat);
       check_order<float, D>(order, suffix, flat);
     }
-  // In float, whatever the sum of powers: of half, cubes overflow from 41 on, of float from 7e12.
+  // Norms in float, without overflow of powers: cubes overflow half from 41 on, float from 7e12.
   const Parameter w(tensor<half, D>({4}, {0, 0, 0, 0}));
   for (const auto& [order, norm] : {std::pair{1., 8000.}, {3., 2000 * std::cbrt(4.)}, {double{INFINITY}, 2000.}}) {
     const double p = order;

@@ -1,4 +1,4 @@
-// Scaled losses, steps that are skipped where gradients overflow, and what is refused.
+// Scaled losses, steps skipped because gradients overflow, and refusals.
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
@@ -23,7 +23,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity(),
                  not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// One element, whose gradient is what is asked for: the loss p g, in float.
+/// One element with a chosen gradient g: the loss p g, in float.
 template <class T, class D>
 struct One {
   Parameter<T, D> p;
@@ -36,7 +36,7 @@ struct One {
   }
 };
 
-/// A whole step by a gradient.
+/// A whole step with gradient g.
 template <class Scaler, class O, class T, class D>
 void train(Scaler& scaler, O& optimizer, const One<T, D>& one, double g) {
   optimizer.zero_grad();
@@ -219,7 +219,7 @@ LOCUS_DEVICE_TEST("until they are unscaled, gradients are neither clipped, read 
     CHECK_THROWS_WITH_AS(one.loss(1).backward(), says("would add to"), GraphError);
     CHECK_THROWS_WITH_AS(foreign.step(optimizer), says("has the scale of a GradScaler"), GraphError);
     CHECK_THROWS_WITH_AS(foreign.scale(one.loss(1)).backward(), says("would add to"), GraphError);
-    scaler.scale(one.loss(1)).backward();  // is added
+    scaler.scale(one.loss(1)).backward();  // accumulates
   }
   scaler.unscale(optimizer);
   scaler.unscale(optimizer);
@@ -347,7 +347,7 @@ LOCUS_DEVICE_TEST("40 replays of a scaled step, some of which are skipped, equal
 }
 
 namespace {
-/// Two layers and an optimizer of both; where their parameters lie depends on what was flattened before.
+/// Two layers and an optimizer of both; earlier calls of flatten decide where their parameters lie.
 template <class D>
 struct TwoLayers {
   nn::Sequential<float, D> first{nn::Linear<float, D>{3, 3}}, second{nn::Linear<float, D>{3, 3}};
@@ -377,8 +377,8 @@ struct TwoLayers {
   void check_unchanged(const std::vector<Tensor<float, D>>& before) const {
     for (std::size_t i = 0; i < parameters.size(); ++i) CHECK(same_bits(parameters[i].value(), before[i]));
   }
-  /// An infinite gradient in the run that is looked at first skips the step of all, with and without unscale; a step
-  /// after it is made.
+  /// An infinite gradient in the first run skips the step of all parameters, with and without unscale; the next step is
+  /// made.
   template <class Optimizer>
   void check_skips(Optimizer& optimizer, std::size_t runs) {
     const auto before = values();

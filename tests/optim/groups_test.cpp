@@ -39,7 +39,8 @@ void check_recorded_groups(bool flat_first) {
   });
 }
 
-/// `count` groups, whose parameters take turns in memory, against an optimizer for each group; so many launches a step.
+/// `count` groups with interleaved parameters in memory, against an optimizer for each group; `launches` launches a
+/// step.
 template <class D, template <class, class> class Optimizer, class Options>
 void check_taking_turns(int count, bool flat_first, std::int64_t launches, const Options& options) {
   CAPTURE(count);

@@ -12,7 +12,7 @@ using namespace locus;
 using namespace locus_test;
 
 namespace {
-/// Gradients of half are stepped with by a scaler, or, as here, where a flag says whether.
+/// Steps for half need a scaler, or, as here, a skip flag.
 template <class T, class D, template <class, class> class Optimizer>
 void step_of(Optimizer<T, D>& optimizer) {
   if constexpr (std::is_same_v<T, half>) optimizer.step(full<bool, D>({}, false));
@@ -37,7 +37,7 @@ void check_masters(const std::string& name, Optimizer optimizer, const Parameter
   }
 }
 
-/// The same steps as a float optimizer makes, rounded.
+/// Compares with the steps of a float optimizer, rounded.
 template <class T, class D, template <class, class> class Optimizer, class Options>
 void check_rounded(const Options& options) {
   CAPTURE(dtype_name<T>());
@@ -63,7 +63,7 @@ void check_rounded(const Options& options) {
   }
 }
 
-/// 20 steps of PyTorch's: its master weights, the values rounded from them, and how far training in float is.
+/// 20 steps of PyTorch: its master weights, the values rounded from them, and the distance from training in float.
 template <class D, class Optimizer>
 void check_20_steps(const std::string& name, Optimizer optimizer, double apart) {
   CAPTURE(name);

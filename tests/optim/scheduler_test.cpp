@@ -1,4 +1,4 @@
-// Learning rates over steps: PyTorch's, step by step; saved and restored; and what is refused.
+// Learning rates over steps: PyTorch's, step by step; saved and restored; and refusals.
 
 #include <locus/autograd/expression.hpp>
 #include <locus/ops/reduce.hpp>
@@ -18,7 +18,7 @@ using namespace locus_test;
 
 namespace {
 
-/// What PyTorch computed under a name.
+/// PyTorch's numbers recorded under a name.
 const std::vector<double>& torch(const std::string& name) {
   static const auto all = [] {
     const char* const tests = std::getenv("LOCUS_TEST_DIR");
@@ -168,7 +168,7 @@ TEST_CASE("the momentum of a cycle is PyTorch's, of every optimizer that has one
   CHECK_THROWS_WITH_AS(none.optimizer.set_momentum(0.9), "set_momentum: the optimizer was made without momentum",
                        ArgumentError);
   CHECK_THROWS_AS(sgd.set_momentum(-1), ArgumentError);
-  CHECK_THROWS_AS(other_sgd.set_momentum(0), ArgumentError);  // Nesterov's needs one
+  CHECK_THROWS_AS(other_sgd.set_momentum(0), ArgumentError);  // Nesterov's momentum must be above 0
   CHECK_THROWS_AS(adam.set_momentum(1), ArgumentError);
   CHECK(refusal(OneCycleLR{.max_lr = 1, .total_steps = 2, .base_momentum = 2}) ==
         "OneCycleLR: base_momentum is 2; expected 0 to 1");
@@ -353,7 +353,7 @@ TEST_CASE("a scheduler is a handle, takes any optimizer, and its chainable sched
   CHECK(scheduler.steps() == 1);
   CHECK(o.optimizer.lr() == 0.25);
   o.optimizer.set_lr(4);
-  scheduler.step(0.0);  // a metric that nobody looks at
+  scheduler.step(0.0);  // this metric is ignored
   CHECK(o.optimizer.lr() == 2);
 
   const Parameter<float> weight(zeros({2}));

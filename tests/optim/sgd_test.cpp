@@ -174,7 +174,7 @@ LOCUS_DEVICE_TEST("a step changes the parameters that it moves, and no others", 
   optimizer.step();
   of_a.backward();
   optimizer.step();
-  of_b.backward();  // what it saved was not touched
+  of_b.backward();  // its saved tensors were not touched
   CHECK_CLOSE(b.grad(), {6, 8});
   const auto stale = sum(square(trace(a)));
   optimizer.step();

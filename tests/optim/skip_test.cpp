@@ -24,14 +24,14 @@ template <class T, class D, template <class, class> class Optimizer, class Optio
 void check_recorded_skips(const std::string& name, const Options& options) {
   Recorded<T, D> run;
   Optimizer<T, D> optimizer(std::vector{run.w, run.b}, options);
-  run.check(name, [&](int step) {  // also after gradients that must not be followed
+  run.check(name, [&](int step) {  // also after gradients that must be skipped
     const bool skips = step == 0 || step == 3 || step == 4;
     if (skips) (void)run.w.grad().fill_(convert<T>(std::numeric_limits<double>::infinity()));
     optimizer.step(full<bool, D>({}, skips));
   });
 }
 
-/// A classifier whose steps are skipped where a gradient is not finite, as some inputs make it.
+/// A classifier whose steps are skipped if a gradient is not finite, as for some inputs.
 template <class D>
 struct SkippedTraining {
   nn::Sequential<float, D> model;
@@ -49,7 +49,7 @@ struct SkippedTraining {
   static optim::AdamW<float, D> made(const nn::Sequential<float, D>& model, bool grouped) {
     const auto p = model.parameters();
     if (!grouped) return optim::AdamW<float, D>(p, {.lr = 0.05});
-    (void)nn::flatten(model);  // so that the groups take turns in memory
+    (void)nn::flatten(model);  // so that the groups are interleaved in memory
     return optim::AdamW<float, D>{{{{p[0], p[2]}}, {{p[1], p[3]}, {.lr = 0.02, .weight_decay = 0}}}, {.lr = 0.05}};
   }
   Tensor<float, D> step() {
@@ -91,7 +91,7 @@ void check_skips_in_replays(bool grouped) {
   CHECK(skipped == 15);
 }
 
-/// A captured step, whose last layer alone is trained, is refused from when other parameters are frozen.
+/// A captured step that trains only the last layer is refused once other parameters are frozen.
 template <class D>
 void check_frozen_in_replays(bool skips) {
   CAPTURE(skips);
@@ -130,7 +130,7 @@ void check_frozen_in_replays(bool skips) {
   if constexpr (std::is_same_v<D, Cuda>)
     CHECK_THROWS_WITH_AS(freezes(), doctest::Contains("capture: requires_grad_ within the step"), CaptureError);
   model.requires_grad_(false, "0");
-  auto copies = capture<D>([&] {  // which are new: they are frozen, and nothing else
+  auto copies = capture<D>([&] {  // copies are new in each replay: they are frozen like the model
     const auto copy = model.clone().parameters()[0], one = model.parameters()[0].clone();
     CHECK_FALSE(copy.requires_grad());
     CHECK_FALSE(one.requires_grad());
@@ -170,7 +170,7 @@ LOCUS_DEVICE_TEST("a replay that is refused has counted no step, and those after
   CHECK(same_bits(replayed.a.value(), plain.a.value()));
   CHECK(same_bits(replayed.b.value(), plain.b.value()));
   CHECK(replayed.of_a.steps() == plain.of_a.steps());
-  replayed.of_b.step(full<bool, D>({}, false));  // counts on the device from now on, where the captured one does not
+  replayed.of_b.step(full<bool, D>({}, false));  // counts on the device from now on, unlike the captured step
   if constexpr (std::is_same_v<D, Cuda>) {
     CHECK_THROWS_WITH_AS(step(), doctest::Contains("counts its steps on the device"), CaptureError);
     CHECK(replayed.of_a.steps() == plain.of_a.steps());
@@ -183,7 +183,7 @@ LOCUS_DEVICE_TEST("a captured step of several steps of an optimizer is refused w
   auto step = capture<D>([&] {
     optimizer.zero_grad();
     sum(square(trace(full<float, D>({3}, 1.f)) * a)).eval().backward();
-    optimizer.step();  // of a alone, which b was a step ahead of
+    optimizer.step();  // steps a alone; b was a step ahead
     sum(square(trace(full<float, D>({3}, 1.f)) * a * b)).eval().backward();
     optimizer.step();
     return a.value();

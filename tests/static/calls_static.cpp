@@ -1,5 +1,5 @@
-// Calls that are right, beside overloads that refuse others: each form of making layers, losses and optimizers, of
-// functions with options, of numbers, of what is const and what is temporary.
+// Valid calls beside overloads that refuse invalid ones: each form of making layers, losses and optimizers, of
+// functions with options, of numbers, of const and temporary arguments.
 
 #include <locus/io/safetensors.hpp>
 #include <locus/locus.hpp>
@@ -13,7 +13,7 @@
 
 using namespace locus;
 
-/// A data set of yours.
+/// A user's data set.
 struct Line {
   std::int64_t size() const { return 1; }
   data::Fields<float, float> fields() const { return {Shape{1}, Shape{1}}; }
@@ -22,7 +22,7 @@ struct Line {
 
 namespace {
 
-/// The compiler answers every call, and compiles the body of none.
+/// The compiler resolves every call, and compiles no body.
 template <class... Results>
 inline constexpr bool answered = true;
 

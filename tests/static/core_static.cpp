@@ -1,4 +1,4 @@
-// What core promises to the compiler: shapes are computed at compile time, and exceptions form one family.
+// Compile-time guarantees of core: shapes are constant expressions, and exceptions have one base.
 #include <cstdint>
 #include <locus/core/check.hpp>
 #include <locus/core/shape.hpp>
@@ -14,12 +14,12 @@ using namespace locus;
 // Shapes work in constant expressions, so a device functor or a template argument may use them.
 static_assert(broadcast({4, 1}, {3}) == Shape{4, 3});
 static_assert(row_major({2, 3, 4}) == Strides{12, 4, 1});
-// Beside an extent of 0 others may be huge: nothing overflows.
+// Beside an extent of 0, other extents may be huge without overflow.
 constexpr std::int64_t huge = std::int64_t{1} << 40;
 static_assert(row_major({huge, huge, huge, 0})[1] == huge);
 static_assert(make_plan<1>({huge, huge, huge, 0}, {Strides{1, 1, 1, 1}}).elements == 0);
 
-// Blocks of a pool hold what was asked for, and at most an eighth more.
+// Blocks of a pool hold the requested bytes, and at most an eighth more.
 template <std::size_t granule>
 constexpr bool blocks_fit() {
   for (std::size_t bytes = 1; bytes < std::size_t{1} << 40; bytes += bytes / 7 + 1) {
@@ -33,14 +33,14 @@ static_assert(blocks_fit<64>() && blocks_fit<512>());
 static_assert(is_contiguous({2, 3}, {3, 1}));
 static_assert(normalize_axis(-1, 3, "") == 2);
 
-// They are passed to kernels by value.
+// Dims are passed to kernels by value.
 static_assert(std::is_trivially_copyable_v<Dims>);
 
-// Lists of integers that are known at run time stand for shapes and axes; those of other numbers do not.
+// Run-time lists of integers convert to shapes and axes; lists of other numbers do not.
 static_assert(std::is_convertible_v<std::span<const std::int64_t>, Dims>);
 static_assert(!std::is_convertible_v<std::span<const double>, Dims>);
 
-// One handler catches all that Locus throws; CudaUnavailable is no CudaError, since trying again will not help.
+// One handler catches all exceptions of Locus. CudaUnavailable is no CudaError, since a retry will not help.
 static_assert(std::is_base_of_v<Error, ShapeError> && std::is_base_of_v<Error, CudaUnavailable>);
 static_assert(!std::is_base_of_v<CudaError, CudaUnavailable>);
 

@@ -109,7 +109,8 @@ struct Many : nn::Layer<Many, float, Cpu> {
   }
 };
 
-// Moving is detectable: a model that is given away, whose layers have a twin; and normalizing with what lies together.
+// Detectable by `requires`: moving a model, given as an rvalue, whose layers have a twin; and normalizing with
+// statistics of the same place and type.
 template <class M>
 concept Moves = requires(M model) { std::move(model).template to<Cuda>(); };
 template <class M>

@@ -1,5 +1,5 @@
-// Names of a program's own beside `using namespace locus`, overloads for numbers and tensors, and layers of half: what
-// Locus refuses stands in no one's way.
+// A program's own names beside `using namespace locus`, overloads for numbers and tensors, and layers of half: Locus's
+// refusing overloads do not interfere.
 #include <locus/locus.hpp>
 // compilers: gcc clang clang19
 
@@ -11,7 +11,7 @@
 
 using namespace locus;
 
-// Functions of headers that locus.hpp leaves out.
+// Names of functions in headers that locus.hpp does not include.
 double median(const std::vector<double>& x) { return x[0]; }
 const std::function<double(const std::vector<double>&)> as_function(median);
 [[maybe_unused]] const auto pointer = median;
@@ -50,7 +50,7 @@ void meter(const Tensor<float>& x, const Traced<float, Cpu>& y) {
 }
 static_assert(!std::is_constructible_v<double, Tensor<float>>);
 
-// A layer that is no template: names of element types, and free functions of nn.
+// A layer that is not a template: names of element types, and free functions of nn.
 struct Halves : nn::Layer<Halves, half, Cpu> {
   nn::Linear<half, Cpu> fc{3, 3};
   half scale{2.f};

@@ -1,12 +1,12 @@
-// Placement is checked before anything else and stays detectable: for every operation and pair of places, `requires`,
-// std::is_invocable and void_t say yes or no, and never stop the compiler.
+// Placement is checked first and is detectable: for every operation and pair of places, `requires`, std::is_invocable
+// and void_t give true or false, never a compile error.
 #include <locus/locus.hpp>
 
 namespace {
 
 using namespace locus;
 
-// An operation on std::declval<A&>() and std::declval<B&>(), asked for in three ways.
+// An operation on std::declval<A&>() and std::declval<B&>(), detected in three ways.
 #define LOCUS_OPERATION(name, ...)                                                                     \
   constexpr auto name = []<class A, class B>(A&, B&) -> decltype(__VA_ARGS__) { return __VA_ARGS__; }; \
   template <class A, class B>                                                                          \
@@ -58,7 +58,7 @@ LOCUS_OPERATION(reduced_modulo, std::declval<A&>() %= std::declval<B&>())
 LOCUS_OPERATION(dropped, dropout(std::declval<A&>(), 0.5, std::declval<B&>()))
 LOCUS_OPERATION(copied, std::declval<A&>().copy_(std::declval<B&>()))
 
-/// Whether the operation exists for these operands, asked in three ways that must agree.
+/// Whether the operation exists for these operands, detected in three ways that must agree.
 #define LOCUS_AGREES(name, A, B) \
   (Has_##name<A, B> == std::is_invocable_v<decltype(name), A&, B&> && Has_##name<A, B> == voids_##name<A, B>)
 #define LOCUS_CHECK_PAIR(name, A, B, expected) \
@@ -127,7 +127,7 @@ LOCUS_CHECK_OPERANDS(scaled)
 LOCUS_CHECK_OPERANDS(divided)
 LOCUS_CHECK_OPERANDS(reduced_modulo)
 
-// Traced tensors and parameters obey the same rule, whatever they meet.
+// Traced tensors and parameters obey the same rule in all combinations.
 using TracedCpu = Traced<float, Cpu>;
 using TracedCuda = Traced<float, Cuda>;
 using WeightCpu = Parameter<float, Cpu>;
@@ -197,7 +197,7 @@ LOCUS_CHECK_INDICES(rows)
 LOCUS_CHECK_INDICES(elements_by_index)
 LOCUS_CHECK_INDICES(looked_up)
 
-// Functions of one tensor: wherever something computes, and not of a parameter alone. (The second operand is not used.)
+// Functions of one tensor: on every device, but not of a parameter alone. (The second operand is not used.)
 #define LOCUS_CHECK_ALONE(name)                 \
   LOCUS_CHECK_PAIR(name, OnCpu, int, true)      \
   LOCUS_CHECK_PAIR(name, OnCuda, int, true)     \
@@ -322,7 +322,7 @@ LOCUS_CHECK_PAIR(called, NetworkCpu, TracedCpu, true)
 LOCUS_CHECK_PAIR(called, NetworkCpu, TracedCuda, false)
 LOCUS_CHECK_PAIR(called, NetworkCpu, InPinned, false)
 
-// Draws are of the device of what they drop.
+// The generator of dropout has to be on the input's device.
 LOCUS_CHECK_PAIR(dropped, TracedCpu, Generator<Cpu>, true)
 LOCUS_CHECK_PAIR(dropped, OnCuda, Generator<Cuda>, true)
 LOCUS_CHECK_PAIR(dropped, TracedCuda, Generator<Cpu>, false)
@@ -348,7 +348,7 @@ static_assert(!std::is_constructible_v<optim::Sgd<float, Cpu>, std::vector<Param
 static_assert(!std::is_constructible_v<nn::Module<float, Cpu>, nn::Linear<float, Cuda>>);
 static_assert(std::is_constructible_v<nn::Module<float, Cuda>, nn::Linear<float, Cuda>>);
 
-// Elements, where the host can reach them.
+// Element access requires memory that the host can reach.
 template <class X>
 concept Indexable = requires(X& x) { x(0, 0); };
 template <class X>
@@ -359,7 +359,7 @@ static_assert(Indexable<OnCpu> && Indexable<InPinned> && !Indexable<OnCuda>);
 static_assert(!Iterable<OnCuda>);
 static_assert(Differentiable<TracedCuda> && !Differentiable<OnCuda> && !Differentiable<OnCpu>);
 
-// Hooks take gradients where they are, and return nothing.
+// Hooks take gradients on the parameter's device, and return void.
 template <class W, class G>
 concept HookedBy = requires(const W& w, void (*f)(const G&)) { w.on_gradient(f); };
 static_assert(HookedBy<Parameter<float, Cuda>, OnCuda> && HookedBy<TracedCuda, OnCuda>);
@@ -369,7 +369,7 @@ template <class W, class G>
 concept HookedByResult = requires(const W& w, G (*f)(const G&)) { w.on_gradient(f); };
 static_assert(!HookedByResult<Parameter<float, Cuda>, OnCuda> && !HookedByResult<TracedCuda, OnCuda>);
 
-// Asynchronous copies begin or end in page-locked memory, in a stream of the GPU, and are no tensors until ordered.
+// Asynchronous copies start or end in page-locked memory, run in a stream of the GPU, and are no tensors until ordered.
 template <class X, class... Options>
 concept CopiedAsync = requires(X& x, Options&... options) { copy_async(x, options...); };
 static_assert(CopiedAsync<InPinned> && CopiedAsync<InPinned, Cuda> && CopiedAsync<InPinned, Stream<Cuda>>);
@@ -409,7 +409,7 @@ static_assert(Pools<OnCpu> && Pools<TracedCuda> && !Pools<LabelsCpu> && !Pools<I
 static_assert(Pads<OnCuda> && Pads<LabelsCpu> && !Pads<InPinned> && !Pads<WeightCpu>);
 static_assert(Unfolds<TracedCpu> && Unfolds<InPinned> && !Unfolds<WeightCpu>);
 
-// Questions that user code may ask.
+// Queries for user code.
 static_assert(Device<Cpu> && Device<Cuda> && !Device<Pinned> && MemorySpace<Pinned>);
 static_assert(SameDevice<OnCuda, TracedCuda> && !SameDevice<OnCpu, OnCuda> && !SameDevice<OnCpu, int>);
 static_assert(can_access<Cpu, Cpu> && !can_access<Cpu, Cuda> && can_access<Cpu, Pinned>);
@@ -421,7 +421,7 @@ static_assert(!Combinable<Tensor<float>, Tensor<double>> && !Combinable<Tensor<f
 static_assert(!Combinable<Tensor<float, Pinned>, Tensor<float, Pinned>> && !Combinable<int, int>);
 static_assert(std::is_same_v<device_of<WeightCuda>, Cuda> && std::is_same_v<value_of<LabelsCpu>, std::int64_t>);
 
-// Functions of a user's that are overloaded for roles, element types or whole models are still chosen from.
+// A user's overloads for roles, element types or whole models are still resolved.
 struct Chosen {
   static char role(const Tensor<float>&);
   static int role(const Traced<float>&);
@@ -443,12 +443,12 @@ static_assert(std::is_same_v<decltype(Chosen::model(std::declval<const nn::Modul
 static_assert(!std::is_constructible_v<nn::Module<float, Cpu>, std::string>);
 static_assert(requires(const NetworkCpu& net, TracedCpu& x) { net.forward(x * 2.f); });
 
-// A tensor is no condition, and says so wherever one is asked for.
+// A tensor is no condition; every use as a condition is refused.
 static_assert(!std::is_constructible_v<bool, OnCpu> && !std::is_constructible_v<bool, TracedCuda>);
 static_assert(!std::is_constructible_v<bool, sum_t<OnCpu, OnCpu>>);
 static_assert(!std::is_constructible_v<float, OnCpu> && !std::is_convertible_v<TracedCuda, double>);
 
-// A model may compute in another element type than its input has.
+// A model may compute in another element type than its input's.
 template <Device D>
 struct HalfInside : nn::Layer<HalfInside<D>, half, D> {
   nn::Linear<half, D> inner{4, 4};
@@ -457,7 +457,7 @@ struct HalfInside : nn::Layer<HalfInside<D>, half, D> {
 };
 static_assert(requires(const HalfInside<Cpu>& model, LoaderCpu& batches) { evaluate(model, batches); });
 
-// Layers of no parameters compute where their input is, and not in memory alone.
+// Layers without parameters compute on the input's place, which has to be a device.
 LOCUS_CHECK_PAIR(called, nn::ReLU, OnCuda, true)
 LOCUS_CHECK_PAIR(called, nn::ReLU, InPinned, false)
 LOCUS_CHECK_PAIR(called, nn::ReLU, WeightCpu, false)

@@ -1,4 +1,4 @@
-// What a communicator takes is asked for by `requires`: yes or no, and never an error.
+// Arguments of a communicator are detectable by `requires`: true or false, never a compile error.
 #include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
@@ -24,7 +24,7 @@ concept Sends = requires(const C& comm, X& x) { comm.send(x, 1); };
 template <class C, class X>
 concept Receives = requires(const C& comm, X& x) { comm.recv(x, 1); };
 
-// Tensors of the communicator's device, and no others.
+// Only tensors of the communicator's device.
 static_assert(Reduces<Comm<Cpu>, Tensor<float, Cpu>> && Reduces<Comm<Cuda>, Tensor<float, Cuda>>);
 static_assert(!Reduces<Comm<Cuda>, Tensor<float, Cpu>> && !Reduces<Comm<Cpu>, Tensor<float, Cuda>>);
 static_assert(!Reduces<Comm<Cuda>, Tensor<float, Pinned>> && !Gathers<Comm<Cpu>, Tensor<float, Cuda>>);
@@ -36,7 +36,7 @@ using Doubled = decltype(2.f * std::declval<const Tensor<float>&>());
 static_assert(!Reduces<Comm<Cpu>, Doubled> && !Receives<Comm<Cpu>, Doubled>);
 static_assert(Gathers<Comm<Cpu>, Doubled> && Sends<Comm<Cpu>, Doubled>);
 
-// Nothing that records.
+// No traced tensors or parameters.
 static_assert(!Reduces<Comm<Cpu>, Traced<float, Cpu>> && !Gathers<Comm<Cpu>, Traced<float, Cpu>>);
 static_assert(!Reduces<Comm<Cpu>, Parameter<float, Cpu>> && !Sends<Comm<Cpu>, Parameter<float, Cpu>>);
 
@@ -47,14 +47,14 @@ static_assert(!ReducesWith<Comm<Cpu>, Tensor<std::int64_t>, dist::op::Mean>);
 static_assert(!ReducesWith<Comm<Cpu>, Tensor<bool>, dist::op::Mean>);
 static_assert(!ReducesWith<Comm<Cpu>, Tensor<float>, int>);
 
-// A handle is no tensor, and gives its own only where it is used up.
+// A handle is no tensor; only an rvalue handle gives its tensor.
 using Handle = dist::Handle<float, Cpu>;
 static_assert(!Reduces<Comm<Cpu>, Handle> && !Gathers<Comm<Cpu>, Handle>);
 template <class H>
 concept Waits = requires(H&& handle) { static_cast<H&&>(handle).wait(); };
 static_assert(Waits<Handle> && !Waits<Handle&> && !std::is_copy_constructible_v<Handle>);
 
-// A model of the communicator's device, and nothing that lists no members.
+// Only models of the communicator's device; types without members are refused.
 template <class M, class C>
 concept Distributes = requires(const M& model, const C& comm) { dist::distributed(model, comm); };
 template <class D>
@@ -66,7 +66,7 @@ static_assert(!Distributes<std::vector<Parameter<float, Cpu>>, Comm<Cpu>> && !Di
 static_assert(!Distributes<Tensor<float>, Comm<Cpu>> && !Distributes<Parameter<float, Cpu>, Comm<Cpu>>);
 static_assert(!Distributes<optim::Sgd<float, Cpu>, Comm<Cpu>>);
 
-// What is distributed takes what the model takes.
+// A distributed model takes the same inputs as the model.
 template <class M, class... X>
 concept Calls = requires(const M& model, const X&... x) { model(x...); };
 template <class D>
@@ -87,7 +87,7 @@ static_assert(std::is_same_v<decltype(std::declval<Replicated>().clone()), Repli
 template <class M, class D>
 concept Loads = requires(const M& model, const nn::StateDict<D>& state) { nn::load_state_dict(model, state); };
 static_assert(Loads<Parallel<Cuda>, Cuda> && !Loads<Parallel<Cuda>, Cpu>);
-// A guard is moved, into a place that ends it, and not copied.
+// A guard can be move-constructed, but not copied or assigned.
 using Guard = decltype(std::declval<Parallel<Cpu>>().no_sync());
 static_assert(!std::is_copy_constructible_v<Guard> && std::is_move_constructible_v<Guard> &&
               !std::is_move_assignable_v<Guard>);

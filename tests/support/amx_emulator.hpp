@@ -1,9 +1,9 @@
 #pragma once
-// The tile instructions (AMX) of x86-64 for processors that lack them: such a processor stops at each with SIGILL,
-// whose handler does here what the instruction would, and goes on behind it. What breaks the rules of an instruction,
-// as tiles whose forms do not fit, ends the program with a message.
+// The tile instructions (AMX) of x86-64 for processors that lack them: the processor raises SIGILL at each; the handler
+// emulates the instruction and continues after it. An invalid use, such as tiles of mismatched shapes, ends the program
+// with a message.
 //
-// After Intel's Software Developer's Manual, volume 2: LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE,
+// Follows Intel's Software Developer's Manual, volume 2: LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE,
 // TDPBF16PS.
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -18,7 +18,7 @@
 
 namespace locus_test {
 
-/// From its construction to its destruction, tile instructions work on every thread.
+/// During its life, tile instructions work on every thread.
 class AmxEmulator {
  public:
   AmxEmulator() {
@@ -35,7 +35,7 @@ class AmxEmulator {
   struct Tile {
     std::uint8_t bytes[16][64];
   };
-  /// The tile registers of a thread, and what ldtilecfg said of their forms.
+  /// The tile registers of a thread, and their shapes from ldtilecfg.
   struct State {
     bool configured = false;
     int rows[8] = {}, row_bytes[8] = {};
@@ -61,12 +61,12 @@ class AmxEmulator {
     return static_cast<std::uint64_t>(machine.gregs[at[number]]);
   }
 
-  /// An instruction of VEX's three-byte form, taken apart.
+  /// A decoded instruction with a three-byte VEX prefix.
   struct Instruction {
     int prefix, opcode, reg, rm, other;  ///< `other` is VEX.vvvv
     bool in_registers;                   ///< rm is a register; otherwise the operand lies at `address`
-    std::uint64_t address;               ///< without the index: that of a tile's first row
-    std::int64_t stride;                 ///< the index times its scale: the distance of its rows
+    std::uint64_t address;               ///< address of a tile's first row, without the index
+    std::int64_t stride;                 ///< index times scale: the stride between the tile's rows
     std::int64_t length;
   };
   static std::int64_t displacement(const std::uint8_t* at, int bytes) {
@@ -102,7 +102,7 @@ class AmxEmulator {
       read.address = static_cast<std::uint64_t>(displacement(code + length, bytes));
       length += bytes;
       if (has_base) read.address += general_register(machine, base);
-      else if (read.rm == 5) read.address += begin + static_cast<std::uint64_t>(length);  // relative to what follows
+      else if (read.rm == 5) read.address += begin + static_cast<std::uint64_t>(length);  // to the next instruction
     }
     read.length = length;
     return read;
@@ -129,7 +129,7 @@ class AmxEmulator {
     require(tiles.rows[tile] > 0, "a tile of no rows");
   }
 
-  /// Denormals count as zeros.
+  /// Flushes denormals to zero.
   static float flushed(float x) { return x < 0x1p-126f && x > -0x1p-126f ? 0.f * x : x; }
   /// The numbers of a tile of pairs: numbers[row][2 * pair + which].
   struct Numbers {

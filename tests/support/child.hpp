@@ -8,7 +8,7 @@
 
 namespace locus_test {
 
-/// The exit status of a child that leaves with what in_child() returns; 98: a signal ended it; 99: it did not end in
+/// The exit status of a child that exits with the result of in_child(); 98: killed by a signal; 99: still running after
 /// twenty seconds.
 template <class F>
 int status_of_child(const F& in_child) {

@@ -1,6 +1,6 @@
 #pragma once
-// Every collective of a communicator against serial float64 references. It knows no test framework, since processes
-// that mpirun starts and threads use it: what is wrong is thrown.
+// Compares every collective of a communicator with serial float64 references. Independent of the test framework, since
+// processes that mpirun starts and threads use it: errors are thrown.
 
 #include <locus/distributed/distributed.hpp>
 #include <locus/tensor/copy.hpp>
@@ -25,7 +25,7 @@ template <class T>
   else return static_cast<T>(static_cast<float>(static_cast<std::int32_t>(bits % 4001) - 2000) / 512.0f);
 }
 
-/// What an op makes of numbers in float64 (integers: in int64), and by how much that may differ.
+/// Result of an op in float64 (integers: in int64), and its tolerance.
 struct Expected {
   double value, tolerance;
 };
@@ -75,7 +75,7 @@ void require_elements(const std::string& what, const Tensor<T, D>& x, const F& e
                  wanted.value, " +- ", wanted.tolerance));
   }
 }
-/// Throws unless all ranks hold the same bits.
+/// Throws unless x is bitwise equal on all ranks.
 template <class T, class D>
 void require_same_bits(const std::string& what, const dist::Communicator<D>& comm, const Tensor<T, D>& x) {
   const Tensor<T, Cpu> mine = x.contiguous().template to<Cpu>();
@@ -93,7 +93,7 @@ template <class T, class D>
   return host.template to<D>(device);
 }
 
-/// A strided view of memory that a rank fills with its elements, in the view's row-major order.
+/// A strided view, filled with the rank's elements in the view's row-major order.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> strided(int rank, std::int64_t rows, std::int64_t cols, D device) {
   const Tensor<T, D> view = Tensor<T, D>({cols, 2 * rows}, device).slice(1, 0, 2 * rows, 2).transpose();
@@ -132,7 +132,7 @@ void check_reductions(const dist::Communicator<D>& comm, std::int64_t count, Op 
   const auto rows = of_rank<T, D>(me, {n, count}, comm.device());
   require_elements("reduce_scatter " + name, comm.reduce_scatter(rows, op),
                    [&](std::int64_t i) { return summed(me * count + i); });
-  if (count > 2000) return;  // strided views of few elements show the same
+  if (count > 2000) return;  // small strided views suffice
   const auto view = strided<T, D>(me, 3, count / 3, comm.device());
   comm.all_reduce(view, op);
   require_elements("strided all_reduce " + name, view, summed);
@@ -140,7 +140,7 @@ void check_reductions(const dist::Communicator<D>& comm, std::int64_t count, Op 
                    summed);
 }
 
-/// What moves elements and computes nothing.
+/// The collectives that only move elements.
 template <class T, class D>
 void check_moves(const dist::Communicator<D>& comm, std::int64_t count) {
   const int n = comm.size(), me = comm.rank();
@@ -197,7 +197,7 @@ void check_every_type(const dist::Communicator<D>& comm, std::int64_t count) {
   check_type<bool>(comm, count);
 }
 
-/// Several collectives in flight, whose results are taken out of order.
+/// Several collectives in flight, completed out of order.
 template <class D>
 void check_order_of_handles(const dist::Communicator<D>& comm) {
   auto first = comm.all_reduce_async(Tensor<float, D>({1000}, comm.device()).fill_(1));
@@ -205,13 +205,13 @@ void check_order_of_handles(const dist::Communicator<D>& comm) {
   auto third = comm.all_reduced_async(Tensor<float, D>({7}, comm.device()).fill_(2), dist::prod);
   Tensor<float, D> now({5}, comm.device());
   now.fill_(3);
-  comm.all_reduce(now, dist::max);  // after those in flight
+  comm.all_reduce(now, dist::max);  // ordered after the collectives in flight
   const auto is = [](double value) { return [value](std::int64_t) { return Expected{value, 0}; }; };
   require_elements("in between", now, is(3));
   require_elements("third", std::move(third).ordered(), is(std::pow(2, comm.size())));
   require_elements("first", std::move(first).wait(), is(comm.size()));
   require_elements("second", std::move(second).ordered().select(0, comm.size() - 1), is(comm.size() - 1));
-  (void)comm.all_reduce_async(now);  // let go: waits
+  (void)comm.all_reduce_async(now);  // destroying the handle waits
 }
 
 }  // namespace locus_test

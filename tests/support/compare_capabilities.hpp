@@ -1,5 +1,5 @@
 #pragma once
-// Running sums, sorting and counting of a device against those of the reference device; see compare_verbs.hpp.
+// Compares running sums, sorting and counting of a device with the reference device's; see compare_verbs.hpp.
 
 #include <support/compare_verbs.hpp>
 #include <support/reference_capabilities.hpp>
@@ -53,7 +53,7 @@ void compare_select(Difference& difference, RandomLayouts& random, std::int64_t 
 
 template <class D>
 void compare_count(Difference& difference, RandomLayouts& random, std::int64_t n, std::int64_t bins) {
-  const Twin<std::int32_t, D> numbers(random, n, 3 * bins);  // from below the bins to above them
+  const Twin<std::int32_t, D> numbers(random, n, 3 * bins);  // numbers below, in and above the bins
   const Twin<std::int64_t, D> counts(random, bins);
   const auto launch = [&](auto place) {
     const std::int32_t* const from = numbers.at(place);
@@ -64,7 +64,7 @@ void compare_count(Difference& difference, RandomLayouts& random, std::int64_t n
   difference.note(counts.difference(), "counts of ", n, " numbers in ", bins, " bins");
 }
 
-/// Sorting and counting, of any sizes.
+/// Sorting and counting of several sizes.
 template <class D>
 [[nodiscard]] std::string compare_lists(std::uint64_t seed) {
   Difference difference;

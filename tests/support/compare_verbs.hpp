@@ -1,6 +1,6 @@
 #pragma once
-// The verbs of a device against those of the reference device, over random operands, strides and sizes. A function says
-// what differs first, and for which operands; nothing where nothing does.
+// Compares the verbs of a device with the reference device's, over random operands, strides and sizes. Each function
+// reports the first difference and its operands; nothing if there is none.
 
 #include <locus/device/linear_fusion.hpp>
 
@@ -19,12 +19,12 @@ using locus::Pack;
 using locus::Shape;
 using locus::Strides;
 
-/// An array of the reference device and its like on D.
+/// An array on the reference device and its copy on D.
 template <class T, class D>
 class Twin {
  public:
   explicit Twin(std::int64_t size) : size_(size), reference_(allocate(ReferenceDevice{})), device_(allocate(D{})) {}
-  /// Small integers, exact in every type, so that results can be compared bit for bit whatever the order of a sum.
+  /// Small integers, exact in every type, so that results are bitwise equal whatever the order of a sum.
   Twin(RandomLayouts& random, std::int64_t size, std::int64_t range = 8) : Twin(size) { fill(random, range); }
   Twin(const Twin&) = delete;
   Twin& operator=(const Twin&) = delete;
@@ -46,7 +46,8 @@ class Twin {
   [[nodiscard]] T* at(ReferenceDevice) const { return reference_; }
   [[nodiscard]] T* at(D) const { return device_; }
 
-  /// How the first element that is not the reference's differs (NaN is like NaN); of `left_out`, none does.
+  /// Describes the first element that differs from the reference (NaN equals NaN), ignoring elements for which
+  /// left_out(i).
   template <class LeftOut>
   [[nodiscard]] std::string difference(double allowed, const LeftOut& left_out) const {
     const std::vector<unsigned char> copy = download();
@@ -80,7 +81,7 @@ class Twin {
   T *reference_, *device_;
 };
 
-/// What differs, and where; nothing where nothing does.
+/// The first difference noted, and where; empty if none.
 class Difference {
  public:
   template <class... Where>
@@ -93,7 +94,7 @@ class Difference {
   std::string text_;
 };
 
-/// An operand of a verb: an array, and how a shape lies in it.
+/// An operand of a verb: an array, and the layout of a shape in it.
 template <class T, class D>
 struct VerbOperand {
   Layout layout;
@@ -128,7 +129,7 @@ void compare_map(Difference& difference, RandomLayouts& random, const Shape& sha
                   to_string(b.layout.strides), " -> ", to_string(o.layout.strides), null_input ? ", one null" : "");
 }
 
-/// Dense runs of n elements, `shift` elements after an aligned one.
+/// Dense runs of n elements that start `shift` elements after an aligned one.
 template <class D>
 void compare_run(Difference& difference, RandomLayouts& random, std::int64_t n, std::int64_t shift) {
   const Twin<float, D> a(random, n + shift), o(random, n + shift);
@@ -144,7 +145,7 @@ void compare_run(Difference& difference, RandomLayouts& random, std::int64_t n, 
   difference.note(o.difference(), "map of a run of ", n, ", from ", shift);
 }
 
-/// Indices, two outputs, of which one may be null, no inputs, and a result in the place of an input.
+/// Maps with indices, with two outputs, one of them null, without inputs, and in place.
 template <class D>
 void compare_index_map(Difference& difference, RandomLayouts& random, const Shape& shape) {
   const Layout dense{locus::row_major(shape), locus::elements(shape)};
@@ -180,12 +181,12 @@ void compare_index_map(Difference& difference, RandomLayouts& random, const Shap
   }
 }
 
-/// A shape, and which of its dimensions are folded.
+/// A shape, and its folded dimensions.
 struct Folding {
   Shape shape;
   bool reduced[locus::max_rank] = {};
 
-  /// Strides of a dense result, for the shape before the reduction; 0 where it is folded.
+  /// Strides of a dense result, for the shape before the reduction; 0 at folded dimensions.
   [[nodiscard]] Strides result_strides() const {
     Strides strides = locus::Dims::filled(shape.rank(), 0);
     std::int64_t size = 1;
@@ -246,7 +247,7 @@ void compare_reduce(Difference& difference, RandomLayouts& random, const Folding
       Backend<decltype(place)>::reduce(place, one, IsSmall{}, op, Pack<const float*>{a.at(place)}, previous,
                                        flags.at(place));
     });
-    flags.fill(random, 2);  // what is added to the next one
+    flags.fill(random, 2);  // previous values of the next reduction
   };
   for (const bool adds : {false, true}) {
     compare_flags("all", And{}, adds);
@@ -259,7 +260,7 @@ void compare_reduce(Difference& difference, RandomLayouts& random, const Folding
   });
 }
 
-/// How the rows of a test lie in memory: `gap` elements apart, or their elements side by side; results `step` apart.
+/// Layout of a test's rows: `gap` elements between rows, or transposed; results `step` elements apart.
 struct RowLayout {
   std::int64_t gap = 0;
   bool transposed = false, has_weight = true;
@@ -354,7 +355,7 @@ inline constexpr double allowed_of_product = std::is_same_v<T, locus::bfloat16> 
                                              : std::is_same_v<T, locus::half>   ? 1e-3
                                                                                 : 0;
 
-/// (m, k) x (k, n), `count` times, with the epilogue that make(bias, value) returns: a row of n, and a matrix (m, n).
+/// `count` products (m, k) x (k, n) with the epilogue make(bias, value): bias is a row of n, value a matrix (m, n).
 template <class D, class T, class Make>
 void compare_product(Difference& difference, RandomLayouts& random, const std::int64_t (&extents)[3],
                      std::int64_t count, const Make& make) {
@@ -403,7 +404,7 @@ void compare_products(Difference& difference, RandomLayouts& random, int trials)
   }
 }
 
-/// Blocks of several sizes at once: each holds what was copied there, also after others were given back.
+/// Blocks of several sizes at once: each keeps the bytes copied to it, also after others were freed.
 template <class D>
 void compare_memory(Difference& difference, RandomLayouts& random) {
   struct Block {
@@ -448,7 +449,7 @@ void compare_memory(Difference& difference, RandomLayouts& random) {
     difference.note("memory that was given back is counted as in use", "memory_stats");
 }
 
-// A set of comparisons of each verb, in about a second.
+// Sets of comparisons of each verb, in about a second.
 
 template <class D>
 [[nodiscard]] std::string compare_maps(std::uint64_t seed) {

@@ -13,7 +13,7 @@
 
 namespace locus_test {
 
-/// Their losses. The images are square.
+/// The losses of the steps. The images are square.
 inline std::vector<float> losses_of_convolution_steps(bool captured, std::int64_t images, std::int64_t channels,
                                                       std::int64_t side) {
   using namespace locus;

@@ -1,6 +1,6 @@
 #pragma once
-// A device that exists only in the tests: it computes as Cpu does, counts what is asked of it, and the host may not
-// touch its memory. Everything written in terms of the verbs must run on it unchanged.
+// A device of the tests: it computes as Cpu does and counts its launches, allocations and copies; the host may not
+// access its memory. All code written in terms of the verbs must run on it unchanged.
 
 #include <locus/cpu/backend.hpp>
 
@@ -15,16 +15,16 @@ struct Counting {
 
 [[nodiscard]] inline std::string to_string(Counting device) { return locus::join("counting:", device.ordinal); }
 
-/// What Counting was asked for since the program began.
+/// Requests to Counting since the program began.
 struct Requests {
-  std::int64_t map = 0, rows = 0, reduce = 0, gemm = 0;  ///< launches, those over no elements left out
+  std::int64_t map = 0, rows = 0, reduce = 0, gemm = 0;  ///< launches, except over no elements
   std::int64_t allocations = 0;                          ///< tensors that asked for memory
   std::int64_t copies = 0;                               ///< transfers to, from and within the device
   [[nodiscard]] std::int64_t launches() const { return map + rows + reduce + gemm; }
 };
 inline Requests all_requests;
 
-/// What Counting was asked for since this object was created.
+/// Requests to Counting since this object was created.
 class RequestLog {
  public:
   [[nodiscard]] std::int64_t launches() const { return all_requests.launches() - start_.launches(); }
@@ -38,7 +38,7 @@ class RequestLog {
 
 /// Bytes that tensors on Counting hold now.
 inline std::atomic<std::int64_t> counting_bytes{0};
-/// The most that they held since restart_peak(), which returns what they hold.
+/// Peak of counting_bytes since restart_peak(), which returns the current value.
 inline std::atomic<std::int64_t> counting_peak{0};
 inline std::int64_t restart_peak() { return counting_peak = counting_bytes.load(); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A model on several places against the same model alone.
+// Compares a model on several places with the same model on one.
 
 #include <locus/distributed/model/data_parallel.hpp>
 #include <locus/nn/activation.hpp>
@@ -21,7 +21,7 @@ template <class D>
   return std::move(model).to(device);
 }
 
-/// Steps of training with batches of several sizes, and predictions: those of the model alone, to rounding.
+/// Training steps with batches of several sizes, and predictions, equal a single model's up to rounding.
 template <class D>
 void check_data_parallel(const std::vector<D>& places) {
   const D device = places[0];

@@ -1,5 +1,5 @@
 #pragma once
-// Which devices a test source is stamped for, and the test case that is stamped once per device.
+// The devices for which a test source is instantiated, and test cases that are instantiated once per device.
 //
 //     LOCUS_DEVICE_TEST("zeros are zero", D) {
 //       CHECK_CLOSE(zeros<float, D>({2}), {0, 0});
@@ -14,8 +14,8 @@
 #include <locus/cuda/backend.hpp>
 #endif
 
-/// A file compiled by nvcc is stamped with -DLOCUS_TEST_DEVICES=locus::Cuda, and tests of operations once more for the
-/// reference device.
+/// A file compiled by nvcc is instantiated with -DLOCUS_TEST_DEVICES=locus::Cuda, and tests of operations once more for
+/// the reference device.
 #ifndef LOCUS_TEST_DEVICES
 #define LOCUS_TEST_DEVICES locus::Cpu, locus_test::Counting
 #endif
@@ -47,5 +47,5 @@ inline constexpr bool all_dtypes = !std::is_same_v<D, Counting>;
   template <class D>                                                                  \
   static void body()
 
-/// A test case, once for every device in LOCUS_TEST_DEVICES; counted as skipped where the device does not answer.
+/// A test case, once for every device in LOCUS_TEST_DEVICES; counted as skipped if the device does not answer.
 #define LOCUS_DEVICE_TEST(name, D) LOCUS_DEVICE_TEST_(name, D, DOCTEST_ANONYMOUS(locus_device_test_))

@@ -1,5 +1,5 @@
 #pragma once
-// Ranks of one process that train together, compared with one process.
+// Compares training over ranks (threads of one process) with training in one process.
 
 #include <support/schooling.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace locus_test {
 
-/// What every rank ends with. norms: what rank 0 clips by.
+/// Final parameters of every rank. norms: the gradient norms by which rank 0 clips.
 template <class D>
 [[nodiscard]] std::vector<std::vector<float>> values_of_ranks(const Schooling& plan,
                                                               std::vector<float>* norms = nullptr) {
@@ -20,7 +20,8 @@ template <class D>
   return results;
 }
 
-/// Ranks end with the same bits, from run to run and with and without overlap, and with what one process has.
+/// Ranks end with bitwise equal parameters, in repeated runs and without overlap, and close to the parameters of one
+/// process.
 template <class D>
 void check_as_one_process(const Schooling& plan) {
   std::vector<float> norms, norms_of_one;

@@ -18,7 +18,7 @@ struct JpegOptions {
   bool progressive = false;
   int quality = 95;
 };
-/// Pixels whose components lie side by side, as a JPEG.
+/// Encodes pixels with interleaved components as a JPEG.
 [[nodiscard]] inline std::string jpeg(const Pixels& pixels, unsigned width, unsigned height,
                                       const JpegOptions& options = {}) {
   jpeg_compress_struct info{};
@@ -55,7 +55,7 @@ struct PngOptions {
   bool interlaced = false;
   std::vector<png_color> palette = {};
 };
-/// Rows of an image, as they are stored, as a PNG.
+/// Encodes stored rows of an image as a PNG.
 [[nodiscard]] inline std::string png(const std::vector<Pixels>& rows, unsigned width, const PngOptions& options = {}) {
   std::string text;
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);

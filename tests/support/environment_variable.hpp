@@ -6,7 +6,7 @@
 
 namespace locus_test {
 
-/// A variable with this value, or null: without it. Afterwards it is as it was.
+/// Sets a variable, or unsets it if `value` is null; restores it on destruction.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {

@@ -1,7 +1,7 @@
 #pragma once
 // Allocations that fail on purpose. Include it in one source of a program. Without a sanitizer it defines malloc and
-// its like, in terms of the C library's own, so that operator new, containers, threads, zlib and the C library itself
-// meet the failures. A sanitizer has an allocator of its own: there it defines operator new alone.
+// related functions by the C library's own, so that the failures reach operator new, containers, threads, zlib and the
+// C library itself. A sanitizer has its own allocator: there it defines operator new alone.
 
 #include <locus/core/config.hpp>
 
@@ -21,11 +21,11 @@
 
 namespace locus_test {
 
-/// When allocations fail, of all threads together.
+/// Controls which allocations fail, counted over all threads.
 struct FailingMemory {
   std::atomic<std::int64_t> left{INT64_MAX};  ///< allocations until the first that fails
-  std::atomic<bool> once{true};               ///< that one alone, or all from there on
-  std::atomic<std::int64_t> failed{0};        ///< so far
+  std::atomic<bool> once{true};               ///< whether only that one fails, or all from there on
+  std::atomic<std::int64_t> failed{0};        ///< failures so far
   std::atomic<std::int64_t> alive{0};         ///< blocks that are allocated
 
   [[nodiscard]] bool fails() noexcept {
@@ -38,7 +38,7 @@ struct FailingMemory {
 };
 inline FailingMemory failing_memory;
 
-/// While it lives, the allocation after `successes` more fails, `once` or with all after it.
+/// During its life, the allocation after `successes` more fails: alone if `once`, else with all after it.
 class MemoryFailure {
  public:
   MemoryFailure(std::int64_t successes, bool once) {
@@ -49,12 +49,12 @@ class MemoryFailure {
   MemoryFailure(const MemoryFailure&) = delete;
   MemoryFailure& operator=(const MemoryFailure&) = delete;
   ~MemoryFailure() { end(); }
-  /// Whether any failed.
+  /// Whether an allocation failed.
   static bool happened() { return failing_memory.failed.load() > 0; }
   static void end() { failing_memory.left.store(INT64_MAX); }
 };
 
-/// How many allocations f makes, on all threads together.
+/// Number of allocations that f makes, on all threads together.
 template <class F>
 std::int64_t allocations_of(const F& f) {
   const MemoryFailure counting(INT64_MAX / 2, true);

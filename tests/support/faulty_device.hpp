@@ -1,5 +1,5 @@
 #pragma once
-// The reference device with a fault that is put into it on purpose, one at a time: whoever compares verbs must find it.
+// The reference device with one deliberate fault at a time, which the comparisons of verbs must find.
 
 #include <support/reference_capabilities.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace locus_test {
 
-/// What a device does wrong.
+/// Faults of a device.
 enum class Fault {
   none,
   map_leaves_out_the_last,
@@ -48,7 +48,7 @@ enum class Fault {
 inline Fault fault = Fault::none;
 [[nodiscard]] inline bool has(Fault one) { return fault == one; }
 
-/// The reference device but for the fault.
+/// The reference device with the fault `fault`.
 struct FaultyDevice {
   friend constexpr bool operator==(FaultyDevice, FaultyDevice) = default;
 };
@@ -118,7 +118,7 @@ struct Backend<locus_test::FaultyDevice> {
   using Right = Backend<locus_test::ReferenceDevice>;
   using Fault = locus_test::Fault;
 
-  /// Where blocks overlap, they come from an arena, each from the middle of the one before.
+  /// For overlapping blocks: from an arena, each block starting in the middle of the previous one.
   [[nodiscard]] static void* allocate(Self, std::size_t bytes) {
     if (!has(Fault::memory_overlaps)) return Right::allocate({}, bytes);
     used += bytes / 128 * 64;

@@ -1,11 +1,11 @@
 #pragma once
-// Tests with and without the relu that is an epilogue of cuBLASLt.
+// Tests with and without relu as an epilogue of cuBLASLt.
 
 #include <locus/cuda/backend.hpp>
 
 namespace locus_test {
 
-/// Lets relu be an epilogue of cuBLASLt, for the time of its life.
+/// Allows relu as an epilogue of cuBLASLt during the object's life.
 struct FusedRelu {
   bool before = locus::cuda::fused_relu_allowed();
   explicit FusedRelu(bool allowed = true) { locus::cuda::allow_fused_relu(allowed); }

@@ -1,5 +1,5 @@
 #pragma once
-// The kernels of products that a test puts in use, one set after the other.
+// Selects the kernel sets of matrix products in tests.
 
 #include <locus/cpu/gemm/kernels.hpp>
 
@@ -15,7 +15,7 @@ using namespace locus;
 template <class T>
 using KernelsOf = cpu::detail::KernelSet<compute_t<T>>;
 
-/// Puts other kernels in use, and those that were in use back.
+/// Selects a kernel set, and restores the previous set on destruction.
 template <class T>
 struct InUse {
   const KernelsOf<T>* before = cpu::detail::kernels_in_use<T>();
@@ -28,9 +28,8 @@ struct InUse {
 
 inline bool multiplies_pairs(const KernelsOf<bfloat16>& set) { return set.pack_pairs != nullptr; }
 
-/// The sets of kernels that this processor can run, each once. Those of tiles run on every processor that multiplies
-/// pairs of bfloat16: where there are no tiles, or the system withholds them, these are emulated as long as this object
-/// lives.
+/// The distinct kernel sets that this processor can run. The tile (AMX) kernels run on every processor with
+/// AVX512-BF16: without AMX, or if the system disables it, this object emulates the tile instructions during its life.
 template <class T>
 struct EverySet : std::vector<const KernelsOf<T>*> {
   EverySet() {

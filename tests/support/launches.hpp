@@ -1,5 +1,5 @@
 #pragma once
-// Promised numbers of launches, where a library has a say in them.
+// Checks stated numbers of launches, if a library influences them.
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 
 namespace locus_test {
 
-/// Whether the number of D's launches is known: cuBLASLt decides which products it computes as their matrices lie, and
-/// with which epilogues. The simulated one of tests/cuda/simulated is known, unless it refuses what it may.
+/// Whether the number of D's launches is known: cuBLASLt decides which layouts of matrices and which epilogues it
+/// supports. The simulated cuBLASLt of tests/cuda/simulated is predictable, unless set to refuse optional products.
 template <class D>
 [[nodiscard]] bool launches_are_known() {
 #ifdef LOCUS_SIMULATED_CUDA
@@ -18,10 +18,10 @@ template <class D>
 #endif
 }
 
-/// What a product takes at most: copies of its factors, itself, and a launch after it.
+/// Most launches of a product: copies of both factors, the product, and a launch after it.
 inline constexpr std::int64_t most_of_product = 4;
 
-/// `found` launches are as many as are expected; where that is not known, at most so many, and how many is printed.
+/// Checks `found` launches against `expected`; if not known, prints `found` and checks it against `most`.
 template <class D>
 void check_launches(const char* what, std::int64_t found, std::int64_t expected, std::int64_t most) {
   CAPTURE(what);

@@ -5,7 +5,7 @@
 
 namespace locus_test {
 
-/// While it lives, no thread can start: each would get a stack larger than the address space.
+/// During its life, no thread can start: its stack would be larger than the address space.
 class NoThreads {
  public:
   NoThreads() {

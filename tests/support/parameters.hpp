@@ -20,7 +20,7 @@ void give(const locus::Parameter<T, D>& parameter, const locus::Tensor<T, D>& gr
   parameter.zero_grad();
   locus::Traced<T, D>(trace(parameter) * locus::convert<T>(1)).backward(gradient);
 }
-/// The same size everywhere.
+/// Sets all elements of the gradient to `size`.
 template <class D>
 void give(const locus::Parameter<float, D>& parameter, float size) {
   give(parameter, locus::full<float, D>(parameter.shape(), size));

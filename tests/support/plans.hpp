@@ -9,11 +9,11 @@
 
 namespace locus_test {
 
-/// How one operand of a random shape lies in memory.
+/// Layout of one operand of a random shape.
 struct Layout {
   locus::Strides strides;
   std::int64_t span = 1;   ///< elements from the first to the last
-  std::int64_t first = 0;  ///< how many of them lie before that at which all indices are 0
+  std::int64_t first = 0;  ///< offset of the element with all indices 0 within the span
 };
 
 class RandomLayouts {
@@ -22,7 +22,7 @@ class RandomLayouts {
 
   [[nodiscard]] std::int64_t below(std::int64_t n) { return engine_.bounded(n); }
 
-  /// Rank 0 to `most_rank` and about `elements` elements; now and then an extent of 1, or of 0.
+  /// A random shape of rank 0 to `most_rank` and about `elements` elements; occasionally an extent of 1 or 0.
   [[nodiscard]] locus::Shape shape(std::int64_t elements, int most_rank = 5) {
     locus::Shape result;
     const std::int64_t rank = below(most_rank + 1);
@@ -36,8 +36,8 @@ class RandomLayouts {
     return result;
   }
 
-  /// Dimensions in random order in memory, with gaps; where `repeats`, some extents are broadcast, and where
-  /// `backwards`, some are walked from their end.
+  /// A layout with dimensions in random order and gaps. With `repeats`, some strides are 0; with `backwards`, some are
+  /// negative.
   [[nodiscard]] Layout layout(const locus::Shape& shape, bool repeats, bool backwards = false) {
     Layout result{locus::row_major(shape)};
     const bool dense = below(3) == 0;
@@ -71,7 +71,7 @@ template <int N>
   return locus::make_reduce_plan<N>(shape, operands, folded);
 }
 
-/// Where row-major element `index` of `shape` lies.
+/// Offset of row-major element `index` of `shape`.
 [[nodiscard]] inline std::int64_t offset_of(const locus::Shape& shape, const locus::Strides& strides,
                                             std::int64_t index) {
   std::int64_t offset = 0;
@@ -82,7 +82,7 @@ template <int N>
   return offset;
 }
 
-/// Where element `index` of a plan lies in operand i.
+/// Offset of element `index` of a plan in operand i.
 template <int N>
 [[nodiscard]] std::int64_t offset_in(const locus::Plan<N>& plan, int i, std::int64_t index) {
   std::int64_t offset = 0;

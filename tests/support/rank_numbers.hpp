@@ -1,5 +1,5 @@
 #pragma once
-// The first random numbers of ranks, on record: the same for threads and for processes. What is wrong is thrown.
+// Recorded first random numbers of ranks: the same for threads and for processes. Errors are thrown.
 
 #include <locus/tensor/random.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace locus_test {
 
-/// In rank 0 to 3 of those that were the first to start after manual_seed(11).
+/// To be called in ranks 0 to 3 of the first group of ranks after manual_seed(11).
 inline void check_rank_numbers(int rank) {
   using namespace locus;
   constexpr float recorded[4][2] = {{0x1.d2c63ap-1f, 0x1.f2c63p-3f},

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors against float64 computed the slow and obvious way.
+// Compares tensors with float64 results of a simple reference.
 
 #include <locus/core/rng.hpp>
 #include <locus/tensor/copy.hpp>
@@ -13,7 +13,7 @@
 
 namespace locus_test {
 
-/// Expected values in row-major order; a bare list of numbers says nothing about the shape.
+/// Expected values in row-major order; a bare list of numbers leaves the shape open.
 struct Reference {
   Reference(std::initializer_list<double> list) : values(list) {}
   Reference(std::vector<double> numbers) : values(std::move(numbers)) {}
@@ -36,13 +36,13 @@ struct Reference {
   std::vector<double> values;
 };
 
-/// The tensor that anything tensor-like stands for, dense, on the host.
+/// The value of anything tensor-like as a dense tensor on the host.
 template <class X>
 [[nodiscard]] auto host(const X& x) {
   return x.eval().value().template to<locus::Cpu>().contiguous();
 }
 
-/// Not `detail`: with `using namespace locus`, too, that would be either of two.
+/// Not named `detail`, which would be ambiguous with `using namespace locus`.
 namespace internal {
 template <class T, class D>
 [[nodiscard]] Reference reference(const locus::Tensor<T, D>& given) {
@@ -79,8 +79,8 @@ inline constexpr double tolerance = std::is_same_v<T, float>             ? 2e-6
                                     : std::is_same_v<T, locus::bfloat16> ? 8e-3
                                                                          : 0;
 
-/// Empty if the given shape and values are the expected ones; otherwise what differs first. Errors are relative to the
-/// expected number, or to `least` where that is smaller.
+/// Empty if the given shape and values are the expected ones; otherwise the first difference. Errors are relative to
+/// the expected number, or to `least` if the number is smaller.
 [[nodiscard]] inline std::string difference_of(const Reference& given, const Reference& expected, double allowed,
                                                double least = 1.0) {
   if (expected.shape && !(*given.shape == *expected.shape)) {
@@ -105,14 +105,14 @@ template <class X>
                                      double allowed = tolerance<typename X::value_type>) {
   return difference_of(reference(x), expected, allowed);
 }
-/// The same with errors relative to the expected numbers, however small.
+/// As above, with errors relative to the expected numbers, however small.
 template <class X>
 [[nodiscard]] std::string relative_difference(const X& x, const Reference& expected,
                                               double allowed = tolerance<typename X::value_type>) {
   return difference_of(reference(x), expected, allowed, 0.0);
 }
 
-/// Pseudo-random elements in [low, high]: always the same for the same seed. bool: either.
+/// Pseudo-random elements in [low, high]: always the same for the same seed. bool: true or false.
 template <class T, class D>
 [[nodiscard]] locus::Tensor<T, D> sample(const locus::Shape& shape, std::uint64_t seed = 1, double low = -2,
                                          double high = 2) {
@@ -135,8 +135,8 @@ template <class T, class D>
   return values.template to<D>();
 }
 
-/// Fails the test case at the given place unless the text is empty. Defined once, so that a check costs little to
-/// compile.
+/// Fails the test case at the given line unless the text is empty. Defined in one place, so that checks compile
+/// quickly.
 [[gnu::noinline]] inline void check_empty(const std::string& problem, const char* file, int line) {
   if (problem.empty()) CHECK(true);
   else ADD_FAIL_CHECK_AT(file, line, problem);

@@ -36,7 +36,7 @@ struct Sorting<locus_test::ReferenceDevice> {
       std::vector<std::pair<Key, std::uint32_t>> items;
       for (std::int64_t c = 0; c < cols; ++c) items.emplace_back(keys[row * cols + c], positions[row * cols + c]);
       std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-      std::reverse(items.begin() + first, items.end());  // "in any order": none on which anybody could rely
+      std::reverse(items.begin() + first, items.end());  // any order is allowed: no caller may rely on one
       for (std::int64_t c = 0; c < cols; ++c) positions[row * cols + c] = items[static_cast<std::size_t>(c)].second;
     }
   }

@@ -1,10 +1,10 @@
 #pragma once
-// The specification of a device as code: a device of its own, whose verbs are plain loops over one element after the
-// other; reference_capabilities.hpp has what a device may have besides. It shares no loop with Cpu and Cuda, which are
-// compared with it (compare_verbs.hpp), and the tests of operations run on it.
+// The specification of a device as code: a separate device whose verbs are plain loops over single elements;
+// reference_capabilities.hpp has the optional capabilities. It shares no loop with Cpu and Cuda, which are compared
+// with it (compare_verbs.hpp), and the tests of operations run on it.
 //
-// Its memory is the host's, but the host may not touch it: only verbs and copies do. So operations take the ways that
-// need nothing else. Memory comes filled with NaN (integers: -1), so that a result that nobody wrote is seen.
+// Its memory is the host's, but only verbs and copies may access it, so operations take the algorithms that need
+// nothing else. New memory is filled with NaN (integers: -1), so that a result that was never written shows.
 
 #include <locus/core/math.hpp>
 #include <locus/device/capabilities.hpp>
@@ -27,7 +27,7 @@ struct ReferenceDevice {
 
 inline std::atomic<std::int64_t> reference_requests{0}, reference_bytes{0};
 
-/// An input of a verb as a register. `at`: where its element lies; `index`: which one it is, in row-major order.
+/// Loads an input of a verb into a register. `at`: offset of the element; `index`: its row-major number.
 template <class T>
 [[nodiscard]] locus::compute_t<T> read_operand(const T* data, std::int64_t at, std::int64_t) {
   return data ? locus::load_as_register(data[at]) : locus::compute_t<T>{};
@@ -44,12 +44,12 @@ template <class Op, class Element>
   return op.combine(folded(op, first, middle, element), folded(op, middle, last, element));
 }
 
-/// In what numbers are summed: floating-point ones with more digits than they have, integers modulo 2^n.
+/// Accumulator of sums: long double for floating-point numbers, integers modulo 2^n.
 template <class T>
 using exact_sum_t = std::conditional_t<std::is_floating_point_v<locus::compute_t<T>>, long double,
                                        locus::math::wrapping_t<locus::compute_t<T>>>;
 
-/// A row in registers. (Not std::vector, whose bools are no bools.)
+/// A row in registers. (Not std::vector<R>, because std::vector<bool> has no bool elements.)
 template <class R>
 class ReferenceFragment {
  public:
@@ -64,7 +64,7 @@ class ReferenceFragment {
   std::vector<Register> registers_;
 };
 
-/// A RowTeam of one.
+/// A RowTeam of one thread.
 class ReferenceTeam {
  public:
   explicit ReferenceTeam(std::int64_t cols) : cols_(cols) {}
@@ -109,7 +109,7 @@ class ReferenceTeam {
   std::int64_t cols_;
 };
 
-/// One that also sums over the rows; see SumsColumns.
+/// A team that also sums over the rows; see SumsColumns.
 template <class R>
 class SummingReferenceTeam : public ReferenceTeam {
  public:
@@ -134,7 +134,7 @@ class SummingReferenceTeam : public ReferenceTeam {
 
 template <class F, class Team>
 void visit_rows([[maybe_unused]] std::int64_t rows, [[maybe_unused]] const F& f, [[maybe_unused]] Team team) {
-#if !LOCUS_DEVICE_PASS  // where nvcc would have the team's members on the GPU, because functors are there, too
+#if !LOCUS_DEVICE_PASS  // nvcc's device pass would require the team's members as device code
   for (std::int64_t row = 0; row < rows; ++row) f(row, team);
 #endif
 }

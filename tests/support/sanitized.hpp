@@ -1,6 +1,6 @@
 #pragma once
-// What tests do less of where a sanitizer makes each memory access take many times as long: it finds in one pass what
-// it finds in several.
+// Reduces tests under a sanitizer, which makes memory accesses many times slower: one pass finds the same errors as
+// several.
 
 #include <locus/core/config.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
-// Training over ranks, and the same in one process: what each rank does in a step is a plan that both read. It knows no
-// test framework, since processes that mpirun starts use it, too.
+// Training over ranks, and the same training in one process, from a common plan of each rank's steps. Independent of
+// the test framework, since processes that mpirun starts use it, too.
 
 #include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
@@ -11,7 +11,7 @@
 namespace locus_test {
 using namespace locus;
 
-/// A trunk and heads, of which a call uses one; the last one never. (n, 6) -> (n, 3)
+/// A trunk and three heads; each call uses one head, never the last. (n, 6) -> (n, 3)
 template <class T, class D>
 struct Forked : nn::Layer<Forked<T, D>, T, D> {
   nn::Linear<T, D> trunk{6, 9};
@@ -28,7 +28,7 @@ struct Forked : nn::Layer<Forked<T, D>, T, D> {
   }
 };
 
-/// For each rank another one, the same in every run and on every rank.
+/// A different model for each rank; the list is the same in every run and on every rank.
 [[nodiscard]] inline std::vector<Forked<float, Cpu>> forked_models(int ranks) {
   Generator<Cpu> generator{7};
   std::vector<Forked<float, Cpu>> models(static_cast<std::size_t>(ranks));
@@ -41,8 +41,8 @@ struct Forked : nn::Layer<Forked<T, D>, T, D> {
 struct Schooling {
   int ranks = 2, steps = 50;
   int parts = 1;        ///< backward passes of a step
-  bool forks = false;   ///< ranks use other heads
-  bool uneven = false;  ///< ranks have other numbers of samples, some none
+  bool forks = false;   ///< ranks use different heads
+  bool uneven = false;  ///< ranks have different numbers of samples, some none
   dist::DistributedOptions options = {.bucket_bytes = 200, .first_bucket_bytes = 40};
 
   [[nodiscard]] std::size_t head(int rank, int step) const {
@@ -62,7 +62,7 @@ struct Schooling {
   }
 };
 
-/// The samples of a part of a step, of all ranks.
+/// The samples of all ranks in one part of a step.
 template <class D>
 [[nodiscard]] Tensor<float, D> samples_of_all(const Schooling& plan, int step, int part, D device) {
   Generator<Cpu> generator{static_cast<std::uint64_t>(1000 + 10 * step + part)};
@@ -75,7 +75,7 @@ template <class D>
   return samples_of_all(plan, step, part, device).slice(0, begin, begin + plan.samples(rank, step));
 }
 
-/// The mean over samples of the squared distance to a function of them.
+/// Backward pass of the mean squared distance to a function of the samples.
 template <class M, class D>
 void backward(const M& model, const Tensor<float, D>& x, std::size_t head, double weight) {
   const auto loss = mean(square(model(trace(x), head) - sin(x.slice(1, 0, 3)))).eval();
@@ -84,7 +84,7 @@ void backward(const M& model, const Tensor<float, D>& x, std::size_t head, doubl
 
 [[nodiscard]] inline optim::SgdOptions sgd_options() { return {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01}; }
 
-/// All parameters, one after the other.
+/// All parameters, concatenated.
 template <class M>
 [[nodiscard]] std::vector<float> values_of(const M& model) {
   std::vector<float> values;
@@ -95,7 +95,7 @@ template <class M>
   return values;
 }
 
-/// What a rank ends with. norms: of the reduced gradients, which the ranks clip by.
+/// Trains one rank; returns its final parameters. norms: of the reduced gradients, by which the ranks clip.
 template <class D>
 [[nodiscard]] std::vector<float> values_of_rank(const dist::Communicator<D>& comm, Forked<float, Cpu> own,
                                                 const Schooling& plan, std::vector<float>* norms = nullptr) {
@@ -124,7 +124,7 @@ template <class D>
   return values_of(parallel);
 }
 
-/// The same in one process, which has all samples.
+/// The same training in one process, which has all samples.
 template <class D>
 [[nodiscard]] std::vector<float> values_of_one(const Schooling& plan, std::vector<float>* norms = nullptr) {
   const auto model = std::move(forked_models(1)[0]).template to<D>();

@@ -1,5 +1,5 @@
 #pragma once
-// A test that cannot run here says why and counts as skipped, neither passed nor failed.
+// A test that cannot run here reports the reason and counts as skipped, neither passed nor failed.
 
 #include <cstdlib>
 #include <string_view>
@@ -9,7 +9,7 @@ namespace locus_test {
 /// Marks the running test case as skipped. Defined in main.cpp.
 void note_skip(const char* reason);
 
-/// Whether blocks of a GPU's memory are used again: not under compute-sanitizer, for which LOCUS_CUDA_POOL=0 is set.
+/// Whether blocks of GPU memory are reused: not under compute-sanitizer, where LOCUS_CUDA_POOL=0 is set.
 [[nodiscard]] inline bool memory_is_pooled() {
   const char* const text = std::getenv("LOCUS_CUDA_POOL");
   return !text || std::string_view(text) != "0";
@@ -17,13 +17,13 @@ void note_skip(const char* reason);
 
 }  // namespace locus_test
 
-/// Leaves the test case (or a void function called last in it): SKIP_TEST("no CUDA device answers").
+/// Returns from the test case (or a void function called last in it): SKIP_TEST("no CUDA device answers").
 #define SKIP_TEST(reason)            \
   do {                               \
     ::locus_test::note_skip(reason); \
     return;                          \
   } while (false)
 
-/// Skips the test case where there is no GPU. Needs locus/cuda/backend.hpp.
+/// Skips the test case without a GPU. Needs locus/cuda/backend.hpp.
 #define NEEDS_CUDA() \
   if (!::locus::cuda::is_available()) SKIP_TEST("no CUDA device answers")

@@ -1,6 +1,5 @@
 #pragma once
-// What tests of sorting share: the numbers that are no numbers, and the device that exists only in the tests,
-// which sorts and counts as Cpu does.
+// Shared by tests of sorting: NaN and infinity, and sorting and counting of the device Counting, as on Cpu.
 
 #include <locus/cpu/histogram.hpp>
 #include <locus/cpu/sorting.hpp>

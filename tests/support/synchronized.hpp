@@ -1,6 +1,6 @@
 #pragma once
-// Batch normalization of ranks against that of one process with the whole batch. It knows no test framework, as
-// collectives.hpp.
+// Compares batch normalization over ranks with one process that has the whole batch. Independent of the test framework,
+// as collectives.hpp.
 
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
@@ -9,7 +9,7 @@
 
 namespace locus_test {
 
-/// Throws unless two tensors are the same to a tolerance, which is absolute and relative.
+/// Throws unless two tensors agree within an absolute plus relative tolerance.
 template <class T, class D>
 void require_near(const std::string& what, const Tensor<T, D>& x, const Tensor<T, D>& wanted, double tolerance) {
   const Tensor<T, Cpu> host = wanted.contiguous().template to<Cpu>();
@@ -20,7 +20,7 @@ void require_near(const std::string& what, const Tensor<T, D>& x, const Tensor<T
   });
 }
 
-/// Rows of a batch that rank `rank` has: 2, 0, 4, and again.
+/// The rows of a batch on rank `rank`: 2, 0, 4, and again.
 struct RowsOfRank {
   std::int64_t begin = 0, count = 0;
   explicit RowsOfRank(int rank) {
@@ -30,7 +30,7 @@ struct RowsOfRank {
   static std::int64_t rows(int rank) { return (2 + 4 * rank) % 6; }
 };
 
-/// Two steps of training of a layer whose batch ranks share, and inference.
+/// Two training steps of a layer whose batch is divided over ranks, and inference.
 template <class Layer>
 void check_synchronized_layer(const dist::Communicator<typename Layer::device_type>& comm, Shape sample,
                               const nn::BatchNormOptions& options, double tolerance) {
@@ -64,7 +64,7 @@ void check_synchronized_layer(const dist::Communicator<typename Layer::device_ty
     require_near("gradient of the weight", comm.all_reduced(layer.weight.grad()), alone.weight.grad(), tolerance);
     require_near("gradient of the bias", comm.all_reduced(layer.bias.grad()), alone.bias.grad(), tolerance);
   }
-  if (comm.rank() != 0) return;  // what follows needs no other rank
+  if (comm.rank() != 0) return;  // the checks below need one rank
   const Tensor<T, D> x = of_rank<T, D>(300, sample, comm.device());
   require_near("inference", layer(x), alone(x), tolerance);
   require_near("inference of what is frozen", layer(frozen(variable(x))).value(), alone(frozen(trace(x))).value(),

@@ -1,5 +1,5 @@
 #pragma once
-// A folder of files that goes away with the test.
+// A folder of files, removed at the end of the test.
 
 #include <locus/core/check.hpp>
 

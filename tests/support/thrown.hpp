@@ -1,11 +1,11 @@
 #pragma once
-// What a call throws, by its message.
+// Messages of exceptions that calls throw.
 
 #include <string>
 
 namespace locus_test {
 
-/// The message of what f throws of type E; empty if nothing.
+/// The message of the exception of type E that f throws; empty if none.
 template <class E, class F>
 [[nodiscard]] std::string message_of(const F& f) {
   try {

@@ -1,11 +1,11 @@
 #pragma once
-// Functors for the tests of verbs. Of small integers they make integers, which are exact in every type and order.
+// Functors for the tests of verbs. They map small integers to integers, which are exact in every type and order.
 
 #include <locus/device/verbs.hpp>
 
 namespace locus_test {
 
-// AddMixed and Times say that an input is usually repeated: where it is, devices may read it once.
+// AddMixed and Times declare an input as usually repeated: devices may read a repeated input once.
 struct AddMixed {
   static constexpr unsigned repeated = 0b10;
   template <class A, class B, class O>
@@ -106,8 +106,8 @@ struct Same {
   }
 };
 
-/// Uses all that a team can do: two fragments, reductions of several kinds, updates, stores with and without
-/// accumulation. What a GPU can host of such rows is asked once, so GPUs that differ have types of their own.
+/// Uses every operation of a team: two fragments, reductions of several kinds, updates, stores with and without
+/// accumulation. The occupancy of a functor type is queried once, so each GPU model has its own type.
 template <class T, int gpu = 0>
 struct Rows {
   [[maybe_unused]] static constexpr int fragments = 2;
@@ -146,7 +146,7 @@ struct Rows {
   }
 };
 
-/// Rows that are summed over, too.
+/// A row functor that also sums over the rows.
 template <class T>
 struct SummedRows {
   [[maybe_unused]] static constexpr int fragments = 2;

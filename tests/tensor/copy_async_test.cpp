@@ -1,5 +1,5 @@
-// Asynchronous copies and streams. Where the GPU is simulated, it works as late as streams and events allow, so that
-// a missing order shows.
+// Asynchronous copies and streams. The simulated GPU executes work as late as streams and events allow, so that a
+// missing dependency shows.
 
 #include <locus/tensor/copy_async.hpp>
 
@@ -27,7 +27,7 @@ bool counts(const Tensor<float, Cpu>& x, float first = 0, float factor = 1) {
   return true;
 }
 
-/// Late work, for the time of its life, where the GPU is simulated.
+/// Makes the simulated GPU execute work late during the object's life.
 struct Late {
 #ifdef LOCUS_SIMULATED_CUDA
   Late() { simulated::late = true; }
@@ -84,7 +84,7 @@ TEST_CASE("page-locked memory that a copy reads is not reused before it is done"
   const float* const place = x.data();
   auto arriving = copy_async(x, copies);
   x = {};
-  auto other = std::move(arriving).ordered();  // nobody owns the source any more
+  auto other = std::move(arriving).ordered();  // the source has no handle any more
 #ifdef LOCUS_SIMULATED_CUDA
   CHECK(counted(5000, 7).data() != place);
 #else
@@ -103,7 +103,7 @@ TEST_CASE("a copy back comes after what was queued, and its source stays until i
     const Tensor<float, Cuda> y = copy_async(counted(3000)).ordered() * 3.f;
     return copy_async(y, Pinned{}, copies);
   }();
-  const auto after = full<float, Cuda>({3000}, 9.f);  // must not get the memory that is still read
+  const auto after = full<float, Cuda>({3000}, 9.f);  // must not reuse memory that is still read
   const Tensor<float, Pinned> z = std::move(back).wait();
   CHECK(counts(z.to<Cpu>(), 0, 3));
 
@@ -183,7 +183,7 @@ TEST_CASE("the next batch is on its way before this one is used, and no more tha
   for (int i = 1; delivery.next(batch, take, [&] { return ready; }); ++i) {
     CHECK(taken == (ready && i < 6 ? i + 1 : i));
     CHECK_CLOSE(batch.labels.slice(0, 0, 1), {static_cast<double>(i)});
-    ready = i != 3;  // then the worker is late once
+    ready = i != 3;  // the worker is late once
   }
   CHECK(taken == 6);
 }

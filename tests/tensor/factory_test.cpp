@@ -191,7 +191,7 @@ TEST_CASE("negative extents are refused, and memory that is not there") {
 
 namespace {
 
-/// Memory that a library other than Locus might have: numbers 0, 1, ... on D.
+/// Memory of another library: numbers 0, 1, ... on D.
 template <class D>
 struct Foreign {
   static constexpr std::int64_t count = 6;
@@ -249,7 +249,7 @@ LOCUS_DEVICE_TEST("memory that a tensor takes over is freed once, with the last 
   Foreign<D> columns;
   (void)from_blob(columns.data, {2, 3}, Strides{1, 2}, columns.deleter(), D{});
   CHECK(columns.freed == 1);
-  Foreign<D> refused;  // not taken over by what throws
+  Foreign<D> refused;  // a call that throws does not take ownership
   CHECK_THROWS_AS((void)from_blob(refused.data, {-2, 3}, refused.deleter(), D{}), ShapeError);
   CHECK(refused.freed == 0);
 }
@@ -270,7 +270,7 @@ LOCUS_DEVICE_TEST("a graph keeps the memory that it saved, and notices when it c
   Foreign<D> other;
   const auto x = from_blob(other.data, {6}, D{});
   const auto again = sum(w * trace(x));
-  x.changed();  // says the program that wrote to the memory itself
+  x.changed();  // as after a direct write to the memory
   CHECK_THROWS_AS(again.backward(), StaleError);
   const auto pending = x * 2;
   x.fill_(1);
@@ -297,7 +297,7 @@ TEST_CASE("a tensor over a vector, an array or a span, and memory that C allocat
   auto* const allocated = static_cast<std::uint8_t*>(std::calloc(4, 1));
   CHECK_CLOSE(from_blob(allocated, {4}, std::free), {0, 0, 0, 0});
   CHECK_THROWS_AS((void)from_blob(values, {3}), ShapeError);
-  // Elements that nobody owns any more, and those that must not be written.
+  // Temporaries, and constant elements, are refused.
   const auto takes = []<class V>(V&& v) { return requires { from_blob(std::forward<V>(v), {2}); }; };
   const std::vector<double> constant{1, 2};
   CHECK_FALSE(takes(std::vector<double>{1, 2}));

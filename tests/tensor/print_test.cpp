@@ -11,7 +11,7 @@ using namespace locus_test;
 
 namespace {
 
-/// The elements alone, without the last line.
+/// The text of the elements, without the last line.
 template <class X>
 std::string elements_of(const X& x) {
   const std::string text = to_string(x);

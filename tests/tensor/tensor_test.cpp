@@ -11,13 +11,13 @@ using namespace locus_test;
 
 namespace {
 
-/// 0, 1, 2, ... under a shape: every element says which one it is.
+/// 0, 1, 2, ... in a shape: every element is its own number.
 template <class D>
 Tensor<std::int32_t, D> numbered(const Shape& shape) {
   return arange<std::int32_t, D>(elements(shape)).reshape(shape);
 }
 
-/// What Python's range(n)[start:end:step] holds.
+/// The elements of Python's range(n)[start:end:step].
 std::vector<double> python_slice(std::int64_t n, std::int64_t start, std::int64_t end, std::int64_t step) {
   const std::int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
   const auto clamped = [=](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + n : at, low, high); };
@@ -27,7 +27,7 @@ std::vector<double> python_slice(std::int64_t n, std::int64_t start, std::int64_
   return result;
 }
 
-/// A random view of x, and the same done to a list of its elements in row-major order.
+/// Mirrors random views of a tensor on a list of its elements in row-major order.
 struct Walk {
   Shape shape;
   std::vector<double> values;

@@ -45,7 +45,7 @@ struct Regression {
   [[nodiscard]] float weight() const { return model.parameters()[0].value().item(); }
 };
 
-/// A loss of a program's own, which ignores -1.
+/// A user-defined loss that ignores the label -1.
 struct MeanOfTheGiven {
   auto operator()(const auto& logits, const auto& labels) const {
     return nn::cross_entropy(logits, labels, {.ignore_index = -1});
@@ -123,14 +123,14 @@ TEST_CASE("train_loss is the mean over samples") {
 TEST_CASE("early stopping ends training when nothing improves, and restores the best weights") {
   for (const bool restores : {true, false}) {
     Regression r(3);
-    r.model.parameters()[1].value().fill_(-1);  // as good as can be: from here on it gets worse
+    r.model.parameters()[1].value().fill_(-1);  // the optimum: training makes it worse
     auto wrong =
         data::loader<Cpu>(data::map(line(50), [](auto x, auto y) { return Tuple(x, y * 2.f); }), {.batch_size = 8});
     const double best_possible = evaluate(r.model, nn::MSELoss{}, r.valid).loss;
     r.optimizer.set_lr(1e-3);
     fit(r.model, r.optimizer, nn::MSELoss{}, wrong, r.valid, r.history,
         {.epochs = 50, .early_stopping = {.patience = 3, .restore_best = restores}});
-    CHECK(r.history.records().size() == 4);  // the first one is the best
+    CHECK(r.history.records().size() == 4);  // the first epoch is the best
     CHECK(best_possible < r.history.records()[0].valid_loss);
     const double left = evaluate(r.model, nn::MSELoss{}, r.valid).loss;
     CHECK(left == doctest::Approx(r.history.records()[restores ? 0 : 3].valid_loss).epsilon(1e-6));
@@ -200,7 +200,8 @@ TEST_CASE("schedules move on by epoch or by step, and are given the validation l
       {.epochs = 2, .scheduler = each_step, .schedule_every = Every::step});
   CHECK(each_step.steps() == 14);
 
-  for (const bool linear : {false, true}) {  // of as many steps as there are, the last of which moves on once more
+  for (const bool linear :
+       {false, true}) {  // as many steps as the cycle has; the scheduler also moves after the last one
     CAPTURE(linear);
     Regression cycled;
     const optim::OneCycleLR cycle{.max_lr = 0.25, .total_steps = 14, .linear = linear, .cycle_momentum = false};

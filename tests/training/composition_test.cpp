@@ -1,4 +1,4 @@
-// What larger networks stand on, together: state, moves, copies, hooks, data of any kind, and fit.
+// Features of larger networks together: state, moves, copies, hooks, data of any kind, and fit.
 
 #include <locus/locus.hpp>
 
@@ -10,7 +10,7 @@ using namespace locus_test;
 
 namespace {
 
-/// Counts what it has seen.
+/// Adds up its inputs.
 template <class T, Device D>
 struct Tracker : nn::Layer<Tracker<T, D>, T, D> {
   nn::Linear<T, D> inner{8, 8};

@@ -16,7 +16,7 @@ LOCUS_DEVICE_TEST("a confusion matrix counts labels by row and predictions by co
   CHECK_CLOSE(confusion_matrix(predictions, labels, 4),
               Reference({4, 4}, {1, 1, 0, 0, 0, 1, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0}));
   CHECK_CLOSE(confusion_matrix(zeros<std::int64_t, D>({0}), zeros<std::int64_t, D>({0}), 1), Reference({1, 1}, {0}));
-  // of logits, and strided labels
+  // from logits, with strided labels
   const auto logits = tensor<float, D>({2, 3}, {0, 5, 1, 9, 2, 3});
   const auto strided = tensor<std::int64_t, D>({2, 2}, {1, 7, 2, 7}).select(1, 0);
   CHECK_CLOSE(confusion_matrix(argmax(logits, 1), strided, 3), Reference({3, 3}, {0, 0, 0, 0, 1, 0, 1, 0, 0}));

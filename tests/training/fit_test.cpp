@@ -33,7 +33,7 @@ nn::Sequential<float, Cpu> perceptron() {
   return {nn::Flatten{}, nn::Linear<float, Cpu>{784, 32}, nn::ReLU{}, nn::Linear<float, Cpu>{32, 10}};
 }
 
-/// Two classes that one pixel tells apart.
+/// Two classes that differ in one pixel.
 data::LabelledImages dots(std::int64_t count) {
   const Tensor<std::uint8_t> images({count, 1, 1, 2});
   const Tensor<std::int64_t> labels({count});
@@ -219,7 +219,7 @@ TEST_CASE("losses of 16-bit models are computed and added up in single precision
 }
 
 namespace {
-/// The mean, of which each sample counts so much.
+/// A mean loss in which each sample counts 1.0038.
 struct CountedMean {
   auto operator()(const auto& y, const auto&) const { return mean(y); }
   Tensor<float> counted(const auto&) const { return full({}, 1.0038f); }
@@ -227,7 +227,7 @@ struct CountedMean {
 }  // namespace
 
 TEST_CASE("what gradients of 16 bits are weighed by, they are divided by") {
-  using T = bfloat16;  // in which 1.0038 is 1
+  using T = bfloat16;  // rounds 1.0038 to 1
   const nn::Linear<T, Cpu> model{1, 1};
   model.bias.value().fill_(T(0));
   optim::Sgd optimizer{model.parameters(), {.lr = 1}};
@@ -240,7 +240,7 @@ TEST_CASE("what gradients of 16 bits are weighed by, they are divided by") {
 }
 
 namespace {
-/// A classifier of half, and a scale whose first steps overflow, as do those after it has grown.
+/// A classifier of half, and a scale so large that the first steps overflow, and again after each growth.
 struct InHalf {
   nn::Sequential<half, Cpu> model = seeded();
   optim::Adam<half, Cpu> optimizer{model.parameters(), {.lr = 0.01}};
@@ -324,7 +324,9 @@ TEST_CASE("a scale that no step helps ends training") {
   optim::GradScaler scaler{{.init_scale = 1e-20, .backoff_factor = 1e-9}};
   auto train = data::loader<Cpu>(dots(50).as<half>(), {.batch_size = 8});
   History history;
-  const auto steep = [](const auto& y, const auto&) { return sum(sqrt(abs(y) * 0)); };  // 0, its gradient NaN
+  const auto steep = [](const auto& y, const auto&) {
+    return sum(sqrt(abs(y) * 0));
+  };  // a loss of 0 with a gradient of NaN
   CHECK_THROWS_WITH_AS(fit(run.model, scaler.with(run.optimizer), steep, train, train, history),
                        doctest::Contains("the scale fell to"), NumericError);
   CHECK(history.records().empty());
@@ -455,14 +457,14 @@ TEST_CASE("a validation loss that is no number ends the training, and is not rec
   Small small;
   const auto all = dots(10);
   auto whole = data::loader<Cpu>(all, {.batch_size = 10});
-  small.optimizer.set_lr(1e300);  // the first loss is finite, and what the step makes of the weights is not
+  small.optimizer.set_lr(1e300);  // the first loss is finite, the weights after the step are not
   CHECK_THROWS_AS(fit(small.model, small.optimizer, whole, small.valid, small.history, {.epochs = 1}), NumericError);
   CHECK(small.history.empty());
 }
 
 TEST_CASE("the loss of an epoch is the mean over samples, whatever the last batch holds") {
   Small s;
-  s.optimizer.set_lr(0);  // the model stays what it is
+  s.optimizer.set_lr(0);  // the model does not change
   Calls calls;
   s.model.parameters()[0].value().copy_(tensor<float, Cpu>({2, 2}, {3, 1, 0, 0}));
   s.model.parameters()[1].value().fill_(0);

@@ -1,5 +1,5 @@
-// What was moved from says so by its name, where it is used: of every public class. Values, such as options, histories
-// and figures, are empty then, as a std::vector is, and events and hooks are none.
+// Using a moved-from object of any public class throws an error that names it. Values, such as options, histories and
+// figures, are empty after a move, as a std::vector is; events and hooks are null.
 
 #include <locus/data/sets/image_folder.hpp>
 #include <locus/data/transforms/mixed.hpp>
@@ -34,7 +34,7 @@ namespace {
 
 using Here = Tensor<float, Cpu>;
 
-/// Each call throws ArgumentError, whose message names what was moved from.
+/// Each call throws ArgumentError with a message that names the moved-from object.
 template <class... F>
 void check_calls(const char* name, const F&... call) {
   CAPTURE(name);
@@ -47,7 +47,7 @@ void check_calls(const char* name, const F&... call) {
   (check(call), ...);
 }
 
-/// What was moved from is as it was once something is assigned to it.
+/// A moved-from object works again after an assignment.
 template <class X, class... F>
 void check_object(const char* name, X& object, const F&... call) {
   X taken = std::move(object);
@@ -81,7 +81,7 @@ TEST_CASE("layers that were moved from") {
   check_layer("PReLU", nn::PReLU<float, Cpu>{2}, rows);
   check_layer("MovedLayer", MovedLayer{}, rows);
   check_layer("Sequential", nn::Sequential<float, Cpu>{nn::Linear<float, Cpu>{2, 2}, nn::ReLU{}}, rows);
-  check_layer("Sequential", nn::Sequential<float, Cpu>{}, rows);  // of no layers, which gives its input
+  check_layer("Sequential", nn::Sequential<float, Cpu>{}, rows);  // without layers: returns its input
   check_layer("Module", nn::Module<float, Cpu>{nn::Linear<float, Cpu>{2, 2}}, rows);
 
   nn::Embedding<float, Cpu> embedding{3, 2};
@@ -230,7 +230,7 @@ TEST_CASE("tensors, parameters and what is made of them") {
   CHECK_FALSE(hook);
   hook.unhook();
 
-  AttentionMask<float, Cpu> mask(ones<bool>({3, 3}));  // moved from, it would be a mask of nothing
+  AttentionMask<float, Cpu> mask(ones<bool>({3, 3}));  // a moved-from mask would mask nothing
   const Here q = randn({3, 4});
   check_object("AttentionMask", mask, [&](const auto& m) {
     (void)scaled_dot_product_attention(q, q, q, AttentionOptions<float, Cpu>{.mask = m});

@@ -9,7 +9,7 @@ using namespace locus;
 using namespace locus_test;
 
 namespace {
-/// A training that goes on from a saved state, and one that was never interrupted.
+/// Compares a training resumed from a saved state with an uninterrupted one.
 template <class T, class D, class Make>
 void check_goes_on(const Make& make, bool skips) {
   CAPTURE(skips);

@@ -1,4 +1,4 @@
-// fit and evaluate of a model that several ranks train, against one process with the samples of all.
+// fit and evaluate of a model that several ranks train, against one process with all samples.
 
 #include <locus/distributed/distributed.hpp>
 
@@ -71,8 +71,8 @@ void check_equal(const History& a, const History& b, double tolerance) {
   }
 }
 
-/// What training gives with `all` samples a step, on so many ranks that share them; 0: in one process without ranks.
-/// `scaled`: of several ranks, through a scaler, whose steps do not overflow.
+/// Results of training with `all` samples a step, shared by `ranks` ranks; 0: in one process without ranks. `scaled`:
+/// with several ranks, through a scaler whose steps do not overflow.
 Outcome trained(int ranks, std::int64_t all, FitOptions options, [[maybe_unused]] bool scaled = false) {
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks > 0 ? ranks : 1));
   const auto train_with = [&](const auto& model, auto batches, auto valid, Outcome& outcome) {
@@ -84,7 +84,7 @@ Outcome trained(int ranks, std::int64_t all, FitOptions options, [[maybe_unused]
     if constexpr (detail::OfRanks<std::remove_cvref_t<decltype(model)>>) {
       if (scaled) {
         optim::GradScaler scaler{{.init_scale = 1024}};
-        mine.before_step = [&] { (void)model.parameters()[0].grad(); };  // which is unscaled
+        mine.before_step = [&] { (void)model.parameters()[0].grad(); };  // throws unless unscaled
         fit(model, scaler.with(optimizer), nn::MSELoss{}, batches, valid, outcome.history, mine, error);
         CHECK(scaler.state().growth_tracker == known / all / mine.accumulate * mine.epochs);
         return;
@@ -220,7 +220,7 @@ TEST_CASE("evaluation of several ranks counts every sample once") {
       } else {
         CHECK(score(repeated).loss == doctest::Approx(alone.loss).epsilon(1e-13));
       }
-      // What is evaluated without the ranks is of this rank's samples.
+      // Evaluating the inner module covers this rank's samples only.
       const Evaluation own = evaluate(parallel.module(), nn::MSELoss{}, data::loader<Cpu>(valid, exact));
       CHECK(own.loss != doctest::Approx(alone.loss).epsilon(1e-3));
     });

@@ -1,4 +1,4 @@
-// What one step of training costs: launches and memory, counted; and that it computes what PyTorch computes.
+// Cost of one step of training, in counted launches and memory; and the same results as PyTorch.
 #include <locus/data/sets/mnist.hpp>
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/linear.hpp>

@@ -26,7 +26,7 @@ using namespace locus_test;
 
 namespace {
 
-/// A line whose points take a while to be read: five milliseconds of a batch of four.
+/// A line with points that are slow to read: five milliseconds for a batch of four.
 struct SlowLine {
   [[nodiscard]] std::int64_t size() const { return 16; }
   [[nodiscard]] data::Fields<float, float> fields() const { return {{1}, {1}}; }
@@ -56,7 +56,7 @@ void* stand_in(const char* name) {
   return nullptr;
 }
 
-/// What a terminal shows up to the end of a line: it comes in parts. Less, where nothing more comes for ten seconds.
+/// Reads a line from a terminal, which delivers it in parts. Returns less if nothing more comes for ten seconds.
 std::string shown_line(int terminal) {
   std::string shown;
   pollfd waiting{terminal, POLLIN, 0};

@@ -8,11 +8,11 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
-/// A captured launch whose functor is made anew for each replay. The functor is the first thing in the kernel's first
+/// A captured launch whose functor is rebuilt before each replay. The functor lies at the start of the kernel's first
 /// argument.
 class LaunchNode {
  public:
-  /// The last node that the capture got: a kernel of so many arguments, the first of which has `first_bytes`.
+  /// The node captured last: a kernel with `arguments` arguments, the first of `first_bytes` bytes.
   LaunchNode(cudaStream_t stream, std::size_t arguments, std::size_t first_bytes)
       : first_(first_bytes), arguments_(arguments) {
     const cudaGraphNode_t* nodes = nullptr;
@@ -27,7 +27,7 @@ class LaunchNode {
     node_ = nodes[0];
     check(cudaGraphKernelNodeGetParams(node_, &launch_), "cudaGraphKernelNodeGetParams");
     std::memcpy(first_.data(), launch_.kernelParams[0], first_bytes);
-    for (std::size_t i = 1; i < arguments; ++i) arguments_[i] = launch_.kernelParams[i];  // which the node owns
+    for (std::size_t i = 1; i < arguments; ++i) arguments_[i] = launch_.kernelParams[i];  // the node owns them
   }
 
   void update(cudaGraphExec_t graph, const void* functor, std::size_t bytes) {
@@ -44,7 +44,7 @@ class LaunchNode {
   std::vector<void*> arguments_;
 };
 
-/// Launches of one map, whose functor make() returns. `graph` is filled in when the capture ends.
+/// The launches of one map; rebuilds their functor before a replay. `graph` is filled in when the capture ends.
 class LaunchUpdate : public locus::detail::ReplayAction {
  public:
   explicit LaunchUpdate(const cudaGraphExec_t& graph) : graph_(graph) {}
@@ -73,8 +73,8 @@ class LaunchUpdateBy final : public LaunchUpdate {
 };
 }  // namespace detail
 
-/// A step on one GPU: how it is run in memory of its own, captured, and replayed. Its memory stays where it is, for the
-/// step alone, as long as this lives.
+/// A step on one GPU: runs it in memory of its own, captures it, and replays it. While this object lives, that memory
+/// stays in place and serves the step alone.
 class CapturedStep final : public locus::detail::StepCapture {
  public:
   /// throws CudaUnavailable
@@ -109,15 +109,15 @@ class CapturedStep final : public locus::detail::StepCapture {
     try {
       const CurrentContext current(context_);
       step();
-    } catch (...) {  // what it queued before runs all the same
+    } catch (...) {  // launches queued before the exception run all the same
       order(context_.stream(), caller.stream());
       throw;
     }
     order(context_.stream(), caller.stream());
   }
 
-  /// Captures what step() launches; nothing of it is done yet. Where it throws, nothing is captured.
-  /// throws CaptureError naming what cannot be captured
+  /// Captures the launches of step() without running them. If step() throws, nothing is captured.
+  /// throws CaptureError naming the operation that cannot be captured
   template <class F>
   void capture(const F& step) {
     refuse_nested();
@@ -130,7 +130,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     operations = before;  // a capture computes nothing
   }
 
-  /// Queues the captured launches in the caller's stream; from the second time on, with their functors made anew.
+  /// Queues the captured launches in the caller's stream; from the second replay on, rebuilds their functors first.
   void replay() {
     Context& caller = Context::current(context_.ordinal());
     caller.refuse_capture("a captured step within it", "capture the outer one alone");
@@ -139,7 +139,7 @@ class CapturedStep final : public locus::detail::StepCapture {
       for (const auto& each : checks_) each->run();
       for (const auto& action : actions_) action->run();
     } else {
-      order(context_.stream(), caller.stream());  // which the captured memory was last used in
+      order(context_.stream(), caller.stream());  // the captured memory was last used in the context's stream
     }
     replayed_ = true;
     replays_in_ = caller.stream();
@@ -157,7 +157,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   void at_replay(Shared<locus::detail::ReplayAction> action) override { actions_.push_back(std::move(action)); }
   void at_abandon(Shared<locus::detail::ReplayAction> action) override { restores_.push_back(std::move(action)); }
 
-  /// Calls launch(), whose maps have the functor that make() returns, and makes it anew for each replay.
+  /// Calls launch(), whose maps use the functor from make(); calls make() again before each replay.
   template <class Make, class Launch>
   void launch_anew(const Make& make, const Launch& launch) {
     detail::LaunchUpdate* const update = new detail::LaunchUpdateBy<Make>(graph_.executable, make);
@@ -170,7 +170,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     adds_to_ = update;
     launch();
   }
-  /// After each launch of map: a kernel of so many arguments, the first of which has `first_bytes`.
+  /// To be called after each launch of map: a kernel with `arguments` arguments, the first of `first_bytes` bytes.
   void map_launched(std::size_t arguments, std::size_t first_bytes) {
     if (adds_to_) adds_to_->add(detail::LaunchNode(context_.stream(), arguments, first_bytes));
   }
@@ -181,7 +181,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     cudaGraphExec_t executable = nullptr;
   };
 
-  /// While it lives, the calling thread's operations are captured.
+  /// Captures the calling thread's operations during its lifetime.
   class Capturing {
    public:
     explicit Capturing(CapturedStep& step) : step_(step), guard_(step.context_.ordinal()), current_(step.context_) {
@@ -265,7 +265,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   bool replayed_ = false;
   double operations_ = 0;  ///< of a replay, by LaunchCounts
   std::vector<Shared<locus::detail::ReplayAction>> checks_, actions_, restores_;
-  detail::LaunchUpdate* adds_to_ = nullptr;  ///< whose launches are being captured
+  detail::LaunchUpdate* adds_to_ = nullptr;  ///< receives the launches being captured; null: none
 };
 
 }}}  // namespace locus::LOCUS_ABI::cuda

@@ -37,7 +37,7 @@ inline constexpr int oldest_toolkit = 12040;  ///< that Locus builds with
               "or run on Cpu");
 }
 
-/// Why the runtime reached no device: the versions it saw, and what to do.
+/// Why the runtime found no device: the versions of driver and runtime, and the remedy.
 [[nodiscard]] inline std::string explain_unavailable(cudaError_t error) {
   int driver = 0, runtime = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
@@ -63,8 +63,8 @@ inline constexpr int oldest_toolkit = 12040;  ///< that Locus builds with
   return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
 }
 
-/// Whether a launch was refused because the program has no code for the GPU at hand: neither its own, nor PTX of an
-/// older architecture, from which the driver would compile it.
+/// Whether a launch was refused because the program has no code for the GPU at hand: neither machine code for it, nor
+/// PTX of an older architecture, from which the driver would compile it.
 [[nodiscard]] inline bool means_no_code(cudaError_t error) {
   return error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
          error == cudaErrorUnsupportedPtxVersion;
@@ -107,7 +107,7 @@ inline constexpr int oldest_toolkit = 12040;  ///< that Locus builds with
 }
 
 [[noreturn]] [[gnu::cold]] inline void raise(cudaError_t error, const char* operation) {
-  (void)cudaGetLastError();  // what can be recovered from must not be reported a second time
+  (void)cudaGetLastError();  // clears a recoverable error, so that no later call reports it again
   if (means_unavailable(error)) fail<CudaUnavailable>({operation, ": ", explain_unavailable(error)});
   if (means_no_code(error))
     fail<CudaUnavailable>({operation, ": ", cudaGetErrorName(error), ": ", explain_no_code(error)});
@@ -139,7 +139,7 @@ inline void check(cublasStatus_t status, const char* operation) {
 }
 
 namespace detail {
-/// What the driver says, asked once.
+/// The devices that the driver reports, asked once per process.
 struct Availability {
   int devices = 0;
   std::string reason;  ///< why there is no device; empty where there is one
@@ -167,7 +167,7 @@ struct Availability {
 [[nodiscard]] inline bool is_available() { return device_count() > 0; }
 
 namespace detail {
-/// Set by files that nvcc compiles; none, in a program without kernels.
+/// Set by files that nvcc compiles; null in a program without kernels.
 inline bool (*kernels_run_on_answer)(int ordinal) = nullptr;
 }  // namespace detail
 /// Whether a GPU can run this program's kernels: they were compiled for its architecture, or as PTX for an older one.
@@ -176,7 +176,7 @@ inline bool (*kernels_run_on_answer)(int ordinal) = nullptr;
   return detail::kernels_run_on_answer == nullptr || detail::kernels_run_on_answer(ordinal);
 }
 
-/// What keeps this program from using a GPU, and the remedy; empty where is_available().
+/// Why this program cannot use a GPU, and the remedy; empty if is_available().
 [[nodiscard]] inline std::string unavailable_reason() { return detail::Availability::of_process().reason; }
 
 /// throws CudaUnavailable unless the GPU exists

@@ -11,7 +11,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// Waits for all threads of the cluster; what they wrote before, also to each other's blocks, is seen after.
+/// Waits for all threads of the cluster. Their earlier writes, also to other blocks' shared memory, are visible
+/// afterwards.
 LOCUS_FN void synchronize_cluster() {
 #if LOCUS_CLUSTERS
   __cluster_barrier_arrive();
@@ -19,7 +20,7 @@ LOCUS_FN void synchronize_cluster() {
 #endif
 }
 
-/// Where block `rank` of the cluster has what this block has at an address in shared memory.
+/// The address in block `rank` of the cluster that corresponds to `shared` in this block's shared memory.
 [[nodiscard]] LOCUS_FN unsigned char* in_block_of_cluster(unsigned char* shared, int rank) {
 #if LOCUS_CLUSTERS
   return static_cast<unsigned char*>(__cluster_map_shared_rank(shared, static_cast<unsigned>(rank)));

@@ -1,11 +1,11 @@
 #pragma once
-// What nvcc compiles answers, for files that other compilers compile, whether a GPU can run this program's kernels.
+// Answers whether a GPU can run this program's kernels. nvcc compiles it; files of other compilers call it by pointer.
 
 #include <locus/cuda/ordinal.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::detail {
 
-/// For questions about kernels, of which all are compiled for the same architectures. Never launched.
+/// A kernel to query in place of all others: all are compiled for the same architectures. Never launched.
 template <class>
 __global__ void any_kernel() {}
 

@@ -1,5 +1,5 @@
 #pragma once
-// Copies between host and GPU. Those to the host wait for the GPU, and those from page-locked memory, but copy_async.
+// Copies between host and GPU. Copies to the host and from page-locked memory wait for the GPU, except copy_async.
 
 #include <locus/cuda/stream.hpp>
 #include <locus/cuda/tuning.hpp>
@@ -9,9 +9,9 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
-/// Page-locked buffers through which pageable memory travels, used in turn. The driver would stage such copies too, but
-/// where the GPU can read pageable memory by itself it need not, and then the source must not change: here it always
-/// may.
+/// Page-locked buffers, used in turn, that stage copies from pageable memory. The driver stages such copies too, except
+/// where the GPU reads pageable memory directly; there the source would have to stay unchanged. Here it may always
+/// change after the call.
 class Staging {
  public:
   static constexpr std::size_t chunk = tuning::staged_bytes;
@@ -56,9 +56,9 @@ inline void refuse_captured_copy(const Context& context) {
 }
 }  // namespace detail
 
-/// Between page-locked memory, of which `block` is the whole, and a GPU, in the order of a context's stream. Returns
-/// the moment when it is done; until then neither side may change, and the block serves no one else, whoever lets go of
-/// it.
+/// Copies between a GPU and page-locked memory, part of the allocation `block`, in the order of a context's stream.
+/// Returns an event that marks completion. Until then neither side may change, and the block is not reused, even if it
+/// is freed.
 [[nodiscard]] inline Shared<const Event> copy_async(Context& context, void* block, const void* source, void* target,
                                                     std::size_t bytes, cudaMemcpyKind direction) {
   context.refuse_capture("an asynchronous copy", "copy before the step, and order or await the copy there");
@@ -71,7 +71,7 @@ inline void refuse_captured_copy(const Context& context) {
   try {
     done->record(context.stream());
     if (bytes) PinnedMemory::instance().used_until(block, Shared<const Event>(done.get()));
-  } catch (...) {  // nobody would know of the copy: it is done before the error leaves
+  } catch (...) {  // without an event nobody can await the copy: it completes before the error leaves
     disregard(cudaStreamSynchronize(context.stream()));
     throw;
   }
@@ -108,7 +108,8 @@ inline void copy_to_host(Cuda from, const void* source, void* target, std::size_
   context.synchronize();
 }
 
-/// Within a GPU in stream order; between two, after what is queued for either and before what follows.
+/// Within one GPU in stream order. Between two GPUs, after the work queued in both streams and before later work in
+/// either.
 inline void copy_on_device(Cuda from, const void* source, Cuda to, void* target, std::size_t bytes) {
   if (bytes == 0) return;
   Context& target_context = Context::current(to.ordinal);

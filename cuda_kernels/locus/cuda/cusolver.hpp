@@ -1,6 +1,6 @@
 #pragma once
-// Factorizations by cuSOLVER, matrix after matrix; device/factorization.hpp says what they must do. Programs that call
-// them link with -lcusolver.
+// Factorizations by cuSOLVER, one matrix after another; device/factorization.hpp specifies them. Programs that use them
+// link with -lcusolver.
 
 #include <locus/cuda/event.hpp>
 #include <locus/cuda/stream.hpp>
@@ -34,7 +34,7 @@ LOCUS_CUSOLVER(float, S)
 LOCUS_CUSOLVER(double, D)
 #undef LOCUS_CUSOLVER
 
-/// One context's cuSOLVER. Working memory is the context's; nothing waits.
+/// One context's cuSOLVER. Working memory comes from the context; the host never waits.
 class Solver {
  public:
   explicit Solver(Context& context) : context_(context) {

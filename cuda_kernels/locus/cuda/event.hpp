@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// Lets the calling thread make calls, for the time of its life, that it may not make elsewhere while it captures.
+/// During its lifetime, lets the calling thread make calls that a capture in this thread prohibits.
 class UncapturedCalls {
  public:
   UncapturedCalls() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }

@@ -1,5 +1,5 @@
 #pragma once
-// Cuda's for_each_row: which kernel, with which teams, and how it is launched.
+// Cuda's for_each_row: choice of kernel and teams, and the launch.
 
 #include <locus/cuda/row_team.cuh>
 #include <locus/cuda/trace.hpp>
@@ -11,7 +11,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
-/// Blocks of long rows for which a multiprocessor has registers: one loads while another one computes.
+/// Minimum resident blocks per multiprocessor for long rows: one block loads while another computes.
 template <class Storage, class F>
 [[nodiscard]] constexpr int least_row_blocks() {
   if constexpr (Storage::items > row_items && requires { F::resident_blocks; }) return F::resident_blocks;
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(RowPlan::team_threads, (least_row_blocks<Stora
                          workspace + blockIdx.x * plan.workspace_bytes};
   const int thread = static_cast<int>(threadIdx.x) % plan.threads;
   RowTeam<Storage> team(cols, plan, memory, thread, static_cast<int>(blockIdx.x) % plan.cluster);
-  if (plan.cluster > 1) synchronize_cluster();  // all blocks are there to be written to
+  if (plan.cluster > 1) synchronize_cluster();  // all blocks must run before one writes to another's memory
   const int64_t first = int64_t{blockIdx.x / static_cast<unsigned>(plan.cluster)} * plan.teams;
   const int64_t step = int64_t{gridDim.x / static_cast<unsigned>(plan.cluster)} * plan.teams;
   for (int64_t row = first + static_cast<int>(threadIdx.x) / plan.threads; row < rows; row += step) {
@@ -36,15 +36,15 @@ __global__ void __launch_bounds__(RowPlan::team_threads, (least_row_blocks<Stora
   }
 }
 
-/// Functors whose fragments have values of other than 8 bytes say so.
+/// Values of fragments have 8 bytes unless the functor defines `fragment_bytes`.
 template <class F>
 [[nodiscard]] constexpr RowFragments row_fragments() {
   if constexpr (requires { F::fragment_bytes; }) return {F::fragments, F::fragment_bytes};
   else return {F::fragments, 8};
 }
 
-/// Lets a kernel have all the shared memory of a block. The attribute is the function's, in all threads: always the
-/// same value.
+/// Lets a kernel use all the shared memory of a block. The attribute belongs to the function, in all threads: always
+/// set to the same value.
 template <class Kernel>
 void allow_all_shared_memory(const Context& context, Kernel* kernel) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -52,7 +52,7 @@ void allow_all_shared_memory(const Context& context, Kernel* kernel) {
         "for_each_row: shared memory");
 }
 
-/// A launch of blocks in clusters of plan.cluster; `cluster` holds that as long as the launch is used.
+/// Launch configuration with clusters of plan.cluster blocks; `cluster` must outlive it.
 [[nodiscard]] inline cudaLaunchConfig_t row_launch(const Context& context, const RowPlan& plan,
                                                    cudaLaunchAttribute& cluster) {
   cluster.id = cudaLaunchAttributeClusterDimension;
@@ -68,8 +68,8 @@ void allow_all_shared_memory(const Context& context, Kernel* kernel) {
   return launch;
 }
 
-/// Blocks of the largest cluster that the GPU, or the part of it that the process has, can host of a functor's rows
-/// when they take all that a block may have. 1 where the kernel was compiled for no clusters.
+/// Blocks of the largest cluster that the GPU, or the process's part of it, can host for a functor if each block takes
+/// all the shared memory of a block. 1 if the kernel was compiled without clusters.
 template <class F>
 [[nodiscard]] int ask_largest_cluster(const Context& context) {
   const auto kernel = &rows_by_team<MemoryRows, F>;
@@ -91,7 +91,7 @@ template <class F>
   }
   return 1;
 }
-/// The same, asked once for each functor and GPU.
+/// The same, asked once per functor and GPU.
 template <class F>
 [[nodiscard]] int largest_cluster(const Context& context) {
   static std::array<std::atomic<int>, max_devices> answers{};
@@ -101,7 +101,7 @@ template <class F>
   return largest;
 }
 
-/// What the GPU has for the rows of a functor.
+/// The GPU's resources for the rows of a functor.
 template <class F>
 [[nodiscard]] RowDevice row_device(const Context& context, int64_t cols) {
   RowDevice device{context.multiprocessors(), context.shared_memory(), 1};
@@ -117,7 +117,7 @@ void launch_rows(Context& context, int64_t rows, int64_t cols, const F& f, const
   if (plan.shared_bytes() > 48 * 1024) allow_all_shared_memory(context, kernel);
   cudaLaunchAttribute cluster{};
   const cudaLaunchConfig_t launch = row_launch(context, plan, cluster);
-  // context.launched() sees what it returns.
+  // context.launched() checks the launch's error.
   (void)cudaLaunchKernelEx(&launch, kernel, f, rows, cols, plan, workspace.template as<unsigned char>());
 }
 }  // namespace detail

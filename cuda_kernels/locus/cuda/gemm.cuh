@@ -19,20 +19,20 @@ template <class T>
 [[nodiscard]] bool has_dense_rows(const MatrixRef<T>& m) {
   return (m.cols == 1 || m.col_stride == 1) && (m.rows == 1 || m.row_stride >= m.cols);
 }
-/// Distance between the rows of such a matrix.
+/// Elements from one row to the next of a matrix with dense rows.
 template <class T>
 [[nodiscard]] int64_t distance_of_rows(const MatrixRef<T>& m) {
   return m.rows == 1 ? m.cols : m.row_stride;
 }
 
-/// Whether cuBLAS takes a single factor as it is, not copied.
+/// Whether cuBLAS takes a factor in place, without a copy.
 template <class T>
 [[nodiscard]] bool is_read_in_place(const MatrixRef<T>& x) {
   return has_dense_rows(x) || has_dense_rows(transposed(x));
 }
 
-/// Distance between rows of so many elements in scratch memory: all begin at a multiple of 16 bytes, the most that
-/// cuBLASLt's algorithms ask for.
+/// Distance between rows of `cols` elements in scratch memory: all begin at a multiple of 16 bytes, the largest
+/// alignment that cuBLASLt's algorithms ask for.
 template <class T>
 [[nodiscard]] constexpr int64_t aligned_distance(int64_t cols) {
   return divide_up(cols, 16 / int64_t{sizeof(T)}) * (16 / int64_t{sizeof(T)});
@@ -62,7 +62,7 @@ template <class T>
   return copied_operand(context, x, count, batch_stride, copy);
 }
 
-/// A batch of products in floating point with the type of its epilogue erased.
+/// A batch of floating-point products, with the type of its epilogue erased.
 template <class T>
 struct BlasCall {
   GemmBatch batch;
@@ -103,7 +103,7 @@ struct ProductAlone {
   const BlasCall<T>& call;
   Strides strides;  ///< of the product's matrices
 
-  /// For a product that was written to c.
+  /// Applies the epilogue to a product that was written to c.
   static void finish(const void* self, void* c) {
     const auto& [context, call, strides] = *static_cast<const ProductAlone*>(self);
     BlasCall<T> there = call;
@@ -112,8 +112,8 @@ struct ProductAlone {
   }
 };
 
-/// Queues the product with its epilogue in one launch. False, and nothing happened, where that is not to be. The other
-/// way ends in finish(state, c).
+/// Queues the product with its epilogue in one launch. False, without effect, where that is impossible or slower. The
+/// unfused alternative calls finish(state, c) after the product.
 [[nodiscard]] inline bool multiply_fused(Blas& blas, const BlasProduct& product, const FusedEpilogue& fused,
                                          void (*finish)(const void* state, void* c), const void* state) {
   BlasProduct whole = product;
@@ -123,15 +123,16 @@ struct ProductAlone {
   whole.kept = fused.kept;
   if (whole.applies_derivative() && product.k == 1) return false;  // an illegal access in some versions of cuBLASLt
   const UnfusedProduct other{product, finish, state};
-  const bool keeps_bits = (fused.kind & CUBLASLT_EPILOGUE_RELU_AUX) == CUBLASLT_EPILOGUE_RELU_AUX;  // nothing else does
+  const bool keeps_bits =
+      (fused.kind & CUBLASLT_EPILOGUE_RELU_AUX) == CUBLASLT_EPILOGUE_RELU_AUX;  // no other epilogue does
   const bool has_other_way = fused.kind != CUBLASLT_EPILOGUE_DEFAULT && !fused.accumulate && !keeps_bits;
   const bool is_queued = blas.multiply(whole, has_other_way ? &other : nullptr);
   if (is_queued) ++locus::detail::launches.gemm;
   return is_queued;
 }
 
-/// The row-major c is the column-major transpose of c, so cuBLASLt is asked for c^T = b^T a^T, of which the bias has
-/// one entry per row. The factors are left to say.
+/// A row-major c is c^T in column-major order, so cuBLASLt computes c^T = b^T a^T, with one bias entry per row. The
+/// caller fills in the factors.
 template <class T>
 [[nodiscard]] BlasProduct blas_shape(int64_t count, const MatrixRef<const T>& a, const MatrixRef<T>& c) {
   BlasProduct product;
@@ -143,8 +144,8 @@ template <class T>
   return product;
 }
 
-/// The product in cuBLAS's terms. A single one has no distances between matrices, which would say how those are
-/// aligned.
+/// The product in cuBLAS's terms. A single product gets batch strides of 0, as strides enter the alignment of its
+/// matrices.
 template <class T>
 [[nodiscard]] BlasProduct blas_product(Context& context, const GemmBatch& given, const MatrixRef<const T>& a,
                                        const MatrixRef<const T>& b, const MatrixRef<T>& c, Scratch& a_copy,
@@ -159,8 +160,8 @@ template <class T>
   return product;
 }
 
-/// The product of copies of its factors, in memory of its own, which every algorithm takes. False, and then nothing
-/// happened, where there is none.
+/// Multiplies copies of the factors into memory of its own, aligned so that every algorithm takes them. False, without
+/// effect, if there is no algorithm.
 template <class T>
 [[nodiscard]] bool multiply_copies(Context& context, const BlasCall<T>& call) {
   const GemmBatch& batch = call.batch;

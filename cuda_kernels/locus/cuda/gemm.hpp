@@ -1,6 +1,5 @@
 #pragma once
-// Matrix products by cuBLASLt, with a memo of how each form is computed, so that small products cost little on the
-// host.
+// Matrix products by cuBLASLt, with a cache of plans by form, so that small products cost little on the host.
 
 #include <locus/cuda/gemm_plan.hpp>
 #include <locus/cuda/stream_timer.hpp>
@@ -10,8 +9,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// The other way to a product with an epilogue: the product by itself into c, then a launch that finishes c, or makes
-/// what the epilogue makes beside c.
+/// The alternative to a fused product: the product alone into c, then a launch that finishes c or computes the
+/// epilogue's other result.
 struct UnfusedProduct {
   BlasProduct product;
   void (*finish)(const void* state, void* c) = nullptr;
@@ -29,8 +28,8 @@ class Blas {
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
-  /// Queues the product. False, and then nothing happened, where cuBLASLt has no algorithm for it, or refuses those
-  /// that it answered, or where timing found the other way to be faster.
+  /// Queues the product. False, without effect, if cuBLASLt has no algorithm for it or refuses all that it proposed, or
+  /// if timing found the alternative faster.
   [[nodiscard]] bool multiply(const BlasProduct& p, const UnfusedProduct* other = nullptr) {
     detail::GemmPlan& plan = plan_for(p, other);
     while (plan.exists && plan.fused) {
@@ -40,7 +39,7 @@ class Blas {
     return false;
   }
 
-  /// For a product that has no algorithm and no other way.
+  /// For a product with neither an algorithm nor an alternative.
   [[noreturn]] void refuse(const BlasProduct& p) {
     const detail::GemmPlan* const plan = plans_.find(detail::key_of(p));
     const bool has_reason = plan && plan->refusal != CUBLAS_STATUS_SUCCESS;
@@ -51,7 +50,7 @@ class Blas {
   }
 
  private:
-  /// False, and then nothing happened, where cuBLASLt refuses the plan's algorithm.
+  /// False, without effect, where cuBLASLt refuses the plan's algorithm.
   [[nodiscard]] bool launch(detail::GemmPlan& plan, const BlasProduct& p) {
     const Scratch workspace(context_, plan.workspace);
     LaunchTrace trace(context_);
@@ -74,7 +73,7 @@ class Blas {
     if (found.status != CUBLAS_STATUS_SUCCESS) plan.refusal = found.status;
     return found;
   }
-  /// Gives the plan cuBLASLt's next answer; where it has no more, the plan does not exist from now on.
+  /// Gives the plan cuBLASLt's next algorithm; clears `exists` if none is left.
   void take_next(detail::GemmPlan& plan, const BlasProduct& p) {
     const detail::Candidates found = candidates(plan, p);
     plan.exists = plan.tried < found.count;
@@ -84,12 +83,12 @@ class Blas {
   [[nodiscard]] detail::GemmPlan& plan_for(const BlasProduct& p, const UnfusedProduct* other) {
     const detail::GemmPlanKey key = detail::key_of(p);
     if (detail::GemmPlan* const known = plans_.find(key); known && (known->is_settled || !may_time())) return *known;
-    const detail::GemmPlan plan = make_plan(key, p, other);  // which may add another one
+    const detail::GemmPlan plan = make_plan(key, p, other);  // may itself add a plan
     if (detail::GemmPlan* const known = plans_.find(key)) return *known = plan;
     return plans_.add(key, plan);
   }
 
-  /// With the known choice, or the fastest where products are timed, or cuBLASLt's first answer.
+  /// The known choice, or the fastest algorithm if products are timed, or cuBLASLt's first answer.
   [[nodiscard]] detail::GemmPlan make_plan(const detail::GemmPlanKey& key, const BlasProduct& p,
                                            const UnfusedProduct* other) {
     detail::GemmPlan plan = detail::describe(p);
@@ -101,10 +100,11 @@ class Blas {
   }
 
   [[nodiscard]] static bool may_time() {
-    return gemm_is_autotuned() && !launches_are_awaited() && !launches_are_traced();  // which would be timed too
+    return gemm_is_autotuned() && !launches_are_awaited() &&
+           !launches_are_traced();  // waiting and tracing would be timed too
   }
 
-  /// Looks the plan up among those of the process, or adds it there, where products are timed.
+  /// Looks up the plan in the process's table; if products are timed, adds it there.
   void settle(const detail::GemmPlanKey& key, detail::GemmPlan& plan, const BlasProduct& p,
               const UnfusedProduct* other) {
     detail::TunedGemmPlans& tuned = detail::TunedGemmPlans::of(context_.ordinal());
@@ -126,7 +126,7 @@ class Blas {
     tuned.choose(key, choice, is_timed);
   }
 
-  /// Takes over what is known of the form. False where it is nothing, or nothing that cuBLASLt accepts.
+  /// Adopts the known choice for the form. False if there is none, or cuBLASLt does not accept it.
   [[nodiscard]] bool adopt(detail::TunedGemmPlans& tuned, const detail::GemmPlanKey& key, detail::GemmPlan& plan,
                            const BlasProduct& p) const {
     detail::GemmPlanChoice choice;
@@ -144,13 +144,12 @@ class Blas {
     return status != cudaStreamCaptureStatusNone;
   }
 
-  /// Computes the product in every way and gives the plan the fastest; the earlier of two that are about equal. The
-  /// plan does not exist where cuBLASLt refuses every way. False, and the plan as it was, where there is no memory for
-  /// that.
+  /// Times the product in every way and gives the plan the fastest; of two about equal, the earlier. Clears `exists` if
+  /// cuBLASLt refuses all. False, with the plan unchanged, if memory for that runs out.
   [[nodiscard]] bool choose_fastest(detail::GemmPlan& plan, const detail::Candidates& found, const BlasProduct& p,
                                     detail::GemmPlan& alone, const UnfusedProduct* other) try {
     constexpr float clearly = 0.98f;
-    const auto counted = locus::detail::launches;  // what is timed is no part of what the caller asked for
+    const auto counted = locus::detail::launches;  // timed launches do not count as the caller's
     std::size_t most = alone.workspace;
     for (const auto& result : found.results) most = result.workspaceSize > most ? result.workspaceSize : most;
     Scratch workspace(context_, most), copy(context_);
@@ -184,10 +183,11 @@ class Blas {
     return status == CUBLAS_STATUS_SUCCESS;
   }
 
-  /// Where the product may be computed again and again: in c if nothing is lost by that, or in a copy of it.
+  /// Memory for repeated computation: c itself if the product leaves its inputs unchanged, else a copy of c.
   [[nodiscard]] void* stage(const BlasProduct& p, Scratch& copy) {
     if (!detail::changes_its_inputs(p)) return p.c;
-    const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(p.c) % 256;  // as the algorithms were asked for
+    const std::size_t misaligned =
+        reinterpret_cast<std::uintptr_t>(p.c) % 256;  // the alignment that algorithms were chosen for
     copy.reserve(misaligned + detail::span_of_c(p));
     void* const c = copy.as<unsigned char>() + misaligned;
     check(cudaMemcpyAsync(c, p.c, detail::span_of_c(p), cudaMemcpyDeviceToDevice, context_.stream()),

@@ -1,5 +1,5 @@
 #pragma once
-// Epilogues of products: which of them cuBLASLt fuses, and the map that does those that it does not.
+// Epilogues of products: cuBLASLt fuses some, and a map computes the others.
 
 #include <locus/cuda/gemm_product.hpp>
 #include <locus/cuda/map.cuh>
@@ -7,8 +7,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// An activation functor says what it is by a static member `is_identity`, `is_relu` or `is_gelu_tanh`; specialize for
-/// others' functors.
+/// The fused form of an activation functor, from its static member `is_identity`, `is_relu` or `is_gelu_tanh`;
+/// specialize it for third-party functors.
 template <class Activation>
 inline constexpr FusedActivation epilogue_of = [] {
   if constexpr (requires { Activation::is_identity; }) {
@@ -31,7 +31,7 @@ struct AskActivation {
     *answer = epilogue_of<Activation>;
   }
 };
-/// The same for a functor, which may be one of several chosen at run time: then its visit(use) calls use(that one).
+/// The same for a functor that may hold one of several, chosen at run time: its visit(use) then calls use(chosen).
 template <class Activation>
 [[nodiscard]] FusedActivation fused_activation(const Activation& activation) {
   FusedActivation answer = epilogue_of<Activation>;
@@ -47,7 +47,7 @@ struct EndOfProduct {
     out = static_cast<compute_t<T>>(activation(static_cast<compute_t<T>>(product + bias)) + previous);
   }
 };
-/// c = product * activation', which follows from y or z
+/// c = product * activation', computed from y or z
 template <class T, class Activation>
 struct Derivative {
   Activation activation;
@@ -55,7 +55,7 @@ struct Derivative {
     out = locus::detail::times_derivative(product, activation, value);
   }
 };
-/// The same for epilogues of any other type, which are told row and column.
+/// The same for any other epilogue, which receives row and column.
 template <class T, class E>
 struct AnyEndOfProduct {
   E epilogue;
@@ -95,7 +95,7 @@ void end_product(Context& context, const Shape& shape, const T* product, const S
       Pack<T*>{c.data});
 }
 
-/// How cuBLASLt can apply an epilogue to a product that it writes to its place.
+/// How cuBLASLt fuses an epilogue into a product that it writes straight to c.
 struct FusedEpilogue {
   bool complete = false;  ///< no launch is needed afterwards
   cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
@@ -103,8 +103,8 @@ struct FusedEpilogue {
   bool accumulate = false;
   const void* kept = nullptr;
 };
-/// cuBLASLt's GELU is the one with tanh, which it may approximate, as its derivative: within the rounding of 16-bit
-/// types only.
+/// cuBLASLt's GELU is the tanh form. It may approximate tanh, also in the derivative: within rounding for 16-bit types
+/// only.
 template <class T>
 inline constexpr bool has_gelu = sizeof(T) == 2;
 
@@ -152,7 +152,7 @@ template <class T, class E>
   return {};
 }
 
-/// Whether rows and columns are alike to an epilogue.
+/// Whether an epilogue treats rows and columns alike.
 template <class T, class Activation>
 [[nodiscard]] bool is_symmetric(const Epilogue<T, Activation>& epilogue) {
   return epilogue.bias == nullptr;

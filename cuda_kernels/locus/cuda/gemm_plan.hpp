@@ -1,5 +1,5 @@
 #pragma once
-// What cuBLASLt is asked about a product, and what it answers.
+// A product in the form that cuBLASLt takes, and the algorithms that it proposes.
 
 #include <locus/cuda/gemm_product.hpp>
 #include <locus/cuda/tuning.hpp>
@@ -13,10 +13,10 @@ struct GemmPlan {
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace = 0;
   int tried = 0;                                   ///< of cuBLASLt's answers
-  bool exists = false;                             ///< or else cuBLASLt has no algorithm, or refused all
+  bool exists = false;                             ///< false: cuBLASLt has no algorithm, or refused all
   cublasStatus_t refusal = CUBLAS_STATUS_SUCCESS;  ///< cuBLASLt's last
-  bool fused = true;                               ///< or else the product by itself and a launch after it are faster
-  bool is_settled = false;  ///< for the life of the process; or else cuBLASLt's first answer, until products are timed
+  bool fused = true;                               ///< false: the product alone and a second launch are faster
+  bool is_settled = false;  ///< true: final for the process; false: cuBLASLt's first answer, until products are timed
 };
 
 inline constexpr std::size_t most_workspace = tuning::most_workspace;
@@ -51,8 +51,8 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
   set(p, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, batch_stride);
 }
 
-/// Whether an epilogue pays, as far as can be said without timing. Summing a matrix saves a launch, but where that is
-/// little beside the product, what cuBLASLt has for both at once may be slower than its best product.
+/// Whether an epilogue pays, as far as can be said without timing. A fused sum saves a launch; beside a large product
+/// that is little, and cuBLASLt's fused algorithm may be slower than its best product.
 [[nodiscard]] inline bool is_worth_fusing(const BlasProduct& p) {
   constexpr double few_multiply_adds = 1 << 28;
   return !(p.sums_b() || p.sums_c()) ||
@@ -82,21 +82,21 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
   return plan;
 }
 
-/// Whether the answer to a call says that cuBLASLt does not compute this product, or not in this way.
+/// Whether a status says that cuBLASLt does not support this product, or not in this way.
 [[nodiscard]] inline bool means_refused(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
          status == CUBLAS_STATUS_ARCH_MISMATCH || status == CUBLAS_STATUS_INTERNAL_ERROR;
 }
 
-/// Algorithms for a product, the one that is expected to be the fastest first.
+/// Algorithms for a product, the fastest expected first.
 struct Candidates {
   static constexpr int most = tuning::most_candidates;
   cublasLtMatmulHeuristicResult_t results[most]{};
   int count = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;  ///< why there are none, where cuBLASLt says so
 };
-/// Whether an algorithm divides the summands among so many blocks that these have next to none: cuBLASLt 13.1 proposes
-/// 264 blocks for 128 summands, which take twelve times as long as others.
+/// Whether an algorithm splits k among so many blocks that each has next to none: cuBLASLt 13.1 proposes 264 blocks for
+/// k = 128, which take twelve times as long as other algorithms.
 [[nodiscard]] inline bool splits_too_much(const cublasLtMatmulAlgo_t& algorithm, const BlasProduct& p) {
   constexpr std::int64_t worth_a_block = 8;
   std::int32_t parts = 1;
@@ -106,7 +106,7 @@ struct Candidates {
   return status == CUBLAS_STATUS_SUCCESS && parts > 1 && parts * worth_a_block > p.k;
 }
 
-/// None where cuBLASLt knows no way on this GPU.
+/// Empty where cuBLASLt knows no algorithm on this GPU.
 [[nodiscard]] inline Candidates candidates(cublasLtHandle_t handle, GemmPlan& plan, const BlasProduct& p) {
   const Alignments alignment(p);
   cublasLtMatmulPreferenceOpaque_t preference{};
@@ -145,8 +145,8 @@ inline void take(GemmPlan& plan, const cublasLtMatmulHeuristicResult_t& candidat
   plan.exists = true;
 }
 
-/// Gives the plan an algorithm that this version of cuBLASLt answered for this form before. False, and nothing
-/// happened, where it does not take it.
+/// Gives the plan an algorithm that this version of cuBLASLt proposed for this form before. False, without effect, if
+/// cuBLASLt does not take it.
 [[nodiscard]] inline bool restore(cublasLtHandle_t handle, GemmPlan& plan, const cublasLtMatmulAlgo_t& algorithm) {
   cublasLtMatmulHeuristicResult_t result{};
   if (cublasLtMatmulAlgoCheck(handle, &plan.description, &plan.a, &plan.b, &plan.c, &plan.c, &algorithm, &result) !=

@@ -1,5 +1,5 @@
 #pragma once
-// What the best way to a matrix product depends on, and tables of ways by it. Needs no toolkit.
+// Keys of products, with all inputs of the choice of an algorithm, and tables of plans by key. Needs no toolkit.
 
 #include <locus/core/config.hpp>
 
@@ -30,7 +30,7 @@ struct GemmPlanKey {
   }
 };
 
-/// Plans by their keys; forgets all when it is full.
+/// Plans by their keys; forgets all when full.
 template <class Plan>
 class GemmPlanTable {
  public:
@@ -46,7 +46,7 @@ class GemmPlanTable {
     const std::uint32_t index = places_[place_of(key)];
     return index == none ? nullptr : &entries_[index].plan;
   }
-  /// For a key that is not there. Valid until the next add.
+  /// Adds a new key. The reference is valid until the next add.
   Plan& add(const GemmPlanKey& key, const Plan& plan) {
     if (entries_.empty() || is_full()) {
       entries_.clear();
@@ -68,7 +68,7 @@ class GemmPlanTable {
     return place;
   }
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> places_;  ///< of entries, at the place that the key's hash says, or behind it
+  std::vector<std::uint32_t> places_;  ///< indices of entries, by open addressing on the key's hash
 };
 
 }}}  // namespace locus::LOCUS_ABI::cuda::detail

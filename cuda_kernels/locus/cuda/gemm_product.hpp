@@ -39,9 +39,9 @@ struct BlasOperand {
   bool transposed = false;
 };
 
-/// c(m, n) = epilogue(a(m, k) b(k, n) (+ c)), column-major, `count` times. The bias has one entry per row of c. Where
-/// the epilogue sums b (CUBLASLT_EPILOGUE_BGRADB), it is written, with one entry per column; where it sums c
-/// (CUBLASLT_EPILOGUE_DRELU_BGRAD, CUBLASLT_EPILOGUE_DGELU_BGRAD), with one per row.
+/// c(m, n) = epilogue(a(m, k) b(k, n) (+ c)), column-major, `count` times. The bias has one entry per row of c.
+/// Epilogues that sum write to the bias: CUBLASLT_EPILOGUE_BGRADB sums b, one entry per column;
+/// CUBLASLT_EPILOGUE_DRELU_BGRAD and CUBLASLT_EPILOGUE_DGELU_BGRAD sum c, one entry per row.
 struct BlasProduct {
   cudaDataType_t type = CUDA_R_32F;
   std::int64_t m = 0, n = 0, k = 0, count = 1;
@@ -62,9 +62,9 @@ struct BlasProduct {
   }
 };
 
-/// An activation that an epilogue applies, and whose derivative another one does. What the latter needs, the former
-/// writes where it is asked to (its AUX form) to a matrix of one column for each of c: after relu bits of the elements
-/// that it let pass, after gelu what it was applied to.
+/// An activation with a fused epilogue, and a second epilogue for its derivative. The first, in its AUX form, writes a
+/// matrix for the second, with one column per column of c: after relu, bits that mark the elements that passed; after
+/// gelu, the activation's input.
 enum class FusedActivation { none, identity, relu, gelu };
 
 /// Distance between the columns of that matrix, for a c of m rows: in bits after relu, in elements after gelu.
@@ -115,7 +115,7 @@ struct Alignments {
 [[nodiscard]] inline std::size_t span_of_c(const BlasProduct& p) {
   return span_of(p, p.m, p.n, p.c_ld, p.c_batch_stride);
 }
-/// Whether the product changes what it reads, so that it cannot be computed a second time.
+/// Whether the product overwrites its inputs, so that it cannot be computed a second time.
 [[nodiscard]] inline bool changes_its_inputs(const BlasProduct& p) {
   const auto first = reinterpret_cast<std::uintptr_t>(p.c);
   const auto meets_c = [&](const void* data, std::size_t size) {

@@ -1,5 +1,5 @@
 #pragma once
-// How often numbers occur in a list. Integers alone are added up, so the order in which that happens does not show.
+// Counts how often numbers occur in a list. The sums are integers, so the order of atomic additions does not show.
 
 #include <locus/cuda/trace.hpp>
 #include <locus/cuda/tuning.hpp>
@@ -8,10 +8,10 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 inline constexpr int count_threads = tuning::count_threads;
-/// Up to so many bins, each block counts for itself first: 32 KiB of its shared memory.
+/// Most bins for which each block first counts in its shared memory: 32 KiB.
 inline constexpr int64_t most_bins_of_a_block = tuning::most_bins_of_block;
 
-/// With shared memory for bin_count counters, or, without, straight into the result.
+/// Counts in shared memory, with bin_count counters, if `by_block`; otherwise straight into the result.
 template <class Bin, bool by_block>
 __global__ void __launch_bounds__(count_threads)
     count_bins(const Bin* bins, int64_t n, unsigned long long* counts, int64_t bin_count) {
@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(count_threads)
 }
 }  // namespace detail
 
-/// As HistogramDevice says. Blocks stay few, so that they add to the result seldom; at 2^32 numbers for each of them,
-/// one more per 2^32 keeps their counters from running over.
+/// Implements HistogramDevice. Blocks are few, so that they seldom add to the result, but one more per 2^32 numbers
+/// keeps the 32-bit counters of a block from overflowing.
 template <class Bin>
 void count(Context& context, const Bin* bins, int64_t n, int64_t* counts, int64_t bin_count) {
   if (n == 0 || bin_count == 0) return;

@@ -40,7 +40,7 @@ struct Divisor {
 struct Piece {
   int rank = 1, operands = 0;
   int64_t elements = 0;
-  int64_t first_index = 0;  ///< what an input that reads as its index starts with; advanced in order only
+  int64_t first_index = 0;  ///< first value of a LinearIndex input; advanced only by splits in order
   int64_t extent[max_rank] = {};
   const int64_t (*stride)[max_rank] = nullptr;   ///< the plan's, which the piece must not outlive
   int64_t offset[max_launch_operands + 1] = {};  ///< where it begins in every operand (in reduce: and in the output)
@@ -82,7 +82,7 @@ struct Walk {
     detail::fill_walk(piece, extent, stride[0]);
   }
 
-  /// Where every operand is at `count` positions of the walk, in elements from where it begins.
+  /// Offset of every operand at `count` positions of the walk, in elements from its beginning.
   template <int count>
   LOCUS_FN constexpr void offsets(uint32_t (&position)[count], int32_t (&offset)[count][N > 0 ? N : 1]) const {
     for (int k = 0; k < count; ++k)
@@ -98,7 +98,7 @@ struct Walk {
     for (int k = 0; k < count; ++k)
       for (int i = 0; i < N; ++i) offset[k][i] += static_cast<int32_t>(position[k]) * stride[rank - 1][i];
   }
-  /// The same where the rank is 2: extents and strides are constants of the kernel, which nothing loads.
+  /// The same for rank 2: extents and strides are constants of the kernel, without loads.
   template <int count>
   LOCUS_FN constexpr void offsets_of_rank_2(const uint32_t (&position)[count],
                                             int32_t (&offset)[count][N > 0 ? N : 1]) const {
@@ -135,11 +135,11 @@ class Visitor {
 };
 using PieceVisitor = Visitor<Piece>;
 
-/// Elements of a part, and how far they may lie apart: indices and offsets fit 32 bits.
+/// Most elements of a part, and its largest reach in memory: indices and offsets fit 32 bits.
 inline constexpr int64_t piece_limit = tuning::piece_elements;
 
 namespace detail {
-/// The dimension in which a piece must be halved; -1 where its indices and offsets keep within the limit.
+/// The dimension in which to halve a piece; -1 if its indices and offsets are within the limit.
 [[nodiscard]] inline int dimension_to_split(const Piece& piece, int64_t limit) {
   const auto reach = [&](int i, int d) {
     const int64_t stride = piece.stride[i][d];
@@ -207,11 +207,11 @@ struct VectorTiles {
   [[nodiscard]] LOCUS_FN static constexpr uint32_t vectors(uint32_t elements) {
     return elements / static_cast<uint32_t>(width);
   }
-  /// Vector k of a thread; there is none unless k is below `per_thread` and the number below vectors().
+  /// Number of a thread's vector k, which exists only if k < per_thread and the number is below vectors().
   [[nodiscard]] LOCUS_FN constexpr uint32_t vector(uint32_t block, uint32_t thread, uint32_t k) const {
     return (block * per_thread + k) * threads + thread;
   }
-  /// The leftover element of a thread of block 0; there is none unless the number is below `elements`.
+  /// The tail element of a thread of block 0, which exists only if its number is below `elements`.
   [[nodiscard]] LOCUS_FN static constexpr uint32_t leftover(uint32_t thread, uint32_t elements) {
     return vectors(elements) * static_cast<uint32_t>(width) + thread;
   }
@@ -221,10 +221,11 @@ struct VectorTiles {
 struct ReduceTiles {
   static constexpr uint32_t threads = tuning::reduce_threads;
   static constexpr int in_flight = tuning::reduce_in_flight;  ///< summands that a thread loads before it adds them
-  static constexpr int in_flight_of_line = tuning::reduce_in_flight_of_line;  ///< and where they lie one stride apart
+  static constexpr int in_flight_of_line =
+      tuning::reduce_in_flight_of_line;  ///< the same, for summands one stride apart
 
   uint32_t teams = 1, lanes = threads;  ///< teams * lanes == threads
-  bool outputs_first = false;           ///< neighbouring threads: of neighbouring outputs, or of one team
+  bool outputs_first = false;           ///< neighbouring threads serve neighbouring outputs, else one team
   uint32_t outputs = 0, summands = 0;
   uint32_t chunk = 0, chunks = 1;
   uint32_t output_blocks = 1;
@@ -265,12 +266,12 @@ struct ReduceTiles {
   [[nodiscard]] LOCUS_FN constexpr uint32_t lane(uint32_t thread) const {
     return outputs_first ? thread / teams : thread & (lanes - 1);
   }
-  /// The thread that has a lane of the same team.
+  /// The thread that is `lane` of `team`.
   [[nodiscard]] LOCUS_FN constexpr uint32_t thread_of(uint32_t team, uint32_t lane) const {
     return outputs_first ? lane * teams + team : team * lanes + lane;
   }
   [[nodiscard]] LOCUS_FN constexpr uint32_t chunk_of(uint32_t block) const { return block / output_blocks; }
-  /// The output of a thread; there is none unless the number is below `outputs`.
+  /// The output of a thread, which exists only if its number is below `outputs`.
   [[nodiscard]] LOCUS_FN constexpr uint32_t output(uint32_t block, uint32_t thread) const {
     return block % output_blocks * teams + team(thread);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// What a launch does, decided on the host: how operands are walked, with how many blocks, in how many steps. Plain
-// functions, so that tests replay every decision without a GPU.
+// Launch decisions made on the host: how operands are walked, with how many blocks, in how many steps. Plain functions,
+// so that tests replay every decision without a GPU.
 
 #include <locus/cuda/indexing.hpp>
 #include <locus/cuda/tuning.hpp>
@@ -71,7 +71,7 @@ enum class Access { contiguous, vectors, elements };
   return piece.extent[inner] % width == 0 ? Access::vectors : Access::elements;
 }
 
-/// What a map moves per element.
+/// Memory traffic of a map per element.
 struct MapTraffic {
   int loads = 0;               ///< inputs that have memory
   int loaded = 0, stored = 0;  ///< bytes, of all inputs and of all outputs
@@ -91,7 +91,7 @@ struct MapTraffic {
   return elements / width > busy ? elements / width : busy;
 }
 
-/// What of a GPU decides how map's work is shared out.
+/// Properties of a GPU that decide how map's work is divided.
 struct GpuWidth {
   int multiprocessors;
   int resident_threads;    ///< that a multiprocessor holds at once
@@ -105,14 +105,14 @@ struct GpuWidth {
   }
 };
 
-/// How a piece is mapped: the kernel, and what its threads take.
+/// The kernel for a piece, and the work of its threads.
 struct MapGrid {
   Access access;
   int width;            ///< elements of a vector
   uint32_t per_thread;  ///< vectors of a thread
   uint32_t blocks;
 
-  /// The first `inputs` operands are inputs; those of them that are loaded may have no memory.
+  /// The first `inputs` operands are inputs; an input may have no memory: LinearIndex, or null, which reads as zero.
   MapGrid(const Piece& piece, const OperandSlot* operands, int inputs, const MapTraffic& traffic, int widest,
           const GpuWidth& gpu)
       : access(access_of(piece, operands, inputs, widest)),
@@ -136,11 +136,11 @@ struct MapGrid {
   }
 };
 
-/// Enough blocks to fill any GPU: the most chunks of a reduction.
+/// Most chunks of a reduction: enough blocks to fill any GPU.
 inline constexpr int64_t most_chunks = tuning::most_chunks;
 
-/// Whether neighbouring outputs lie closer in memory than neighbouring summands. An input that is repeated along either
-/// counts for both, and decides only where no other input does.
+/// Whether neighbouring outputs lie closer in memory than neighbouring summands. An input repeated along either has the
+/// least weight: it decides only if no other input does.
 [[nodiscard]] inline bool prefers_outputs(const Piece& kept, const Piece& reduced, const OperandSlot* inputs) {
   const int64_t outputs = kept.extent[kept.rank - 1];
   if (outputs == 1 || reduced.elements <= 1) return outputs > 1;
@@ -155,7 +155,7 @@ inline constexpr int64_t most_chunks = tuning::most_chunks;
   return along_outputs > along_summands;
 }
 
-/// One launch of a reduction: folds chunks of summands or, if `folded`, the accumulators of the chunks of all others.
+/// One launch of a reduction: folds chunks of summands or, if `folded`, the accumulators of all other steps' chunks.
 struct FoldStep {
   Piece reduced;
   ReduceTiles tiles;

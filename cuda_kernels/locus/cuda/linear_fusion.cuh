@@ -1,6 +1,6 @@
 #pragma once
-// The products of linear layers that cuBLASLt makes in one launch with a sum, or with an activation's derivative.
-// device/linear_fusion.hpp says what they must do.
+// Products of linear layers that cuBLASLt fuses in one launch with a sum, or with an activation's derivative;
+// device/linear_fusion.hpp specifies them.
 
 #include <locus/cuda/gemm.cuh>
 #include <locus/device/linear_fusion.hpp>
@@ -8,7 +8,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
-/// What follows a product without its epilogue: the epilogue, and then more.
+/// Ends an unfused product: applies the epilogue, then calls then().
 template <class T, class Then>
 struct EndAndThen {
   ProductAlone<T> alone;
@@ -20,8 +20,8 @@ struct EndAndThen {
   }
 };
 
-/// Queues a single product with its epilogue, into dense rows, in one launch. False, and nothing happened, where that
-/// is not to be. The other way ends in then().
+/// Queues a single product with its epilogue, into dense rows, in one launch. False, without effect, where that is
+/// impossible or slower. The unfused alternative ends with then().
 template <class T, class Then>
 [[nodiscard]] bool multiply_at_once(Context& context, const BlasCall<T>& call, const Then& then) {
   if (call.a.cols == 0 || !call.fused.complete) return false;
@@ -32,7 +32,7 @@ template <class T, class Then>
   return multiply_fused(context.state<Blas>(Context::blas), product, call.fused, &other.finish, &other);
 }
 
-/// A factor's sums by themselves, beside a product that is there already.
+/// Computes a factor's sums separately, after the product.
 template <class Sum>
 void finish_sums(const void* sum, void*) {
   (*static_cast<const Sum*>(sum))();
@@ -40,7 +40,7 @@ void finish_sums(const void* sum, void*) {
 
 }  // namespace detail
 
-/// As KeepsForDerivatives says.
+/// Implements KeepsForDerivatives.
 template <class T, class Activation>
 inline constexpr bool keeps_for_derivative = [] {
   if constexpr (requires(const Activation& activation) { activation.visit(detail::AskActivation{nullptr}); })
@@ -78,8 +78,8 @@ template <class T, class Activation, class Sum>
   return detail::multiply_at_once(context, call, sum);
 }
 
-/// As SumsFactors says. In cuBLASLt's terms c^T = b^T a^T, and a^T is summed over its rows;
-/// cuBLASLt sums a second factor that is stored transposed.
+/// Implements SumsFactors. In cuBLASLt's terms c^T = b^T a^T, and a^T is summed over its rows; cuBLASLt sums a second
+/// factor that is stored transposed.
 template <class T, class Sum>
 [[nodiscard]] bool gemm_and_sums(Context& context, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
                                  const MatrixRef<T>& c, bool accumulate, T* sums, const Sum& sum) {

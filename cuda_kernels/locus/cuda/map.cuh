@@ -116,7 +116,7 @@ struct MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, 
   static std::size_t launch_strided(const MapLaunch& l, const void* a, const Piece& piece);
 };
 
-/// Arguments that a kernel takes.
+/// Number of a kernel's arguments.
 template <class... A>
 [[nodiscard]] constexpr std::size_t count_arguments(void (*)(A...)) {
   return sizeof...(A);
@@ -161,7 +161,7 @@ struct MapCall {
   MapTraffic traffic;
   void* arguments;  ///< of the kernel; the functor comes first
   std::size_t argument_bytes;
-  const OperandSlot* operands;  ///< where in the arguments they are
+  const OperandSlot* operands;  ///< pointers into the arguments
   // The kernels; each returns how many arguments it takes.
   std::size_t (*contiguous)(const MapLaunch& launch, const void* arguments, uint32_t elements, int64_t first_index);
   std::size_t (*vectors)(const MapLaunch& launch, const void* arguments, const Piece& piece);

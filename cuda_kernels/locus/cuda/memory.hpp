@@ -1,5 +1,5 @@
 #pragma once
-// GPU and page-locked memory: what a tensor gives back serves the next one of its size class.
+// GPU and page-locked memory: freed blocks serve later requests of the same size class.
 
 #include <locus/core/size_class.hpp>
 #include <locus/core/std/posix.hpp>
@@ -62,7 +62,7 @@ inline void count_growth(MemoryStats& stats, std::size_t bytes) {
 
 /// A stream and the unused memory whose last use lies in it.
 struct StreamMemory {
-  /// Memory of a tensor that was let go.
+  /// A freed block.
   struct Held {
     void* block;
     int size_class;
@@ -72,15 +72,16 @@ struct StreamMemory {
   cudaEvent_t event = nullptr;  ///< to order this stream before another one
   FreeBlocks unused;
 
-  // Of a stream in which steps are captured. Their replays use its memory, unused or not: it goes nowhere else.
-  cudaStream_t aside = nullptr;  ///< asks for memory while the stream is being captured; null: no step is captured here
+  // Members of a stream in which steps are captured. Replays use all of its memory, unused blocks too: no other stream
+  // gets them.
+  cudaStream_t aside = nullptr;  ///< stream for allocations during a capture; null: no step is captured here
   bool capturing = false;
-  std::vector<void*> captured;  ///< blocks that the capture asked for; others that it lets go of are read by replays
-  std::vector<Held> held;  ///< let go while a step was captured that may use it; belongs to this or to other streams
+  std::vector<void*> captured;  ///< blocks that the capture allocated; other blocks that it frees are read by replays
+  std::vector<Held> held;       ///< blocks freed during a capture that may use them; of this or of other streams
 };
 
-/// Which stream each block belongs to, in the order of addresses. A block is added or erased where the system is asked
-/// for memory, which takes longer than to move the entries behind it.
+/// The owning stream of each block, sorted by address. Blocks are added and erased only with a system allocation, which
+/// takes longer than moving the entries behind them.
 class BlockOwners {
  public:
   void add(void* block, StreamMemory* owner) {
@@ -117,10 +118,10 @@ class BlockOwners {
   std::vector<Entry> entries_;
 };
 
-/// The memory of one GPU. A block belongs to the stream that asked for it: given back there, it is reused in stream
-/// order without waiting; given back by a thread with another stream, the block's own stream first waits for that one.
-/// Only the stream that is current where the last handle is let go is known: other streams that use a tensor order
-/// their uses by events. With LOCUS_CUDA_POOL=0 no block is reused, and each has the size that was asked for.
+/// The memory of one GPU. A block belongs to the stream that allocated it. Freed there, it is reused in stream order
+/// without waiting; freed by a thread with another stream, the owning stream first waits for that stream. Only the
+/// stream that is current when the last handle is destroyed is known: other streams that use a tensor order their uses
+/// by events. With LOCUS_CUDA_POOL=0 no block is reused, and each has exactly the requested size.
 class DeviceMemory {
  public:
   [[nodiscard]] static DeviceMemory& of(int ordinal) {
@@ -133,7 +134,7 @@ class DeviceMemory {
     return *(*memories)[index];
   }
 
-  /// Makes the stream's memory known, for the case that memory runs short.
+  /// Registers the stream's memory, to be released when memory runs short.
   void add(StreamMemory* home) {
     const Lock lock(mutex_);
     homes_.push_back(home);
@@ -142,7 +143,7 @@ class DeviceMemory {
   /// See SystemMemory::open_to.
   void open_to(int reader) const { system_.open_to(reader); }
 
-  /// throws OutOfMemory naming what was asked, what tensors hold, and what the GPU has
+  /// throws OutOfMemory naming the request, the bytes that tensors hold, and the GPU's memory
   [[nodiscard]] void* allocate(StreamMemory& home, std::size_t bytes) {
     const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
@@ -169,7 +170,7 @@ class DeviceMemory {
     give_back(*home, block, size_class);
   }
 
-  /// From now on the stream's memory is that of captured steps. `aside` is another stream, not captured.
+  /// From now on the stream's memory belongs to captured steps. `aside` is another stream, not captured.
   void keep_for_capture(StreamMemory& home, cudaStream_t aside) {
     const Lock lock(mutex_);
     home.aside = aside;
@@ -179,7 +180,7 @@ class DeviceMemory {
     home.capturing = capturing;
     home.captured.clear();
   }
-  /// No captured step uses the stream's memory after what is in the stream now.
+  /// No captured step uses the stream's memory after the work queued in the stream so far.
   void release_from_capture(StreamMemory& home) noexcept {
     const Lock lock(mutex_);
     home.aside = nullptr;
@@ -201,7 +202,7 @@ class DeviceMemory {
   explicit DeviceMemory(int ordinal)
       : ordinal_(ordinal), reuses_blocks_(detail::pools_memory()), system_(ordinal, reuses_blocks_) {}
 
-  /// The later stream waits, by an event, for the work that is in the earlier one now. False if that failed.
+  /// The later stream waits, by an event, for the work now queued in the earlier one. False if that failed.
   [[nodiscard]] bool wait_for(StreamMemory& earlier, StreamMemory& later) noexcept {
     try {
       const OrdinalGuard guard(ordinal_);
@@ -225,8 +226,8 @@ class DeviceMemory {
     }
   }
 
-  /// A block that no tensor has any more and that its own stream may use: for whoever asks next, or for the system.
-  /// What captured steps use stays while they live.
+  /// Takes a block that no tensor holds and that its own stream may use: for the next request, or for the system.
+  /// Blocks that captured steps use stay while the steps live.
   void give_back(StreamMemory& home, void* block, int size_class) noexcept {
     if (!reuses_blocks_ && home.aside) return hold(home, block, size_class);
     if (reuses_blocks_ && (home.unused.push(size_class, block) || home.capturing)) return;
@@ -320,15 +321,15 @@ class PinnedMemory {
     return block;
   }
 
-  /// A copy from or to the block completes at this event: until then the block is not reused, whoever frees it.
+  /// A copy from or to the block completes at this event: until then the block is not reused, even if freed.
   void used_until(void* block, Shared<const Event> moment) {
     const Lock lock(mutex_);
     collect();
-    waiting_.reserve(uses_.size() + 1);  // as many may wait as are used: deallocate() asks for no memory
+    waiting_.reserve(uses_.size() + 1);  // at most one entry per use waits: deallocate() allocates no memory
     uses_.push_back({block, std::move(moment)});
   }
 
-  /// Reused when the copies that used_until() told of are done.
+  /// Reused when the copies registered by used_until() are done.
   void deallocate(void* block, std::size_t bytes) noexcept {
     const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
@@ -370,12 +371,12 @@ class PinnedMemory {
     stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
   }
 
-  /// A copy that was in flight when last asked.
+  /// A copy that was in flight at the last check.
   struct Use {
     void* block;
     Shared<const Event> end;
   };
-  /// A block that nobody owns any more while copies from or to it are in flight.
+  /// A freed block while copies from or to it are in flight.
   struct Waiting {
     void* block;
     int size_class;

@@ -1,13 +1,13 @@
 #pragma once
-// Which GPU is this thread's current one.
+// The calling thread's current GPU.
 
 #include <locus/cuda/check.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
-/// Whether this process uses a GPU already. Making one current starts it, which takes hundreds of MB and fails where
-/// another process has it for itself.
+/// Whether this process uses a GPU already. Making a GPU current starts it, which takes hundreds of MB and fails where
+/// another process holds it exclusively.
 [[nodiscard]] inline bool is_in_use(int ordinal) {
   using GetState = int (*)(int device, unsigned* flags, int* active);  // cuDevicePrimaryCtxGetState
   static const auto get_state = [] {
@@ -37,7 +37,7 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Makes a GPU the current one of this thread, and at the end the previous one again, unless nobody used that.
+/// Makes a GPU current for this thread; restores the previous one at the end, if this process uses that.
 class OrdinalGuard {
  public:
   explicit OrdinalGuard(int ordinal) {

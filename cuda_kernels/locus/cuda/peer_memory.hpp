@@ -1,5 +1,5 @@
 #pragma once
-// GPUs that read and write the memory of each other.
+// GPUs that read and write each other's memory.
 
 #include <locus/cuda/stream.hpp>
 
@@ -13,15 +13,15 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
   check(cudaDeviceCanAccessPeer(&is_connected, reader, owner), "cudaDeviceCanAccessPeer");
   if (!is_connected) return false;
   const OrdinalGuard guard(reader);
-  const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);  // to what cudaMalloc gives
+  const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);  // for memory from cudaMalloc
   if (error == cudaErrorPeerAccessAlreadyEnabled) (void)cudaGetLastError();
   else check(error, "cudaDeviceEnablePeerAccess");
   DeviceMemory::of(owner).open_to(reader);
   return true;
 }
 
-/// Between two GPUs, or within one, in the stream of the target's context. Whoever calls orders it after what wrote the
-/// source.
+/// Copies between two GPUs, or within one, in the stream of the target's context. The caller orders it after the writes
+/// to the source.
 inline void copy_in_stream(Context& context, void* target, const void* source, int source_ordinal, std::size_t bytes) {
   if (bytes == 0) return;
   const OrdinalGuard guard(context.ordinal());

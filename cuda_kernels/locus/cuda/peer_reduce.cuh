@@ -1,6 +1,6 @@
 #pragma once
-// Sums over the memory of several ranks, which may be that of other GPUs. Each element is combined by one thread, in
-// the order of the sources.
+// Sums over the memory of several ranks, also on other GPUs. One thread combines each element, in the order of the
+// sources.
 
 #include <locus/cuda/trace.hpp>
 #include <locus/cuda/tuning.hpp>
@@ -8,7 +8,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// Ranks that one launch reads and writes, at most.
+/// Most ranks that one launch reads and writes.
 inline constexpr int most_peers = 64;
 
 namespace detail {
@@ -21,7 +21,7 @@ struct PeerOperands {
   int sources, targets, ranks;
 };
 
-/// nvcc takes a store of 16 bytes apart where it stands in a loop, unless it is asked for by name.
+/// nvcc splits a 16-byte store in a loop, unless an intrinsic asks for it.
 template <class T, int width>
 __device__ void store_to_peers(const PeerOperands<T>& operands, const OutputVector<T, width>& out, int64_t offset) {
   if constexpr (width > 1) {
@@ -94,8 +94,8 @@ void combine_vectors(Context& context, const PeerOperands<T>& operands, int64_t 
 }
 }  // namespace detail
 
-/// Elements of all sources, combined, to all targets. Every pointer is readable, or writable, by kernels on the
-/// context's GPU; a target may be a source.
+/// Combines the elements of all sources into all targets. Kernels on the context's GPU can read all sources and write
+/// all targets; a target may be a source.
 template <class T, class Op>
 void combine_peers(Context& context, const void* const* sources, int source_count, void* const* targets,
                    int target_count, int64_t count, int ranks) {
@@ -123,8 +123,8 @@ void combine_peers(Context& context, const void* const* sources, int source_coun
   detail::combine_vectors<T, Op, 1>(context, operands, count - done);
 }
 
-/// What a ring does with a chunk: out = sum op x. Of the first step, `sum` holds elements, otherwise partial sums; of
-/// the last one, `out` holds elements.
+/// A ring's step on a chunk: out = sum op x. In the first step, `sum` holds elements, later partial sums; in the last
+/// step, `out` holds elements.
 template <class T, class Op>
 void combine_partial(Context& context, const void* sum, const void* x, void* out, int64_t count, bool first, bool last,
                      int ranks) {

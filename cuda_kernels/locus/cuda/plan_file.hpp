@@ -1,6 +1,6 @@
 #pragma once
-// The file in which plans of matrix products, and of convolutions by cuDNN, outlive a process. It may be deleted,
-// damaged or written by others at any time: what it says is believed line by line. Needs no toolkit.
+// The file in which plans of matrix products, and of convolutions by cuDNN, outlive a process. Anyone may delete,
+// damage or write it at any time, so every line is checked by itself. Needs no toolkit.
 //
 //   locus gemm plans 1
 //   CHECKSUM WORD ... WORD MACHINE      18 words of the form, 1 for fused or not, 8 of the algorithm; all hexadecimal.
@@ -17,16 +17,16 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::detail {
 
-/// How a product or a convolution is computed: by an algorithm in the library's own words, which another version does
-/// not understand.
+/// How a product or a convolution is computed: an algorithm in the library's own encoding, which other versions do not
+/// understand.
 struct GemmPlanChoice {
   std::array<std::uint64_t, 8> algorithm{};
-  bool fused = true;  ///< or else the product by itself, and its epilogue in a launch after it
+  bool fused = true;  ///< false: the product alone, and its epilogue in a second launch
 };
 
 /// One line of the file.
 struct GemmPlanLine {
-  std::string machine;  ///< library and GPU: what it says holds for this one alone
+  std::string machine;  ///< library and GPU: the choice holds for these alone
   GemmPlanKey form{};
   GemmPlanChoice choice;
 };
@@ -59,7 +59,7 @@ inline void append_word(std::string& text, std::uint64_t word) {
   return false;
 }
 
-/// With the end of the line.
+/// The line's text, with its newline.
 [[nodiscard]] inline std::string to_text(const GemmPlanLine& line) {
   std::string words;
   for (const std::int64_t value : line.form.values) append_word(words, static_cast<std::uint64_t>(value));
@@ -70,7 +70,7 @@ inline void append_word(std::string& text, std::uint64_t word) {
   append_word(text, checksum(words));
   return text + words + "\n";
 }
-/// False where the text, without the end of the line, is not what to_text makes.
+/// False if the text, without its newline, is not output of to_text.
 [[nodiscard]] inline bool parse(std::string_view text, GemmPlanLine& line) {
   std::uint64_t word = 0;
   if (!take_word(text, word) || word != checksum(text)) return false;
@@ -88,11 +88,11 @@ inline void append_word(std::string& text, std::uint64_t word) {
 
 inline constexpr std::string_view plan_file_head = "locus gemm plans 1";
 
-/// What a plan file's text says.
+/// The parsed text of a plan file.
 struct GemmPlanText {
   std::vector<GemmPlanLine> lines;
-  std::size_t damaged = 0;  ///< lines that say nothing
-  bool is_ours = false;     ///< and not some other file, which must not be replaced
+  std::size_t damaged = 0;  ///< unreadable lines
+  bool is_ours = false;     ///< false: some other file, which must not be replaced
 };
 [[nodiscard]] inline GemmPlanText parse_plans(std::string_view text) {
   GemmPlanText answer;
@@ -110,7 +110,7 @@ struct GemmPlanText {
   return answer;
 }
 
-/// Has a folder for itself, as far as others ask too; waits for a second at most, and then goes on without.
+/// An advisory lock on a folder: waits for a second at most, and then goes on without it.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder) : folder_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -128,10 +128,10 @@ class FolderLock {
   int folder_;
 };
 
-/// A plan file by its name. What is wrong with it is said on stderr, once, and never thrown.
+/// A plan file by name. Problems with the file are reported on stderr, once, and never thrown.
 class GemmPlanFile {
  public:
-  /// An empty name for none.
+  /// An empty name: no file.
   explicit GemmPlanFile(std::string path) : path_(std::move(path)) {}
 
   [[nodiscard]] bool is_named() const { return !path_.empty(); }
@@ -142,7 +142,7 @@ class GemmPlanFile {
     return content().lines;
   }
 
-  /// Puts the lines into the file, beside those in it for which is_replaced(line) is false.
+  /// Writes the lines into the file and keeps its other lines, except those for which is_replaced(line) is true.
   template <class IsReplaced>
   void update(const std::vector<GemmPlanLine>& lines, const IsReplaced& is_replaced) noexcept {
     if (!is_named()) return;
@@ -166,7 +166,7 @@ class GemmPlanFile {
  private:
   static constexpr off_t most_bytes = off_t{64} << 20;
 
-  /// As the file is now. One that is not there can be written, like an empty one.
+  /// The file's present content. A missing file can be written, like an empty one.
   [[nodiscard]] GemmPlanText content() {
     if (!is_named()) return {};
     std::string text;
@@ -184,8 +184,8 @@ class GemmPlanFile {
     return content;
   }
 
-  /// 0 or an errno; EINVAL where there is something else than a file, or more than plans can be. (A file opened without
-  /// O_NONBLOCK could be a pipe that nobody writes to.)
+  /// 0 or an errno; EINVAL if the path is no regular file, or holds more than plans can be. (Without O_NONBLOCK,
+  /// opening a pipe that has no writer would block.)
   [[nodiscard]] int read_whole(std::string& text) const {
     const int file = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) return errno;

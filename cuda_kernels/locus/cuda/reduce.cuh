@@ -45,8 +45,8 @@ struct Summand<LinearIndex> {
   [[nodiscard]] __device__ int64_t operator()() const { return value; }
 };
 
-/// Summands begin, begin + lanes ... of a team's lane. `is_line`: they lie one stride apart, so that no index is
-/// divided and more of them are on their way at once.
+/// Folds summands begin, begin + lanes ... of a team's lane. `is_line`: they lie one stride apart, so that no index is
+/// divided and more loads are in flight.
 template <bool is_line, class F, class Op, class T, class... I, int... i>
 __device__ typename Op::Accumulator fold_lane(const ReduceArguments<F, Op, T, Pack<I...>>& a, const Pack<I...>& inputs,
                                               uint32_t begin, uint32_t end, std::integer_sequence<int, i...>) {
@@ -67,7 +67,7 @@ __device__ typename Op::Accumulator fold_lane(const ReduceArguments<F, Op, T, Pa
 #pragma unroll
       for (int k = 0; k < in_flight; ++k)
         ((offset[k][i] = static_cast<int32_t>(position[k]) * a.reduced.stride[0][i]), ...);
-    } else if (a.reduced.rank == 2) {  // as of the channels of images
+    } else if (a.reduced.rank == 2) {  // as for channels of images
       a.reduced.offsets_of_rank_2(position, offset);
     } else {
       a.reduced.offsets(position, offset);
@@ -128,7 +128,7 @@ __device__ typename Op::Accumulator fold_partials(const ReduceArguments<F, Op, T
   return total;
 }
 
-/// Folds the totals of a team's lanes; the result is the one of lane 0.
+/// Folds the totals of a team's lanes; lane 0 has the result.
 template <class Op, class A>
 __device__ A fold_team(const Op& op, const ReduceTiles& tiles, A total) {
   __shared__ alignas(16) unsigned char memory[ReduceTiles::threads * sizeof(A)];
@@ -185,8 +185,8 @@ __global__ void __launch_bounds__(ReduceTiles::threads) reduce_chunks(const __gr
 struct ReduceLaunch {
   const Piece& kept;
   const FoldStep& step;
-  void*
-      partials;  ///< accumulators of the step's chunks, or of all chunks where it folds those; null: the result itself
+  void* partials;  ///< accumulators of the step's chunks, or of all chunks in the step that folds these; null: writes
+                   ///< the result
 };
 
 /// A reduction with the types of its functors erased, so that cutting it up is compiled once.
@@ -243,7 +243,7 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const ReduceCall& call) {
   });
 }
 
-/// What a reduction needs to know of its types.
+/// The types of a reduction: builds its arguments and launches its kernel.
 template <class F, class Op, class T, class... I>
 struct TypedReduce {
   static constexpr int N = static_cast<int>(sizeof...(I));

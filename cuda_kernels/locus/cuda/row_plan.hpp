@@ -1,5 +1,5 @@
 #pragma once
-// How for_each_row is launched, and which columns a thread has. Plain functions of sizes, so that tests replay them on
+// How for_each_row is launched, and the columns of each thread. Plain functions of sizes, so that tests replay them on
 // the host.
 
 #include <locus/cuda/indexing.hpp>
@@ -10,15 +10,15 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// Columns that a thread has at once of a short row.
+/// Columns of a short row that a thread holds at once.
 inline constexpr int row_items = tuning::row_items;
 
-/// And of a long one in registers, of which so many fragments are kept: more leave no registers for more columns.
+/// The same for a long row in registers with so many fragments: more fragments leave no registers for more columns.
 [[nodiscard]] constexpr int long_row_items(int fragments) {
   return fragments == 1 ? tuning::long_row_items : row_items;
 }
 
-/// And of a row in memory, per tile.
+/// The same for a row in memory, per tile.
 inline constexpr int memory_row_items = tuning::memory_row_items;
 
 /// Columns that are read or written in one access of at most 16 bytes.
@@ -27,8 +27,8 @@ inline constexpr int row_vector = sizeof(T) <= 2    ? 8
                                   : sizeof(T) >= 16 ? 1
                                                     : 16 / static_cast<int>(sizeof(T));
 
-/// The columns of a thread within a tile of row_items * lanes. In runs of 1, 4 or 8 neighbours: threads beside each
-/// other read elements beside each other, or vectors of them.
+/// The columns of a thread within a tile of row_items * lanes, in runs of 1, 4 or 8: neighbouring threads read
+/// neighbouring elements, or vectors of them.
 struct RowColumns {
   int lane, lanes;
   int first = lane, near = lanes, far = 4 * lanes;  ///< runs of 1
@@ -42,7 +42,7 @@ struct RowColumns {
   [[nodiscard]] LOCUS_FN constexpr int operator()(int k) const { return first + k / 4 * far + k % 4 * near; }
 };
 
-/// The same of long rows: always in runs of 4, whose places are constants that take no registers.
+/// The same for long rows: always in runs of 4, at constant places that take no registers.
 struct RowRuns {
   static constexpr int run = 4;
   int lane, lanes;
@@ -50,8 +50,8 @@ struct RowRuns {
   [[nodiscard]] LOCUS_FN constexpr int operator()(int k) const { return (lane + k / run * lanes) * run + k % run; }
 };
 
-/// A part of a row in which every thread has `items` places: those from `first`, below `columns`. A row that does not
-/// begin at the address of a vector may begin at a later place of its first one.
+/// A part of a row in which every thread has `items` places; places in [first, columns) hold columns. A row that does
+/// not begin at a vector boundary may begin at a later place of its first vector.
 struct RowTile {
   int64_t number = 0, begin = 0;  ///< column of its first place
   int first = 0, columns = 0;
@@ -64,7 +64,7 @@ struct RowTile {
   [[nodiscard]] LOCUS_FN constexpr bool has(int place) const { return place >= first && place < columns; }
 };
 
-/// Which columns a thread has that has `items`.
+/// The columns of a thread that has `items` of them.
 template <int items>
 using row_columns_t = std::conditional_t<(items > row_items), RowRuns, RowColumns>;
 
@@ -76,7 +76,7 @@ struct RowFragments {
   int count = 1, bytes = 8;
 };
 
-/// What a GPU has for rows. Clusters of 1 block are none.
+/// A GPU's resources for rows. `largest_cluster` 1: no clusters.
 struct RowDevice {
   int multiprocessors = 1;
   std::size_t shared_memory = 0;  ///< of a block
@@ -105,20 +105,20 @@ struct RowPlan {
   std::uint32_t blocks = 1;
   std::size_t partial_bytes = 0;  ///< shared memory of a block where the warps' partial results meet: two sets in turn,
                                   ///< so that one barrier per reduction suffices
-  std::size_t fragment_bytes = 0;   ///< and that for fragments;
-  std::size_t workspace_bytes = 0;  ///< of a block, for those that do not fit
+  std::size_t fragment_bytes = 0;   ///< shared memory of a block for fragments
+  std::size_t workspace_bytes = 0;  ///< global memory of a block for fragments that do not fit
 
   [[nodiscard]] constexpr std::size_t shared_bytes() const { return partial_bytes + fragment_bytes; }
   [[nodiscard]] LOCUS_FN constexpr int partials() const { return threads / 32 * cluster; }
 };
 
 namespace detail {
-/// Whole warps that have `columns` columns in registers.
+/// Threads, in whole warps, that hold `columns` columns in registers.
 [[nodiscard]] constexpr std::int64_t row_threads(std::int64_t columns, int items) {
   return divide_up(columns, std::int64_t{32} * items) * 32;
 }
 
-/// Whether a block has registers for a row. A long row that may begin between vectors does better in memory.
+/// Whether a block has registers for a row. A long row that may begin off a vector boundary is faster in memory.
 [[nodiscard]] constexpr bool fits_registers(std::int64_t cols, const RowFragments& fragments) {
   constexpr std::int64_t few = row_items * RowPlan::team_threads;
   return cols <= few ||

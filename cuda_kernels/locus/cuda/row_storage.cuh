@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// What a block has for its rows besides registers.
+/// A block's memory for its rows, besides registers.
 struct RowMemory {
   unsigned char* partials;
   unsigned char* shared;
@@ -41,8 +41,7 @@ class RegisterRows {
   }
 };
 
-/// Rows in the memory of their block of RowPlan::team_threads, where threads beside each other have values beside each
-/// other.
+/// Rows in the memory of their block of RowPlan::team_threads; neighbouring threads have neighbouring values.
 class MemoryRows {
  public:
   static constexpr int items = memory_row_items, threads = RowPlan::team_threads;

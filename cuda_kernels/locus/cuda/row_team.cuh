@@ -118,8 +118,8 @@ class RowTeam {
   LOCUS_FN void for_each_tile(const Visit& visit) const {
     storage_.for_each_tile(cols_, columns_.lanes, shift(), visit);
   }
-  /// Items that have a column. Of a run that all threads have, as are all but the first and the last of a long row, no
-  /// thread asks.
+  /// Visits items that have a column. A run that all threads have is not checked: all but the first and the last run of
+  /// a long row.
   template <class Visit>
   LOCUS_FN void for_each_item_of(const RowTile& tile, const Visit& visit) const {
     if constexpr (is_long) {
@@ -151,7 +151,7 @@ class RowTeam {
   }
   [[nodiscard]] LOCUS_FN int shift() const { return Storage::shifts ? shift_ : 0; }
 
-  /// Decides which columns a thread has.
+  /// Chooses the thread's columns.
   template <class T>
   LOCUS_FN void arrange(const RowInput<T>& row) {
     if constexpr (Storage::shifts) {
@@ -173,7 +173,7 @@ class RowTeam {
     if constexpr (is_long) return are_vectors(data, stride);
     else return columns_.run() >= width<T> && are_vectors(data, stride);
   }
-  /// Which items of a tile are accessed one by one: those that no whole vector has.
+  /// Visits the items of a tile that lie in no whole vector: they are accessed one by one.
   template <class T, class Visit>
   LOCUS_FN void for_each_single(const RowTile& tile, bool vectors, const Visit& visit) const {
     const int whole = whole_vectors<T>(tile, vectors), begin = tile.first > 0 && vectors ? width<T> : 0;
@@ -209,13 +209,13 @@ class RowTeam {
       if (columns_(k) < whole) visit(k);
     });
   }
-  /// The places of a tile before this one are in whole vectors, but for those that a row shares with what is before it.
+  /// End of a tile's whole vectors, as a place. The first of them may be shared with memory before the row.
   template <class T>
   [[nodiscard]] LOCUS_FN static int whole_vectors(const RowTile& tile, bool vectors) {
     return vectors ? tile.columns / width<T> * width<T> : 0;
   }
 
-  /// What a tile of the row has for this thread; 0 where it has nothing.
+  /// Reads this thread's elements of a tile; 0 where it has none.
   template <class T>
   LOCUS_FN void read(const RowInput<T>& row, bool vectors, const RowTile& tile, compute_t<T> (&values)[items]) const {
     constexpr int w = width<T>;

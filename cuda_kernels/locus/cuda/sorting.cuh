@@ -1,5 +1,5 @@
 #pragma once
-// Sorting and selecting in whole lists, by CUB's functions for a device.
+// Sorting and selecting in whole lists, by CUB's device-wide functions.
 
 #include <locus/cuda/copy.hpp>
 #include <locus/cuda/map.cuh>
@@ -13,17 +13,17 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// Items in one call of CUB, which counts with 32 bits; longer lists are cut.
+/// Most items in one call of CUB, which counts with 32 bits; longer lists are cut.
 inline constexpr int64_t most_items = INT32_MAX;
 
 namespace detail {
 
-/// Calls a function of CUB twice: for how much working memory it needs, and to run.
+/// Calls a function of CUB twice: for the size of its working memory, and to run.
 template <class F>
 void run_cub(Context& context, const char* operation, int64_t items, const F& call) {
   std::size_t bytes = 0;
   check(call(nullptr, bytes), operation);
-  const Scratch scratch(context, bytes > 0 ? bytes : 1);  // without memory, it would only answer again
+  const Scratch scratch(context, bytes > 0 ? bytes : 1);  // with a null pointer it would only report the size again
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin({operation, nullptr, Shape{items}});
@@ -32,7 +32,7 @@ void run_cub(Context& context, const char* operation, int64_t items, const F& ca
   trace.end();
 }
 
-/// Stable, by keys below 2^bits. Which of its two buffers holds the result, each pair of buffers knows.
+/// Stable sort, by keys below 2^bits. Current() of each pair of buffers is the result.
 template <class Key>
 void sort_pairs(Context& context, cub::DoubleBuffer<Key>& keys, cub::DoubleBuffer<std::uint32_t>& positions,
                 int64_t items, int bits) {
@@ -42,14 +42,14 @@ void sort_pairs(Context& context, cub::DoubleBuffer<Key>& keys, cub::DoubleBuffe
   });
 }
 
-/// The row of a position in a matrix whose first one is `first`.
+/// The row of a position in a matrix whose first position is `first`.
 struct RowOfPosition {
   std::uint32_t first, cols;
   LOCUS_FN void operator()(std::uint32_t position, std::uint32_t& row) const { row = (position - first) / cols; }
 };
 
-/// Rows that have at most most_items together. All are sorted by key, then by row: as the second sort keeps the order
-/// within each row, no kernel needs to know where rows begin, and short rows cost no more than long ones.
+/// Sorts rows of at most most_items items together: by key, then by row. The second sort keeps the order within each
+/// row, so no kernel needs to know where rows begin, and short rows cost no more than long ones.
 template <class Key>
 void order_rows(Context& context, Key* keys, std::uint32_t* positions, int64_t first_row, int64_t rows, int64_t cols,
                 int bits) {
@@ -88,7 +88,7 @@ struct CountedFrom {
 
 }  // namespace detail
 
-/// As SortingDevice says of order, for all of each row; at most `most` items at a time, or a row.
+/// Implements order of SortingDevice, over whole rows; at most `most` items at a time, or one row.
 template <class Key>
 void order(Context& context, Key* keys, std::uint32_t* positions, int64_t rows, int64_t cols, int bits,
            int64_t most = most_items) {
@@ -99,7 +99,7 @@ void order(Context& context, Key* keys, std::uint32_t* positions, int64_t rows, 
   }
 }
 
-/// As SortingDevice says of select. Waits for the GPU where the list is cut, to know where the next part goes.
+/// Implements select of SortingDevice. Waits for the GPU if the list is cut, to learn where the next part goes.
 template <class Flag>
 void select(Context& context, const Flag* flags, int64_t n, int64_t* positions, int64_t most = most_items) {
   const Scratch found(context, sizeof(int64_t));

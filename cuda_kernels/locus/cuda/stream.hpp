@@ -1,5 +1,5 @@
 #pragma once
-// What a thread needs to use one GPU: its stream, its memory, its library handles.
+// A thread's access to one GPU: its stream, its memory, its library handles.
 
 #include <locus/core/shape.hpp>
 #include <locus/core/system/environment.hpp>
@@ -21,8 +21,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether the host waits for every launch, so that an error is thrown by the operation that makes it, under its name,
-/// and not by a later one. Slow, for debugging. At first what LOCUS_SYNC in the environment says: 1, or 0 or nothing.
+/// Whether the host waits for every launch, so that the failing operation throws the error, under its own name, and not
+/// a later one. Slow, for debugging. Initially the value of LOCUS_SYNC in the environment: 1, or 0 or nothing.
 inline void await_launches(bool awaited) { detail::launches_are_awaited().store(awaited, std::memory_order_relaxed); }
 [[nodiscard]] inline bool launches_are_awaited() {
   return detail::launches_are_awaited().load(std::memory_order_relaxed);
@@ -30,16 +30,16 @@ inline void await_launches(bool awaited) { detail::launches_are_awaited().store(
 
 class CapturedStep;
 
-/// One thread's access to one GPU. When the thread ends, the next new thread gets it, with what is still queued in it.
+/// One thread's access to one GPU. When the thread ends, the next new thread inherits it, with the work still queued.
 class Context {
  public:
-  /// One that no thread uses, until it is given back to the registry. throws CudaUnavailable
+  /// A context that no thread uses until it is given back to the registry. throws CudaUnavailable
   [[nodiscard]] static Context& open(int ordinal);
   /// The calling thread's context. throws CudaUnavailable
   [[nodiscard]] static Context& current(int ordinal);
   /// The same, but null where this thread never used the GPU, or is ending.
   [[nodiscard]] static Context* existing(int ordinal) noexcept;
-  /// The context in which this thread queued work on the GPU, if it did, to the thread's very end.
+  /// The context in which this thread queued work on the GPU; null: none. Valid to the thread's very end.
   [[nodiscard]] static Context* last(int ordinal) noexcept;
 
   Context(const Context&) = delete;
@@ -79,7 +79,7 @@ class Context {
       detail::raise(error, join(verb, " over ", Shape(extents)).c_str());
   }
 
-  /// What the GPU says of itself.
+  /// A device attribute of the GPU.
   [[nodiscard]] int attribute(cudaDeviceAttr which) const {
     int value = 0;
     check(cudaDeviceGetAttribute(&value, which, ordinal_), "cudaDeviceGetAttribute");
@@ -130,7 +130,7 @@ class Context {
   void* states_[slots] = {};
 };
 
-/// All contexts; those of ended threads wait for new ones. Never destroyed, like the memory that refers to them.
+/// All contexts. Contexts of ended threads wait for new threads. Never destroyed, like the memory that refers to them.
 class ContextRegistry {
  public:
   [[nodiscard]] static Context*& of_thread(int ordinal) {
@@ -144,8 +144,8 @@ class ContextRegistry {
     return context;
   }
 
-  /// Where the thread queued work last. Thread-local tensors may be destroyed after the thread gave its contexts back:
-  /// what frees their memory still has to come after that work.
+  /// The context in which the thread queued work last. Thread-local tensors may be destroyed after the thread gave back
+  /// its contexts: freeing their memory must still come after that work.
   [[nodiscard]] static Context*& last_of_thread(int ordinal) {
     static thread_local Context* contexts[max_devices] = {};
     return contexts[ordinal];
@@ -212,7 +212,7 @@ inline Context* Context::last(int ordinal) noexcept {
   return ordinal >= 0 && ordinal < max_devices ? ContextRegistry::last_of_thread(ordinal) : nullptr;
 }
 
-/// Makes a context the calling thread's while it lives.
+/// Makes a context the calling thread's current one during its lifetime.
 class CurrentContext {
  public:
   explicit CurrentContext(Context& context)
@@ -243,7 +243,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// Asks for memory, where there is none yet.
+  /// Allocates; call it only where there is no memory yet.
   void reserve(std::size_t bytes) {
     data_ = context_.allocate(bytes);
     bytes_ = bytes;
@@ -259,8 +259,8 @@ class Scratch {
   void* data_ = nullptr;
 };
 
-/// The stream in which this thread's operations on the GPU run: within a captured step, and in with_stream, another one
-/// than outside. throws CudaUnavailable
+/// The stream in which this thread's operations on the GPU run. Within a captured step, and in with_stream, it differs
+/// from the stream outside. throws CudaUnavailable
 [[nodiscard]] inline cudaStream_t stream(Cuda device = {}) { return Context::current(device.ordinal).stream(); }
 
 }}}  // namespace locus::LOCUS_ABI::cuda

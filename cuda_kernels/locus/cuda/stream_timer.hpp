@@ -1,5 +1,5 @@
 #pragma once
-// How long work takes in a stream, for choosing among ways to do it.
+// Times work in a stream, for choosing among alternatives.
 
 #include <locus/cuda/stream.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// Times what is queued in a context's stream. The host waits for it.
+/// Times work queued in a context's stream. The host waits for it.
 class StreamTimer {
  public:
   static constexpr float never = std::numeric_limits<float>::infinity();
@@ -25,8 +25,8 @@ class StreamTimer {
   StreamTimer(const StreamTimer&) = delete;
   StreamTimer& operator=(const StreamTimer&) = delete;
 
-  /// Milliseconds that `queue()` takes, the median of five after one to warm up; short work is repeated, so that its
-  /// time is not that of an event. `never` where queue() answers false, which it may at any time.
+  /// Milliseconds that `queue()` takes: the median of five runs after one to warm up. A run repeats short work, so that
+  /// the time of the events does not dominate. `never` where queue() returns false, which it may at any time.
   template <class Queue>
   [[nodiscard]] float milliseconds(const Queue& queue) const {
     if (!queue()) return never;

@@ -9,7 +9,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
-/// What LOCUS_CUDA_POOL in the environment says; see docs/build-options.md. throws ArgumentError
+/// The value of LOCUS_CUDA_POOL in the environment; see docs/build-options.md. throws ArgumentError
 [[nodiscard]] LOCUS_COLD inline bool pools_memory() {
   const char* const text = std::getenv("LOCUS_CUDA_POOL");
   const std::string_view value = text ? text : "";
@@ -25,8 +25,7 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Blocks of one GPU's memory, from the system. Without pools, be they not wanted or not supported, each is a
-/// cudaMalloc.
+/// Blocks of one GPU's memory, from the system. Without pools (disabled or not supported), each is a cudaMalloc.
 class SystemMemory {
  public:
   SystemMemory(int ordinal, bool pooled) : ordinal_(ordinal) {
@@ -40,15 +39,15 @@ class SystemMemory {
   SystemMemory(const SystemMemory&) = delete;
   SystemMemory& operator=(const SystemMemory&) = delete;
 
-  /// For what is queued in the stream from now on. The GPU has to be the current one.
+  /// Allocates for work queued in the stream from now on. The GPU must be current.
   [[nodiscard]] cudaError_t allocate(void** block, std::size_t bytes, cudaStream_t stream) const {
     if (pool_) return cudaMallocFromPoolAsync(block, bytes, pool_, stream);
-    // cuBLASLt reads the word, or the vector, to which a last element belongs, and compute-sanitizer knows no rest of
-    // it.
+    // cuBLASLt reads the whole word or vector that holds a last element; compute-sanitizer would report the bytes after
+    // the element.
     constexpr std::size_t vector = 16, most = ~std::size_t{0} - vector;
     return cudaMalloc(block, bytes < most ? (bytes + vector - 1) / vector * vector : bytes);
   }
-  /// After what is in the stream, for which the host waits where there is no pool.
+  /// Frees after the work queued in the stream; without a pool, the host waits for that work.
   void free(void* block, cudaStream_t stream) const noexcept {
     if (pool_) {
       disregard(cudaFreeAsync(block, stream));
@@ -71,7 +70,7 @@ class SystemMemory {
     access.flags = cudaMemAccessFlagsProtReadWrite;
     check(cudaMemPoolSetAccess(pool_, &access, 1), "cudaMemPoolSetAccess");
   }
-  /// Gives back what the pool keeps.
+  /// Returns the pool's unused memory to the system.
   void trim() const noexcept {
     if (pool_) disregard(cudaMemPoolTrimTo(pool_, 0));
   }

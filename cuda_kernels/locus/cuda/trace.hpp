@@ -1,5 +1,5 @@
 #pragma once
-// What LOCUS_TRACE=1 tells of launches on a GPU.
+// LOCUS_TRACE=1: traces of launches on a GPU.
 
 #include <locus/cuda/stream.hpp>
 #include <locus/device/trace/launch_trace.hpp>
@@ -25,7 +25,7 @@ class LaunchTrace {
     for (cudaEvent_t* event : {&launch_->begin, &launch_->end}) check(cudaEventCreate(event), "cudaEventCreate");
     check(cudaEventRecord(launch_->begin, context_.stream()), "cudaEventRecord");
   }
-  /// After the launch of `blocks` of `threads`; 0: not known.
+  /// After the launch of `blocks` blocks of `threads` threads; 0: not known.
   void end(unsigned blocks = 0, unsigned threads = 0) {
     if (launch_) [[unlikely]]
       print(blocks, threads);
@@ -59,7 +59,7 @@ class LaunchTrace {
     delete launch;
   }
 
-  /// Bytes per second: two transfers per clock, as in all memories of GPUs that are in use.
+  /// Bytes per second: two transfers per clock, as in all current memories of GPUs.
   [[nodiscard]] double peak_bandwidth() const {
     const int kilohertz = context_.attribute(cudaDevAttrMemoryClockRate);
     const int bits = context_.attribute(cudaDevAttrGlobalMemoryBusWidth);

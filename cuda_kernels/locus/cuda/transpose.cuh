@@ -1,6 +1,5 @@
 #pragma once
-// Copies between operands that lie across each other: through tiles of on-chip memory, so that both are accessed in
-// whole lines.
+// Transposing copies: through tiles in shared memory, so that source and target are both accessed in whole lines.
 
 #include <locus/cuda/trace.hpp>
 #include <locus/cuda/transposition.hpp>
@@ -17,7 +16,7 @@ template <class Word>
 __global__ void __launch_bounds__(Transposition::threads)
     transpose_tiles(const __grid_constant__ Transposition t, const Word* source, Word* target) {
   constexpr uint32_t tile = Transposition::tile, rows = Transposition::rows;
-  __shared__ Word words[tile][tile + 1];  // one more, so that neither way do threads meet in a bank
+  __shared__ Word words[tile][tile + 1];  // padded by one: no bank conflicts in either direction
   const Transposition::Place place = t.place(blockIdx.x);
   const uint32_t lane = threadIdx.x % tile, row = threadIdx.x / tile;
   for (uint32_t b = row; b < tile; b += rows) {
@@ -49,7 +48,7 @@ void transpose(Context& context, const Piece& whole, const Word* source, Word* t
 }
 
 namespace detail {
-/// A copy through tiles, if it is one that tiles are for.
+/// Copies through tiles; false, without effect, if the copy is no transposition.
 template <class T>
 [[nodiscard]] bool copy_by_tiles(Context& context, const Plan<2>& plan, const T* source, T* target) {
   using Bits = typename Word<static_cast<int>(sizeof(T))>::type;

@@ -1,6 +1,6 @@
 #pragma once
-// Copies of operands that lie across each other: which element each thread touches. Plain functions of block and
-// thread, so that tests replay them on the host.
+// Transposing copies: which element each thread touches. Plain functions of block and thread, so that tests replay them
+// on the host.
 
 #include <locus/cuda/indexing.hpp>
 #include <locus/cuda/tuning.hpp>
@@ -11,15 +11,15 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 /// Within a tile, `a` counts along the source's dense dimension and `b` along the target's.
 struct Transposition {
   static constexpr uint32_t tile = tuning::transposed_tile, rows = tuning::transposed_rows, threads = tile * rows;
-  /// Extents from which on tiles are worth it.
+  /// Least extents for which tiles pay.
   static constexpr int64_t least = tuning::least_transposed;
 
   uint32_t extent_a = 0, extent_b = 0;
-  int32_t source_b = 0, target_a = 0;  ///< the other strides; those along a and along b are 1
+  int32_t source_b = 0, target_a = 0;  ///< other strides; the source's along a and the target's along b are 1
   Divisor tiles_a, tiles_b;
   Walk<2> batch;  ///< over the other dimensions: of the source, and of the target
 
-  /// Whether the copy is one; a piece of two operands, the source and the target.
+  /// Whether a piece of two operands, the source and the target, is such a copy.
   [[nodiscard]] static bool fits(const Piece& piece) {
     const int a = dense_dimension(piece, 0), b = dense_dimension(piece, 1);
     return a >= 0 && b >= 0 && a != b && piece.extent[a] >= least && piece.extent[b] >= least;
@@ -67,7 +67,7 @@ struct Transposition {
   [[nodiscard]] LOCUS_FN constexpr bool inside(const Place& place, uint32_t a, uint32_t b) const {
     return place.a + a < extent_a && place.b + b < extent_b;
   }
-  /// Its offset in the source, and in the target.
+  /// Offset of that element in the source, and in the target.
   [[nodiscard]] LOCUS_FN constexpr int32_t source(const Place& place, uint32_t a, uint32_t b) const {
     return place.source + static_cast<int32_t>(place.a + a) + static_cast<int32_t>(place.b + b) * source_b;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// What timing found out about products, and about convolutions by cuDNN: shared by all threads of a process, and kept
-// in a file where one is named.
+// Timed choices of algorithms for products, and of engines for convolutions by cuDNN: shared by all threads of a
+// process, and kept in a file if one is named.
 
 #include <locus/core/system/environment.hpp>
 #include <locus/cuda/plan_file.hpp>
@@ -17,19 +17,19 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether a matrix product of a form not met before is computed in several ways, timed, and from then on in the
-/// fastest: by up to eight algorithms of cuBLASLt and, where it has an epilogue, with that in a second launch. So is a
-/// convolution by cuDNN, by up to eight of its engines, as torch.backends.cudnn.benchmark says. For all threads. At
-/// first what LOCUS_AUTOTUNE in the environment says: 1, or 0 or nothing.
+/// Whether a matrix product of a new form is computed in several ways, timed, and from then on in the fastest: by up to
+/// eight algorithms of cuBLASLt and, if it has an epilogue, with the epilogue in a second launch. Convolutions by cuDNN
+/// are timed likewise, by up to eight engines, as with torch.backends.cudnn.benchmark. For all threads. Initially the
+/// value of LOCUS_AUTOTUNE in the environment: 1, or 0 or nothing.
 ///
-/// A form is type, layout, shape, alignment and epilogue, of a convolution pass, strides, padding and groups, too. It
-/// keeps its plan while the process lives: a result is the same each time. From run to run another algorithm may win
-/// and round otherwise, unless LOCUS_PLANS=FILE keeps the plans: they are read whether or not products are timed, and
-/// hold for the same GPU model and version of the library. cost: at the first use of a form the host waits for seven
-/// rounds of each way, of one product or, if that is short,
+/// A form is type, layout, shape, alignment and epilogue; for a convolution pass, strides, padding and groups, too. It
+/// keeps its plan while the process lives: a result is the same each time. In another run another algorithm may win and
+/// round differently, unless LOCUS_PLANS=FILE keeps the plans: they are read whether or not products are timed, and
+/// hold for the same GPU model and version of the library.
+/// cost: at the first use of a form the host waits for seven rounds of each way, of one product or, if that is short,
 ///       up to 16 that together take 0.2 ms. Memory for another c where the product adds to it. Nothing is timed with
 ///       LOCUS_SYNC=1, nor while the stream is captured into a graph: a form that is new there takes cuBLASLt's first
-///       answer, for good, so that the graph computes what the program does. Tune before capturing.
+///       answer for good, so that graph and program compute the same. Tune before capturing.
 inline void autotune_gemm(bool tuned) { detail::gemm_is_autotuned().store(tuned, std::memory_order_relaxed); }
 [[nodiscard]] inline bool gemm_is_autotuned() { return detail::gemm_is_autotuned().load(std::memory_order_relaxed); }
 
@@ -46,12 +46,12 @@ namespace detail {
   return text;
 }
 
-/// cuBLASLt, for TunedGemmPlans. Another library has a class of its own, which says its name and version.
+/// cuBLASLt, for TunedGemmPlans. Another library has a class of its own, which gives its name and version.
 struct BlasPlans {
   [[nodiscard]] static std::string library() { return join("cublasLt ", cublasLtGetVersion()); }
 };
 
-/// Choices of a library for one GPU model. Full, it learns no more: the rest is computed as cuBLASLt advises.
+/// Choices of a library for one GPU model. When full, it learns no more: other forms take the library's first answer.
 class TunedGemmPlans {
  public:
   TunedGemmPlans(std::string machine, GemmPlanFile& file) : machine_(std::move(machine)), file_(file) {
@@ -59,7 +59,7 @@ class TunedGemmPlans {
       if (line.machine == machine_) learn(line.form, {line.choice, true});
   }
 
-  /// Those of a library for all GPUs like this one.
+  /// The choices of a library for all GPUs of this model.
   template <class Library = BlasPlans>
   [[nodiscard]] static TunedGemmPlans& of(int ordinal) {
     static Mutex mutex;
@@ -73,7 +73,7 @@ class TunedGemmPlans {
     if (!mine) mine = new TunedGemmPlans(std::move(machine), file_of_process());
     return *mine;
   }
-  /// Named by LOCUS_PLANS in the environment, or none.
+  /// The file named by LOCUS_PLANS in the environment, or none.
   [[nodiscard]] LOCUS_OUT_OF_LINE static GemmPlanFile& file_of_process() {
     static auto* const file = [] {
       const char* const path = std::getenv("LOCUS_PLANS");
@@ -82,7 +82,7 @@ class TunedGemmPlans {
     return *file;
   }
 
-  /// To hold while ways are timed, so that one thread at a time does, and the first for all.
+  /// Held while algorithms are timed: one thread at a time measures, for all threads.
   [[nodiscard]] Mutex& timing() { return timing_; }
 
   /// False where nothing was chosen.

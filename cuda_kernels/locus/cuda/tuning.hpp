@@ -1,6 +1,6 @@
 #pragma once
-// Sizes of launches, and thresholds between two ways of computing on a GPU. Those of rows and of sums along a line were
-// chosen on an H200; the others are estimates.
+// Launch sizes, and thresholds between two ways of computing on a GPU. The values for rows and for sums along a line
+// were chosen on an H200; the others are estimates.
 
 #include <locus/core/config.hpp>
 
@@ -17,9 +17,9 @@ inline constexpr int reduce_in_flight = 4;            ///< summands that a threa
 inline constexpr int reduce_in_flight_of_line = 16;   ///< the same, where they lie one stride apart
 inline constexpr std::int64_t most_chunks = 1024;     ///< of a reduction: blocks enough to fill any GPU
 
-inline constexpr int row_items = 8;                         ///< columns that a thread has at once of a short row
-inline constexpr int long_row_items = 16;                   ///< and of a long one, of which one fragment is kept
-inline constexpr int memory_row_items = 16;                 ///< and of one in memory, per tile
+inline constexpr int row_items = 8;                         ///< columns of a short row that a thread holds at once
+inline constexpr int long_row_items = 16;                   ///< the same for a long row with one fragment
+inline constexpr int memory_row_items = 16;                 ///< the same for a row in memory, per tile
 inline constexpr int row_team_threads = 512;                ///< of a block at most
 inline constexpr int row_warps_per_block = 4;               ///< each with a row
 inline constexpr std::int64_t most_row_blocks = 1 << 20;    ///< that start at once

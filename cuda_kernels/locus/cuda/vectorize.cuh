@@ -32,7 +32,7 @@ struct Word<16> {
 };
 }  // namespace detail
 
-/// An input of `width` elements. A null one reads as zero.
+/// An input of `width` elements. A null pointer reads as zero.
 template <class X, int width>
 struct InputVector {
   using T = operand_t<X>;
@@ -64,7 +64,7 @@ struct InputVector<LinearIndex, width> {
   [[nodiscard]] __device__ int64_t operator[](int j) const { return first + j; }
 };
 
-/// An output of `width` elements. A null one is discarded.
+/// An output of `width` elements. A null pointer discards it.
 template <class T, int width>
 struct OutputVector {
   using Word = typename detail::Word<static_cast<int>(sizeof(T)) * width>::type;

@@ -1,5 +1,5 @@
 #pragma once
-// The walk that brings gradients back through the graph.
+// The walk that propagates gradients backward through the graph.
 
 #include <locus/autograd/graph.hpp>
 
@@ -9,11 +9,11 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 struct BackwardOptions {
-  bool retain_graph = false;  ///< keep what was saved, so that backward() can run again
+  bool retain_graph = false;  ///< keep the saved tensors, so that backward() can run again
 };
 
 namespace detail {
-/// A function that is called when a backward pass ends.
+/// A function that is called at the end of a backward pass.
 class PassEnd : public Counted {
  public:
   virtual ~PassEnd() = default;
@@ -33,18 +33,18 @@ class PassEndOf final : public PassEnd {
 /// One backward pass from a node.
 class BackwardWalk {
  public:
-  /// Collects the nodes below `root`, of those that are numbered `first` and higher. To the others, which have to be
-  /// inputs of the node that is being propagated, this one only contributes. throws GraphError or StaleError if one of
-  /// them cannot run; then no gradient was touched
+  /// Collects the nodes below `root` whose number is `first` or higher. Lower-numbered nodes have to be inputs of the
+  /// node that the outer walk is propagating; this walk only adds to their gradients. throws GraphError or StaleError
+  /// if a collected node cannot run; then no gradient was touched
   explicit BackwardWalk(GraphNode& root, std::uint64_t first = 0) : first_(first) {
     visit(root);
     for (std::size_t explored = 0; explored < nodes_.size(); ++explored)
       nodes_[explored]->visit_inputs(&visit_input, this);
-    // It is pointers that are sorted. NOLINTNEXTLINE(bugprone-sizeof-expression)
+    // Sorts pointers. NOLINTNEXTLINE(bugprone-sizeof-expression)
     std::qsort(nodes_.data(), nodes_.size(), sizeof(GraphNode*), &latest_first);
     for (GraphNode* node : nodes_) node->announce();
     for (const GraphNode* node : nodes_) node->require_ready();
-    // Owned from here on: freeing a node lets go of its inputs.
+    // The walk owns the nodes from here on, as freeing a node releases its inputs.
     for (GraphNode* node : nodes_) {
       node->retain();
       node->awaits_ = node->uses_;
@@ -58,10 +58,9 @@ class BackwardWalk {
       if (node->release()) GraphNode::dispose(node);
   }
 
-  /// Propagates the root's gradient to all nodes below it, latest first. After each node, those hooks are called whose
-  /// gradient is complete with it: all edges to that gradient are done, whether or not a contribution came over each.
-  /// If a node or a hook throws (out of memory, say), the gradients of all these nodes are cleared, so that none is
-  /// left half made.
+  /// Propagates the root's gradient to all nodes below it, latest first. After each node, calls the hooks of gradients
+  /// that this node completed: all edges to them are done, whether or not each contributed. If a node or a hook throws
+  /// (out of memory, say), the gradients of all nodes are cleared, so that none stays incomplete.
   void run(const BackwardOptions& options) {
     const Running running(*this);
     std::vector<Shared<detail::PassEnd>>& ends = outermost().ends_;
@@ -77,7 +76,7 @@ class BackwardWalk {
         call_hooks();
       }
       for (std::size_t i = 0; i < ends_.size(); ++i) {
-        const Shared<detail::PassEnd> end = ends_[i];  // which may add others
+        const Shared<detail::PassEnd> end = ends_[i];  // a copy, because the call may add to ends_
         end->call();
       }
     } catch (...) {
@@ -87,7 +86,7 @@ class BackwardWalk {
     }
   }
 
-  /// Adds a function to the end of the outermost walk that this thread is in. throws GraphError where it is in none
+  /// Adds a function to the end of this thread's outermost walk. throws GraphError outside of a walk
   static void at_end(Shared<detail::PassEnd> end) {
     if (!running_)
       fail<GraphError>({"after_backward: called outside of a backward pass; call it in a hook, on_gradient(f)"});
@@ -121,7 +120,7 @@ class BackwardWalk {
     is_awaited_ = is_awaited_ || node.is_hooked();
     nodes_.push_back(&node);
   }
-  /// For a node among the inputs of another.
+  /// Searches the inputs of a node for `node`.
   struct Search {
     const GraphNode* node;
     bool found = false;
@@ -131,7 +130,8 @@ class BackwardWalk {
     search.found = search.found || &input == search.node;
   }
   static void compare_inputs_of(GraphNode& node, void* search) { node.visit_inputs(&compare_input, search); }
-  /// The inputs of inputs will do, too: a named expression of which the function has a copy was one node before.
+  /// Inputs of inputs are accepted, too: if the function copied a named expression, the forward pass noted its node,
+  /// and the second computation uses the inputs of that expression.
   static void require_input(const GraphNode& node) {
     Search search{&node};
     running_->propagated_->visit_inputs(&compare_input, &search);
@@ -142,13 +142,13 @@ class BackwardWalk {
          "has to do the same each time"});
   }
 
-  /// Of the walks that this thread is in.
+  /// The outermost of this thread's nested walks.
   [[nodiscard]] static BackwardWalk& outermost() {
     BackwardWalk* walk = running_;
     while (walk->outer_) walk = walk->outer_;
     return *walk;
   }
-  /// Whether a walk that this thread is in has the node.
+  /// Whether a running walk of this thread has collected the node.
   [[nodiscard]] static bool is_running(const GraphNode& node) {
     for (const BackwardWalk* walk = running_; walk; walk = walk->outer_)
       if (node.visited_ == walk->mark_) return true;
@@ -165,7 +165,7 @@ class BackwardWalk {
     ~Running() { running_ = running_->outer_; }
   };
 
-  /// One of the edges to the node is done.
+  /// Counts one edge to the node as done.
   static void done_with(GraphNode& node, void* of) {
     auto& walk = *static_cast<BackwardWalk*>(of);
     if (node.number_ < walk.first_ || --node.awaits_ > 0) return;
@@ -179,22 +179,22 @@ class BackwardWalk {
   std::uint64_t first_;
   std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   GraphNode* root_ = nullptr;
-  GraphNode* propagated_ = nullptr;  ///< which is being, or was last
-  bool is_awaited_ = false;          ///< a hook waits for a gradient
+  GraphNode* propagated_ = nullptr;  ///< the node that is being propagated, or was last
+  bool is_awaited_ = false;          ///< whether a hook waits for a gradient
   std::vector<GraphNode*> nodes_;
-  std::vector<GraphNode*> complete_;  ///< whose hooks are to be called
+  std::vector<GraphNode*> complete_;  ///< nodes whose hooks are to be called
   std::vector<Shared<detail::PassEnd>> ends_;
-  BackwardWalk* outer_ = nullptr;  ///< that this thread is in, too: it computes a checkpoint again, or calls a hook
+  BackwardWalk* outer_ = nullptr;  ///< the enclosing walk of this thread: it runs a checkpoint or a hook
   static inline thread_local BackwardWalk* running_ = nullptr;
 };
 
-/// Within a hook: calls f(), once, at the end of the backward pass, when the gradients of all that it reached are
-/// complete. For what waits for several gradients, of which a pass may leave some out. Calls are made in the order in
-/// which they were asked for. If the pass throws, they are not made, nor are those of a pass within it that
-/// throws; if one throws, the pass does, and clears its gradients. throws GraphError outside of a backward pass
+/// Within a hook: calls f() once, at the end of the backward pass, when all gradients that it reached are complete.
+/// Serves hooks that collect several gradients, of which a pass may leave some out. Functions are called in the order
+/// of the requests. If the pass throws, none is called; if an inner pass throws, its requests are dropped. If f throws,
+/// so does the pass, and clears its gradients. throws GraphError outside of a backward pass
 ///
 ///     auto hook = w.on_gradient([&](const auto& gradient) {
-///       if (bucket.add(gradient)) after_backward([&] { bucket.finish(); });   // the first of a pass
+///       if (bucket.add(gradient)) after_backward([&] { bucket.finish(); });   // at the first gradient of a pass
 ///     });
 template <class F>
   requires std::is_void_v<std::invoke_result_t<F&>>

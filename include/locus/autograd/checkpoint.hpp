@@ -1,5 +1,5 @@
 #pragma once
-// checkpoint(f, x...): what f computes on the way is computed again in the backward pass instead of being kept for it.
+// checkpoint(f, x...): the backward pass computes f again, so that its intermediate results need not be kept.
 
 #include <locus/autograd/expression.hpp>
 #include <locus/core/generator.hpp>
@@ -8,7 +8,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// What an operand of a checkpoint is for the function: a tensor, traced tensor or parameter.
+/// Type in which the function of a checkpoint receives an operand: a tensor, traced tensor or parameter.
 template <class X>
 using evaluated_t = std::remove_cvref_t<decltype(evaluated(std::declval<const X&>()))>;
 template <class F, class... X>
@@ -16,13 +16,13 @@ concept TakesOperands = std::is_invocable_v<F&, const evaluated_t<X>&...>;
 template <class F, class... X>
 concept ComputesTensor = TakesOperands<F, X...> && TensorLike<std::invoke_result_t<F&, const evaluated_t<X>&...>>;
 
-/// What is wrong with the operands of a checkpoint of F.
+/// The mistake in the operands of a checkpoint of F.
 template <class F, class... X>
 struct CheckpointMistake
     : FirstMistake<std::conditional_t<InFlight<X>, InFlightMistake, NoMistake>...,
                    PlaceMistake<F, X, error::model_is_on, error::input_is_on, error::move_the_input_with_to_D>...> {};
 
-/// Places, each once.
+/// A set of places.
 template <class... E>
 struct Places {
   template <class D>
@@ -33,8 +33,8 @@ struct PlacesWith : std::type_identity<P> {};
 template <class P, class D, class... Rest>
 struct PlacesWith<P, D, Rest...> : PlacesWith<typename P::template with<D>, Rest...> {};
 
-/// Draws from the default generators of places, all remembered and repeated together, in replays of a captured step
-/// too.
+/// Remembers the states of the default generators of all places and repeats their draws, also in replays of a captured
+/// step.
 template <class P>
 class DrawsOn;
 template <class... E>
@@ -45,7 +45,7 @@ class DrawsOn<Places<E...>> : public Counted, private RepeatedDraws<E>... {
   void stop() { (RepeatedDraws<E>::stop(), ...); }
 };
 
-/// A function with its arguments, which is computed once and later again with the same random numbers.
+/// A function with its arguments: computed once, and later again with the same random numbers.
 template <class F, class... X>
 class RepeatedCall : public Counted {
  public:
@@ -85,15 +85,15 @@ class RepeatedCall : public Counted {
   Shared<Draws> draws_{new Draws};
 };
 
-/// A function whose backward pass computes it again. Its inputs are whatever it used that collects gradients,
-/// parameters and tensors that it captured among them.
+/// The node of a function that the backward pass computes again. Its inputs are all operands that the function used and
+/// that collect gradients, captured parameters and tensors included.
 template <class Call, class T, class D>
 class CheckpointNode final : public TensorNode<T, D> {
  public:
   CheckpointNode(const Tensor<T, D>& output, Shared<Call> call, OutsideOperands operands)
       : TensorNode<T, D>(output), call_(std::move(call)), operands_(std::move(operands)) {}
 
-  /// A walk of its own through what is recorded now, up to the nodes that were there before.
+  /// Records the function again and walks the new nodes backward, up to the nodes that existed before.
   void propagate() override {
     if (!this->has_gradient()) return;
     Tensor<T, D> gradient = this->gradient();
@@ -159,21 +159,21 @@ template <class F, class... X>
 
 }  // namespace detail
 
-/// f(x...), of which nothing is kept for the backward pass but the operands: that pass computes f again, records it
-/// then, and goes back through it. Saves the memory of the activations within f for one more forward pass.
+/// f(x...), keeping the operands alone for the backward pass, which computes f again, recorded, and then differentiates
+/// it. Saves the memory of the activations within f for one more forward pass.
 ///
-///     for (const auto& block : blocks) h = checkpoint(block, h);   // keeps h between blocks, not what is in them
+///     for (const auto& block : blocks) h = checkpoint(block, h);   // keeps h between blocks, not their activations
 ///
-/// f is a layer or any function of the operands that returns one tensor. It is copied, and what it refers to must
-/// live until the backward pass. It has to compute the same each time, and must not call backward(): random numbers
-/// of the default generators are drawn again (a Generator of its own, which moves on, gives others), and running
+/// f is a layer or any function of the operands that returns one tensor. It is copied, and objects that it refers to
+/// must live until the backward pass. It has to compute the same each time, and must not call backward(). Draws from
+/// the default generators are repeated (a Generator that f owns moves on and gives other numbers), and running
 /// statistics are updated in the forward pass alone. Parameters that f uses, and traced tensors and named expressions
 /// that it captured, get their gradients, and their hooks are called once, after the last contribution of the whole
-/// pass. Checkpoints may be nested. Without a traced operand it is f(x...).
-/// gradient: that of f
-/// cost:  the launches of f forward, and again in the backward pass, before those of its gradients
-/// throws what f throws; in the backward pass StaleError if an operand or parameter, frozen or not, was changed in
-/// place, GraphError or ShapeError if f computes something else than before
+/// pass. Checkpoints may be nested. Without a traced operand the result is f(x...).
+/// gradient: as of f
+/// cost:  the launches of f forward, and again in the backward pass, before the launches of its gradients
+/// throws as f does; in the backward pass StaleError if an operand or parameter, frozen or not, was changed in place,
+/// GraphError or ShapeError if f computes anything else than before
 template <class F, TensorLike... X>
   requires detail::ComputesTensor<F, X...>
 [[nodiscard]] auto checkpoint(F f, const X&... x) {

@@ -5,7 +5,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Position of the n-th bit that is set.
+/// Position of the n-th set bit.
 [[nodiscard]] constexpr int set_bit(unsigned mask, int n) {
   int position = 0;
   while ((mask >> position & 1u) == 0 || n-- > 0) ++position;
@@ -15,17 +15,17 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 template <unsigned mask, int n>
 inline constexpr int set_bit_v = set_bit(mask, n);
 
-/// The functor of an expression's backward pass. Inputs: the operands' values, the gradient of the result, and what
-/// each wanted gradient is added to (null: zero). Outputs: the wanted gradients (null: discarded). Which operands can
-/// want one is known at compile time, which do at run time.
+/// The functor of an expression's backward pass. Inputs: the operands' values, the gradient of the result, and for each
+/// wanted gradient its previous value, to which it is added (null: zero). Outputs: the wanted gradients (null:
+/// discarded). `wanted` masks the operands that can want a gradient; whether they do is decided at run time.
 template <class Tree, unsigned wanted, class T, class In, class Wanted>
 struct Backward;
 template <class Tree, unsigned wanted, class T, class... In, class... W>
 struct Backward<Tree, wanted, T, Pack<In...>, Pack<W...>> {
   static constexpr int count = static_cast<int>(sizeof...(W));
   Tree tree;
-  int merged_into[count];  ///< an operand that occurs twice has one gradient: the position of its first occurrence, or
-                           ///< -1
+  int merged_into[count];  ///< position of the operand's first occurrence, which takes both gradients; -1 if it is the
+                           ///< first
 
   LOCUS_FN void operator()(compute_t<In>... in, compute_t<T> g, compute_t<W>... previous, compute_t<W>&... out) const {
     const Pack<compute_t<In>...> inputs(in...);
@@ -56,21 +56,21 @@ struct Backward<Tree, wanted, T, Pack<In...>, Pack<W...>> {
   }
 };
 
-/// What a leaf stands for: a tensor, or what reads as one.
+/// Type of a leaf's value: a tensor, or a generator that reads as one (element numbers).
 template <class H>
 using leaf_value_t = bare_t<decltype(std::declval<const H&>().value())>;
 
 /// How the gradient of one operand leaves the launch.
 template <class U, class D>
 struct GradientRoute {
-  Tensor<U, D> out;  ///< written by the launch; none where the operand wants nothing
+  Tensor<U, D> out;  ///< written by the launch; empty if the operand wants no gradient
   bool accumulate = false;
   bool reduced = false;  ///< out is a temporary of the full shape, to be summed over broadcast dimensions
 };
 
 /// Base of expression nodes with operands of the same types, compiled once for all formulas. V: element types. Saved:
-/// types of saved operands. Bit i of `wanted`: operand i may want a gradient. Bit i of `unchanged`: its gradient is the
-/// result's own.
+/// types of saved operands. Bit i of `wanted`: operand i may want a gradient. Bit i of `unchanged`: its gradient equals
+/// the result's.
 template <class T, class D, unsigned wanted, unsigned unchanged, class V, class... Saved>
 class GradientsOfOperands;
 template <class T, class D, unsigned wanted, unsigned unchanged, class... V, class... Saved>
@@ -117,8 +117,8 @@ class GradientsOfOperands<T, D, wanted, unchanged, Pack<V...>, Saved...> : publi
     (finish<i>(get<i>(routes)), ...);
   }
 
-  /// Where only additions lead to the operands, their gradients are the result's own: shared, or summed over broadcast
-  /// dimensions, without a launch of map.
+  /// Whether only additions lead to the operands. Their gradients then equal the result's: shared, or summed over
+  /// broadcast dimensions, without a launch of map.
   [[nodiscard]] bool all_pass_unchanged() const {
     for (int i = 0; i < inputs_count; ++i)
       if (((wanted & ~unchanged) >> i & 1u) != 0 && this->inputs_[i]) return false;
@@ -172,7 +172,7 @@ class GradientsOfOperands<T, D, wanted, unchanged, Pack<V...>, Saved...> : publi
   }
 };
 
-/// Whose gradients an expression can be asked for, and which are the result's own; a bit for each operand.
+/// Bit masks of operands: `wanted`, whose gradient can be asked for; `unchanged`, whose gradient equals the result's.
 template <class Tree, class... H>
 struct WantedOperands {
   using Traits = TreeTraits<Tree>;
@@ -197,7 +197,7 @@ template <class T, class D, class Tree, class... H>
 using GradientsOf = GradientsOfOperands<T, D, WantedOperands<Tree, H...>::wanted, WantedOperands<Tree, H...>::unchanged,
                                         Pack<value_of<H>...>, leaf_value_t<H>...>;
 
-/// One materialized expression in the graph.
+/// The node of one materialized expression.
 template <class T, class D, class Tree, class... H>
 class ExpressionNode final : public GradientsOf<T, D, Tree, H...> {
   using Base = GradientsOf<T, D, Tree, H...>;
@@ -245,7 +245,7 @@ class ExpressionNode final : public GradientsOf<T, D, Tree, H...> {
                       Pack<wanted_value<n>*...>(get<set_bit_v<wanted, n>>(routes).out.data()...));
     });
   }
-  /// Position among the wanted inputs of an input's position among all; -1 stays.
+  /// Converts a position among all inputs to the position among the wanted inputs; -1 stays.
   [[nodiscard]] static int wanted_position(int input) {
     return input < 0 ? -1 : __builtin_popcount(wanted & ((1u << input) - 1u));
   }
@@ -257,13 +257,14 @@ class ExpressionNode final : public GradientsOf<T, D, Tree, H...> {
 template <class T, class D>
 struct Materialize<Role::traced, T, D> {
   using type = Traced<T, D>;
-  /// The unrecorded function within which an expression was made; 0 where operations are recorded.
+  /// The unrecorded function within which an expression was made; 0 if operations were recorded.
   struct Origin {
     std::uint64_t function = unrecorded_function();
   };
 
-  /// What a named expression remembers. One that an unrecorded function takes from outside is recorded: it is used
-  /// outside too, and is not computed when the function is computed again, unless the function has a copy of it.
+  /// Computes the value that a named expression remembers. If an unrecorded function uses a named expression from
+  /// outside, that expression is recorded: the outer code uses it, too, and the second computation of the function
+  /// takes the remembered value unless it has its own copy.
   template <class Tree, class... H>
   static type remembered(const Part<Tree, H...>& part, Origin origin) {
     if (origin.function == unrecorded_function()) return run(part);

@@ -1,6 +1,6 @@
 #pragma once
-// Flat memory: the values of a list of parameters in one dense block, their gradients in another. What treats all
-// parameters alike (a step of an optimizer, clipping, an all-reduce) then takes one launch, or one message.
+// Flat memory: the values of a list of parameters in one dense block, their gradients in another. An operation on all
+// parameters (a step of an optimizer, clipping, an all-reduce) then takes one launch, or one message.
 
 #include <locus/autograd/parameter.hpp>
 
@@ -14,7 +14,7 @@ template <class T>
   return (elements + step - 1) / step * step;
 }
 
-/// throws ArgumentError if there are none, or one is empty or named twice; DeviceError if they are on several ordinals
+/// throws ArgumentError if the list is empty, or a parameter is empty or repeated; DeviceError for several ordinals
 template <class T, class D>
 LOCUS_OUT_OF_LINE void require_distinct(std::string_view who, const std::vector<Parameter<T, D>>& parameters) {
   if (parameters.empty()) fail<ArgumentError>({who, ": no parameters were given; pass model.parameters()"});
@@ -26,8 +26,8 @@ LOCUS_OUT_OF_LINE void require_distinct(std::string_view who, const std::vector<
   }
 }
 
-/// Moves distinct parameters into one flat memory, the last of them first. With `only_loose`, those that lie in some
-/// flat memory already stay there.
+/// Moves distinct parameters into one flat memory, in reverse order. With `only_loose`, parameters that lie in a flat
+/// memory already stay there.
 template <class T, class D>
 LOCUS_OUT_OF_LINE void place_together(const std::vector<Parameter<T, D>>& parameters, bool only_loose) {
   const auto moves = [&](std::size_t i) { return !only_loose || !parameters[i].flat_place().memory; };
@@ -49,7 +49,7 @@ LOCUS_OUT_OF_LINE void place_together(const std::vector<Parameter<T, D>>& parame
     if (moves(i)) parameters[i].move_to({memory, slot++});
 }
 
-/// The parameters of a list that lie in one flat memory, by slot; null where a slot is none of theirs.
+/// The parameters of a list that lie in `memory`, by slot; null for the slots of other parameters.
 template <class T, class D>
 [[nodiscard]] std::vector<const Parameter<T, D>*> by_slot(const FlatMemory<T, D>& memory,
                                                           const std::vector<Parameter<T, D>>& parameters) {
@@ -59,14 +59,15 @@ template <class T, class D>
   return result;
 }
 
-/// Elements of a block, padding included, from the beginning of one slot to that of another. What is written to them
-/// counts as a change of every slot of the block.
+/// Elements of a block, padding included, of the slots [first, last). A write to them counts as a change of every slot
+/// of the block.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> slots_of(const FlatMemory<T, D>& memory, const Tensor<T, D>& block, std::size_t first,
                                     std::size_t last) {
   return block.slice(0, memory.begins[first], memory.begins[last]);
 }
-/// Gradients of the slots [first, last). Whoever writes to them counts the change of each slot.
+/// Gradients of the slots [first, last), with their own version counter. The caller that writes to them bumps the
+/// version of each slot.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> run_of_gradients(const FlatMemory<T, D>& memory, std::size_t first, std::size_t last) {
   const Tensor<T, D> slots = slots_of(memory, memory.gradients, first, last);
@@ -74,10 +75,9 @@ template <class T, class D>
   return Tensor<T, D>(slots.buffer().part(slots.data(), bytes), slots.data(), slots.shape(), slots.strides());
 }
 
-/// Makes the memory of gradients zero that did not arrive since zero_grad(): `slots` are the parameters in the slots
-/// [first, first + slots.size()). One launch for each run of neighbours that may hold something.
-/// A step that is being captured always clears them, as its replays have to, and nothing counts as cleared before they
-/// run.
+/// Zeroes the memory of gradients that did not arrive since zero_grad(). `slots` are the parameters in the slots
+/// [first, first + slots.size()). One launch for each run of neighbours that may not be zero. A capture always clears
+/// them, as its replays have to, and marks none as zeroed, because its launches have not run yet.
 template <class T, class D>
 LOCUS_OUT_OF_LINE void clear_absent(FlatMemory<T, D>& memory, std::size_t first,
                                     Span<const Parameter<T, D>* const> slots) {
@@ -95,8 +95,8 @@ LOCUS_OUT_OF_LINE void clear_absent(FlatMemory<T, D>& memory, std::size_t first,
   }
 }
 
-/// The gradients of a list of parameters, as few dense tensors as there are runs of neighbours in flat memory, and one
-/// for each parameter elsewhere. Within a run, gradients that did not arrive are made zero.
+/// The gradients of a list of parameters: one dense tensor for each run of neighbours in flat memory, and one for each
+/// parameter elsewhere. Within a run, gradients that did not arrive are zeroed.
 template <class T, class D>
 [[nodiscard]] std::vector<Tensor<T, D>> gradient_runs(const std::vector<Parameter<T, D>>& parameters) {
   std::vector<Tensor<T, D>> runs;
@@ -124,7 +124,7 @@ template <class T, class D>
   return runs;
 }
 
-/// throws GraphError where there is a gradient that has yet to be reduced over ranks
+/// throws GraphError if a gradient has yet to be reduced over ranks
 template <class T, class D>
 LOCUS_OUT_OF_LINE void require_reduced(std::string_view who, const std::vector<Parameter<T, D>>& parameters) {
   for (const auto& parameter : parameters) {
@@ -134,7 +134,7 @@ LOCUS_OUT_OF_LINE void require_reduced(std::string_view who, const std::vector<P
   }
 }
 
-/// throws GraphError where there is a gradient that has yet to be reduced over ranks, or to be unscaled
+/// throws GraphError if a gradient has yet to be reduced over ranks, or to be unscaled
 template <class T, class D>
 LOCUS_OUT_OF_LINE void require_final(std::string_view who, const std::vector<Parameter<T, D>>& parameters) {
   require_reduced(who, parameters);
@@ -142,7 +142,7 @@ LOCUS_OUT_OF_LINE void require_final(std::string_view who, const std::vector<Par
     if (parameter.has_grad()) require_unscaled(who, *parameter.node());
 }
 
-/// After gradients were changed by their runs.
+/// Bumps the gradients' versions after a change through gradient_runs().
 template <class T, class D>
 void gradients_changed(const std::vector<Parameter<T, D>>& parameters) {
   for (const auto& parameter : parameters)
@@ -155,10 +155,9 @@ struct FlatRange {
   std::int64_t begin = 0, count = 0;
 };
 
-/// Parameters that are neighbours in flat memory, from flatten. A handle: copies share the memory.
-/// They lie in the order in which a backward pass completes the gradients of their layers, as far as that is known
-/// beforehand: the last of the list first. Between two of them may be padding up to the next 64 bytes, which is zero
-/// and stays zero.
+/// Parameters that are neighbours in flat memory, from flatten. A handle: copies share the memory. They lie in the
+/// order in which a backward pass is expected to complete their gradients: the last of the list first. Each slot is
+/// padded to 64 bytes; padding is zero and stays zero.
 ///
 ///     const auto flat = nn::flatten(model);
 ///     for (std::size_t i = 0; i < flat.size(); ++i)
@@ -178,14 +177,14 @@ class FlatParameters {
     require_present();
     return parameters_.size();
   }
-  /// Where in values() and gradients() parameter i lies.
+  /// The elements of values() and gradients() that belong to parameter i.
   [[nodiscard]] FlatRange range(std::size_t i) const {
     if (i >= size()) fail<IndexError>({"flat parameters: parameter ", i, " of ", size()});
     return {memory_->begins[first_ + i] - memory_->begins[first_], parameters_[i].elements()};
   }
 
-  /// All values, shape (n,): the parameters' own memory, no copy. What is written to it, or to a part of it, counts as
-  /// a change in place of every parameter there, by which backward passes notice values that they need.
+  /// All values, shape (n,): the parameters' own memory, no copy. A write to it, or to a part of it, counts as a change
+  /// in place of every parameter there; backward passes that need these values then throw StaleError.
   /// throws ArgumentError if a parameter was flattened again since, together with others
   [[nodiscard]] Tensor<T, D> values() const { return values(0, size()); }
   /// Values of parameters [first, last) in the order of memory.
@@ -193,10 +192,10 @@ class FlatParameters {
     require_here(first, last);
     return detail::slots_of(*memory_, memory_->values, first_ + first, first_ + last);
   }
-  /// All gradients, shape (n,): the parameters' own memory. Those of parameters that have none read as zero. What is
-  /// written to it changes the gradients; it gives none to a parameter that has none, which the next call makes zero
-  /// again. Padding has to stay zero.
-  /// cost: no launch; one for each run of parameters that have no gradient now and had one, or were written to
+  /// All gradients, shape (n,): the parameters' own memory. A missing gradient reads as zero. Writes change the
+  /// gradients that exist; the elements of a missing gradient are zeroed again by the next call. Padding has to stay
+  /// zero.
+  /// cost: one launch for each run of parameters whose gradient is missing but whose memory may not be zero; else none
   /// throws as values()
   [[nodiscard]] Tensor<T, D> gradients() const { return gradients(0, size()); }
   /// Gradients of parameters [first, last) in the order of memory.
@@ -233,13 +232,13 @@ class FlatParameters {
   std::size_t first_;
 };
 
-/// Values and gradients of parameters in flat memory. Where they are neighbours in one already, since an optimizer or
-/// an earlier flatten made it, that is returned as it lies; optimizers and clipping in turn use what flatten made.
-/// Otherwise all of them move to a new one, and with them every handle to the parameters: tensors taken from value()
-/// before no longer reach the model.
-/// The order, last parameter first, does not change later, so that captured steps find their memory. It is that in
-/// which the gradients of layers become ready, where these are listed in the order in which they are used.
-/// cost: where they move, two launches, and a copy for each parameter and each gradient
+/// Values and gradients of parameters in flat memory. If an optimizer or an earlier flatten made them neighbours
+/// already, returns them in place; optimizers and clipping in turn use the memory that flatten made. Otherwise all of
+/// them move to a new flat memory, seen through every handle to the parameters: tensors taken from value() before no
+/// longer reach the model.
+/// The order, last parameter first, does not change later, so that captured steps find their memory. Gradients become
+/// ready in this order if the list has the layers in order of use.
+/// cost: none if they are neighbours; else two launches, and a copy for each parameter and each gradient
 /// throws ArgumentError for no parameters, or an empty or repeated one; DeviceError for parameters on several ordinals
 template <class T, class D>
 [[nodiscard]] FlatParameters<T, D> flatten(const std::vector<Parameter<T, D>>& parameters) {

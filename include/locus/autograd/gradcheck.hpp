@@ -1,5 +1,5 @@
 #pragma once
-// Compares the gradients of a function with finite differences: the test that every new operation deserves.
+// Compares the gradients of a function with finite differences: the test for every new operation.
 
 #include <locus/autograd/parameter.hpp>
 #include <locus/tensor/random.hpp>
@@ -10,10 +10,10 @@ struct GradcheckOptions {
   double step = 1e-5;      ///< half the distance of the central difference
   double absolute = 1e-6;  ///< tolerated difference, plus `relative` times the numerical gradient
   double relative = 1e-4;
-  std::uint64_t seed = 1;  ///< of the random cotangent
+  std::uint64_t seed = 1;  ///< seed of the random cotangent
 };
 
-/// What gradcheck found: true where all gradients agree; what() names the first that does not.
+/// Result of gradcheck: true if all gradients agree; otherwise it holds the first difference.
 class GradcheckResult {
  public:
   GradcheckResult() = default;
@@ -27,7 +27,7 @@ class GradcheckResult {
 
 namespace detail {
 
-/// throws ArgumentError for numbers with which nothing would be checked
+/// throws ArgumentError for options with which nothing would be checked
 LOCUS_OUT_OF_LINE inline void require_valid(const GradcheckOptions& options) {
   require_not_negative("gradcheck", "step", options.step);
   if (options.step == 0) fail<ArgumentError>({"gradcheck: step is 0; expected a positive number"});
@@ -46,7 +46,7 @@ template <class U, class D>
   return sum;
 }
 
-/// A function of the inputs on the host, its type erased: the loop below is compiled once per element type.
+/// A type-erased function of the inputs on the host, so that the loop below is compiled once per element type.
 struct WeightedOutput {
   double (*call)(const void* state);
   const void* state;

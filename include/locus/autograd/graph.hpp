@@ -1,5 +1,5 @@
 #pragma once
-// The graph that a traced computation leaves behind.
+// The graph that a traced computation records.
 
 #include <locus/autograd/hooks.hpp>
 #include <locus/core/std/shared.hpp>
@@ -10,16 +10,15 @@ namespace locus { inline namespace LOCUS_ABI {
 class GraphNode;
 
 namespace detail {
-/// Order of creation, which is an order in which every node comes after its inputs.
+/// Nodes are numbered in order of creation, so every node has a higher number than its inputs.
 inline Atomic<std::uint64_t> next_node_number{1};
 
-/// Whose scale the gradients have that the backward pass of a scaled loss leaves. Until they are unscaled, nothing else
-/// takes them.
+/// The scale that the backward pass of a scaled loss leaves on gradients. Until they are unscaled, other uses throw.
 struct GradientScale : Counted {
-  const char* reason;  ///< why a gradient with it cannot be used, and what to do
+  const char* reason;  ///< why a gradient with this scale cannot be used, and the remedy
   explicit GradientScale(const char* why) : reason(why) {}
 };
-/// Of the backward pass that this thread is in; null: that of an ordinary loss.
+/// Scale of the backward pass that this thread runs; null for an ordinary loss.
 inline thread_local GradientScale* pass_scale = nullptr;
 }  // namespace detail
 
@@ -32,7 +31,7 @@ class GraphNode : public Counted {
   virtual void propagate() = 0;
   /// Calls visit(GraphNode&) for every input that wants a gradient.
   virtual void visit_inputs(void (*visit)(GraphNode&, void*), void* state) = 0;
-  /// Of a leaf: bumps the version of its gradient before the pass, so that saved aliases fail the stale check.
+  /// Leaf only: bumps the version of its gradient before the pass, so that saved aliases fail the stale check.
   virtual void announce() {}
   /// Releases the saved tensors, the inputs and the node's own gradient.
   virtual void free() = 0;
@@ -43,7 +42,7 @@ class GraphNode : public Counted {
   /// Calls the hooks that were made before this pass with the gradient.
   virtual void call_hooks(std::uint64_t pass) = 0;
 
-  /// Deletes a node that nobody owns any more. Long chains are deleted one by one, not by recursion.
+  /// Deletes a node without owners. Long chains are deleted in a loop, not by recursion.
   static void dispose(GraphNode* node) noexcept {
     static thread_local GraphNode* waiting = nullptr;
     static thread_local bool disposing = false;
@@ -60,7 +59,7 @@ class GraphNode : public Counted {
   }
 
  protected:
-  /// Whether a backward pass adds to the node's gradient once at most.
+  /// Whether a backward pass adds to the node's gradient at most once.
   [[nodiscard]] bool is_used_once() const { return uses_ == 1; }
   /// Whether the gradient has hooks.
   [[nodiscard]] bool is_hooked() const { return hooks_ && !hooks_->empty(); }
@@ -70,7 +69,7 @@ class GraphNode : public Counted {
     return GradientHook(hooks_, std::move(function));
   }
   [[nodiscard]] const Shared<detail::Hooks>& hooks() const { return hooks_; }
-  /// Something was added to the gradient.
+  /// Marks the gradient as reached by the walk.
   void contributed() { is_reached_ = true; }
 
  private:
@@ -78,23 +77,23 @@ class GraphNode : public Counted {
 
   std::uint64_t number_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::uint64_t visited_ = 0;
-  std::uint64_t uses_ = 0;  ///< edges by which the latest walk reached it: the most gradients that it adds
-  /// Of those edges, the ones that are not done. Counted where any gradient of the walk has hooks.
+  std::uint64_t uses_ = 0;  ///< edges over which the latest walk reached the node: at most as many gradients are added
+  /// How many of these edges are still to be processed. Counted only if a gradient of the walk has hooks.
   std::uint64_t awaits_ = 0;
-  bool is_reached_ = false;  ///< the latest walk contributed
+  bool is_reached_ = false;  ///< the latest walk added to the gradient
   Shared<detail::Hooks> hooks_;
   GraphNode* next_disposed_ = nullptr;
 };
 
-/// A node whose result is a tensor of T on D: what its gradient looks like, and the gradient so far.
+/// A node whose result is a tensor of T on D: shape, device and format of its gradient, and the gradient so far.
 template <class T, class D>
 class TensorNode : public GraphNode {
  public:
-  /// `keeps`: the gradient stays after a backward pass; so replays of a captured step have to write it too.
+  /// `keeps`: the gradient outlives the backward pass, so replays of a captured step have to write it too.
   LOCUS_OUT_OF_LINE TensorNode(const Shape& shape, D device, bool keeps = false,
                                MemoryFormat format = MemoryFormat::row_major)
       : shape_(shape), device_(device), format_(format), keeps_(keeps) {}
-  /// Of a result, whose gradient has its format.
+  /// The node of `result`; its gradient has the same format.
   explicit TensorNode(const Tensor<T, D>& result, bool keeps = false)
       : TensorNode(result.shape(), result.device(), keeps, result.layout().format()) {}
 
@@ -107,13 +106,13 @@ class TensorNode : public GraphNode {
     scale_ = {};
     if (is_captured()) at_replay([](TensorNode& node) { node.clear_gradient(); });
   }
-  /// Whose scale the gradient has; null: none.
+  /// The scale of the gradient; null if it is not scaled.
   [[nodiscard]] const Shared<detail::GradientScale>& scale() const { return scale_; }
   LOCUS_OUT_OF_LINE void set_scale(const Shared<detail::GradientScale>& scale) {
     scale_ = scale;
     if (is_captured()) at_replay([scale](TensorNode& node) { node.scale_ = scale; });
   }
-  /// From now on the gradient is kept in this memory (of the node's shape). If it throws, nothing changed.
+  /// Keeps the gradient in this memory, of the node's shape, from now on. If it throws, nothing changed.
   void place_gradient(Tensor<T, D> place) {
     if (has_gradient_) place.copy_(gradient_);
     place_ = place;
@@ -121,8 +120,8 @@ class TensorNode : public GraphNode {
     owned_ = true;
   }
 
-  /// Memory to write the gradient to, or to add it to where there is one already: row-major, or, for who writes any
-  /// strides, in the format of the node's result.
+  /// Prepares gradient() to be written, and returns false, or to be added to, and returns true. It is row-major; with
+  /// `any_strides` it has the format of the node's result.
   [[nodiscard]] LOCUS_OUT_OF_LINE bool open(bool any_strides = false) {
     const bool accumulate = has_gradient_;
     if (!accumulate)
@@ -138,7 +137,7 @@ class TensorNode : public GraphNode {
     return accumulate;
   }
 
-  /// Makes the gradient a dense tensor that nothing else refers to: row-major, or in the format of the node's result.
+  /// Makes the gradient a dense tensor with no other owner: row-major, or in the format of the node's result.
   void own_gradient() {
     if (!has_gradient_) return;
     if (!owned_) {
@@ -151,21 +150,22 @@ class TensorNode : public GraphNode {
     if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
 
-  /// The gradient for whoever asks for it, also while a pass goes on: memory that may be changed in place, as nothing
-  /// else refers to it. cost: a copy where another gradient or the caller's cotangent shares it
+  /// The gradient in memory with no other owner, so that it may be changed in place, also during a pass. cost: a copy
+  /// where another gradient or the caller's cotangent shares it
   [[nodiscard]] const Tensor<T, D>& own() {
     if (!owned_) own_gradient();
     return gradient_;
   }
 
-  /// Whether the node computed the gradient in a form of its own, from which propagate() goes on. False, and nothing
-  /// happened, where other uses add to the gradient or the node cannot.
+  /// Offers a pending gradient to be fused. True if the node computed it in its own form, from which propagate()
+  /// continues. False, without effect, if other uses add to the gradient, it has hooks, or the node does not fuse this
+  /// kind.
   [[nodiscard]] bool takes(const PendingGradient<T, D>& pending) {
     return this->is_used_once() && !has_gradient_ && !this->is_hooked() && accept(pending);
   }
 
-  /// f(gradient) in every backward pass, right after the last contribution; `last`: after the hooks that are not, for
-  /// what hands the gradient on.
+  /// Calls f(gradient) in every backward pass, right after the last contribution. `last` hooks run after all others:
+  /// they hand the gradient on.
   template <class F>
   [[nodiscard]] GradientHook on_gradient(F f, bool last = false) {
     return this->hook(Shared<detail::HookFunction>(new detail::HookFunctionOf<F, T, D>(std::move(f))), last);
@@ -173,7 +173,7 @@ class TensorNode : public GraphNode {
   LOCUS_OUT_OF_LINE void call_hooks(std::uint64_t pass) final {
     if (!has_gradient_) return;
     own_gradient();
-    const Tensor<T, D> gradient = gradient_;  // a function may clear it
+    const Tensor<T, D> gradient = gradient_;  // a hook may clear it
     this->hooks()->call(&gradient, pass);
   }
 
@@ -191,9 +191,9 @@ class TensorNode : public GraphNode {
   }
 
  protected:
-  /// See takes(); a node that fuses gradients with what follows overrides it, and clear_gradient() with it.
+  /// See takes(). A node that fuses pending gradients with its own derivative overrides accept() and clear_gradient().
   [[nodiscard]] virtual bool accept(const PendingGradient<T, D>&) { return false; }
-  /// throws GraphError if the pass would add to a gradient of another scale than its own
+  /// throws GraphError if the pass would add to a gradient of another scale
   LOCUS_OUT_OF_LINE void require_same_scale() const {
     if (!has_gradient_ || scale_.get() == detail::pass_scale) return;
     fail<GraphError>({"backward: a gradient of shape ", shape_, " that the pass would add to ",
@@ -209,13 +209,13 @@ class TensorNode : public GraphNode {
     return copy;
   }
   [[nodiscard]] bool is_captured() const { return keeps_ && detail::is_capturing(); }
-  /// f(*this) before each replay of the step that is being captured.
+  /// Calls f(*this) before each replay of the step that is being captured.
   template <class F>
   void at_replay(const F& f) {
     detail::at_replay([node = Shared<TensorNode>(this), f] { f(*node); });
   }
-  /// Replays write the gradient, or add to it, as the captured backward pass does.
-  /// They throw CaptureError where there is none to add to, or one would be lost
+  /// Makes replays write the gradient, or add to it, as the captured backward pass does. They throw CaptureError if
+  /// there is no gradient to add to, or a gradient would be overwritten.
   LOCUS_COLD void replays_open(bool accumulate) {
     at_replay([accumulate](TensorNode& node) {
       if (node.has_gradient_ != accumulate) {
@@ -257,20 +257,20 @@ class Gradient {
     const bool accumulate = node_->open();
     return {node_->gradient(), accumulate};
   }
-  /// The same of any strides, those of the input's format where it is new.
+  /// As open(), with any strides; a new gradient has the input's format.
   [[nodiscard]] Target open_in_format() {
     const bool accumulate = node_->open(true);
     return {node_->gradient(), accumulate};
   }
-  /// Hands over a tensor, shared rather than copied where it is the first.
+  /// Adds a tensor to the gradient; the first is shared, not copied.
   LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
     if (!(g.shape() == shape())) {
       fail<ShapeError>({"backward: a gradient of shape ", g.shape(), " for an input of shape ", shape()});
     }
     node_->give(std::move(g));
   }
-  /// Hands over a gradient that is not computed yet: by the node that it belongs to, together with what comes next
-  /// there, or else here.
+  /// Adds a gradient that is not computed yet. The input's node computes it fused with its own derivative if it can;
+  /// otherwise it is computed here.
   template <std::derived_from<PendingGradient<T, D>> P>
   void give(const P& pending) {
     if (!node_->takes(pending)) pending.compute(open());
@@ -285,8 +285,8 @@ class Gradient {
   TensorNode<T, D>* node_;
 };
 
-/// A leaf: collects its gradient and keeps it. It comes last in a backward pass, after nodes that shared the tensor
-/// with it have released theirs.
+/// A leaf: collects its gradient and keeps it. A backward pass reaches it last, when nodes that shared the gradient
+/// tensor have released it.
 template <class T, class D>
 class LeafNode final : public TensorNode<T, D> {
  public:
@@ -303,7 +303,7 @@ class LeafNode final : public TensorNode<T, D> {
 };
 
 namespace detail {
-/// The version of a saved value, by which the stale check compares; shapes and numbers have none.
+/// Shape and version of a saved tensor, for the stale check; other saved values have none.
 struct SavedState {
   const Shape* shape = nullptr;
   std::uint32_t version = 0;
@@ -343,7 +343,7 @@ LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, Span<cons
 }
 }  // namespace detail
 
-/// What an operation saved for its backward pass: tensors, guarded against modification in between, and shapes.
+/// Values that an operation saved for its backward pass: tensors, guarded against modification in between, and shapes.
 template <class... S>
 class SavedValues {
  public:

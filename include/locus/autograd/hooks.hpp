@@ -1,5 +1,5 @@
 #pragma once
-// Functions that are called with a gradient as soon as it is complete.
+// Hooks: functions that are called with a gradient as soon as it is complete.
 
 #include <locus/core/std/shared.hpp>
 #include <locus/tensor/tensor.hpp>
@@ -15,7 +15,7 @@ concept TakesGradient = std::is_invocable_v<F&, const Tensor<T, D>&>;
 /// A function of the gradient of a tensor of T on D that returns nothing.
 template <class F, class T, class D>
 concept GradientFunction = TakesGradient<F, T, D> && std::is_void_v<std::invoke_result_t<F&, const Tensor<T, D>&>>;
-/// A function of gradients on E instead of D, and one of neither.
+/// A function of gradients on E instead of D.
 template <class F, class T, class D, class E>
 concept TakesGradientOn = !TakesGradient<F, T, D> && TakesGradient<F, T, E>;
 template <class F, class T, class D>
@@ -42,11 +42,11 @@ class HookFunctionOf final : public HookFunction {
   F f_;
 };
 
-/// The hooks of one node, in the order in which they were made. They may come and go while they are called.
+/// The hooks of one node, in order of creation. They may be added and removed while they are called.
 class Hooks : public Counted {
  public:
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  /// Adds a function that passes with a higher number than this call; `last`: after those that are not.
+  /// Adds a function that passes with a higher number than `number` call; `last` functions are called after all others.
   void add(Shared<HookFunction> function, std::uint64_t number, bool last) {
     function->number_ = number;
     function->last_ = last;
@@ -56,7 +56,7 @@ class Hooks : public Counted {
   void remove(const HookFunction* function) noexcept {
     for (auto& one : functions_) {
       if (one.get() != function) continue;
-      const Shared<HookFunction> removed = std::move(one);  // what it holds may go on to remove others
+      const Shared<HookFunction> removed = std::move(one);  // its destructor may remove other hooks
       one = {};
       --count_;
       if (calls_ == 0) tidy();
@@ -67,7 +67,7 @@ class Hooks : public Counted {
     const Calling calling(*this);
     for (const bool last : {false, true}) {
       for (std::size_t i = 0, n = functions_.size(); i < n; ++i) {
-        const Shared<HookFunction> function = functions_[i];  // kept while it is called, though it removes itself
+        const Shared<HookFunction> function = functions_[i];  // keeps it alive if it removes itself during the call
         if (function && function->last_ == last && function->number_ < pass) function->call(gradient);
       }
     }
@@ -86,7 +86,7 @@ class Hooks : public Counted {
    private:
     Hooks& hooks_;
   };
-  /// Closes the gaps of what was removed.
+  /// Erases the empty entries of removed hooks.
   void tidy() noexcept {
     std::size_t kept = 0;
     for (auto& one : functions_)
@@ -120,7 +120,7 @@ class GradientHook {
   GradientHook& operator=(const GradientHook&) = delete;
   ~GradientHook() { unhook(); }
 
-  /// The function is not called any more, and deleted. Also allowed within the function.
+  /// Removes and deletes the function. Also allowed within the function.
   void unhook() noexcept {
     if (hooks_) hooks_->remove(function_.get());
     hooks_ = {};

@@ -1,6 +1,6 @@
 #pragma once
-// Parameter<T, D>: a tensor that an optimizer changes. It acts as what it meets: where an operand is traced, whichever,
-// its gradient is collected; otherwise it is a plain tensor. Parameters alone meet nothing: see trace and seen_by.
+// Parameter<T, D>: a tensor that an optimizer changes. In an operation with a traced operand it is traced and collects
+// its gradient; beside plain tensors it is a plain tensor. An operation on parameters alone needs trace or seen_by.
 
 #include <locus/autograd/expression.hpp>
 
@@ -17,21 +17,21 @@ namespace detail {
                        "use the model that the move returned, and make its optimizer from that one's parameters()"});
 }
 
-/// What reduces gradients over ranks says with this when they may be used. Of several parameters together.
+/// State of gradients that are reduced over ranks, shared by several parameters and set by the reducer.
 struct GradientHold : Counted {
-  const char* reason = nullptr;  ///< why they may not, and what to do; null: they may
-  bool is_in_use = true;         ///< whether what reduces them lives
-  std::int64_t kept = 0;         ///< gradients of this rank alone, yet to be reduced, that zero_grad() did not drop
+  const char* reason = nullptr;  ///< why the gradients must not be used yet, and the remedy; null: they may be used
+  bool is_in_use = true;         ///< whether the reducer is alive
+  std::int64_t kept = 0;         ///< number of local gradients, not reduced yet, that zero_grad() did not drop
 };
 
 /// One dense block for the values of several parameters and one for their gradients. Each parameter has a slot.
 template <class T, class D>
 struct FlatMemory : Counted {
   Tensor<T, D> values, gradients;
-  std::vector<std::int64_t> begins;   ///< of each slot, and the end of the last one
-  std::vector<std::uint32_t> zeroed;  ///< version of each slot's gradient when it was last made zero
+  std::vector<std::int64_t> begins;   ///< first element of each slot; then the end of the last slot
+  std::vector<std::uint32_t> zeroed;  ///< version of each slot's gradient when it was last zeroed
 };
-/// A slot of a flat memory, or none.
+/// A slot of a flat memory; none where `memory` is null.
 template <class T, class D>
 struct FlatPlace {
   Shared<FlatMemory<T, D>> memory;
@@ -40,7 +40,7 @@ struct FlatPlace {
   [[nodiscard]] friend bool operator==(const FlatPlace& a, const FlatPlace& b) {
     return a.memory == b.memory && a.slot == b.slot;
   }
-  /// The slot's elements of one of the blocks, with a version of their own.
+  /// The slot's elements in `block` (values or gradients), with their own version counter.
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> part(const Tensor<T, D>& block, const Shape& shape) const {
     T* const data = block.data() + memory->begins[slot];
     const auto bytes = static_cast<std::size_t>(elements(shape)) * sizeof(T);
@@ -50,7 +50,7 @@ struct FlatPlace {
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// A shared handle: copies of a module share their parameters, as in PyTorch. clone() gives one of its own.
+/// A shared handle: copies of a module share their parameters, as in PyTorch. clone() gives an independent parameter.
 template <class T, class D = Cpu>
 class Parameter {
  public:
@@ -65,14 +65,14 @@ class Parameter {
 
   /// False for an empty handle, such as the bias of a layer without one.
   [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }
-  // All that follows throws ArgumentError once the model was moved to another place or element type.
+  // The members below throw ArgumentError once the model was moved to another place or element type.
 
-  /// The tensor as it is now: `flatten`, or an optimizer that is made later, moves the value to flat memory.
+  /// The current tensor. `flatten`, or an optimizer made later, moves the value to flat memory.
   [[nodiscard]] const Tensor<T, D>& value() const { return state().value; }
   [[nodiscard]] const Parameter& eval() const { return *this; }
-  /// Where operations that use it collect its gradient; null for a frozen parameter, of which nothing is recorded.
+  /// The node that collects its gradient; null for a frozen parameter, whose operations are not recorded.
   [[nodiscard]] const Shared<TensorNode<T, D>>& node() const { return state().node; }
-  /// The node that it has also while it is frozen, with its hooks and the place of its gradient.
+  /// The node that holds its hooks and the memory of its gradient, also while it is frozen.
   [[nodiscard]] const Shared<TensorNode<T, D>>& leaf() const { return state().leaf; }
   [[nodiscard]] const Shape& shape() const { return value().shape(); }
   [[nodiscard]] int rank() const { return value().rank(); }
@@ -83,10 +83,10 @@ class Parameter {
   /// Whether gradients are collected for it: unless it is frozen, or an empty handle.
   [[nodiscard]] bool requires_grad() const { return static_cast<bool>(node()); }
   /// Freezes the parameter (false), or trains it again. Operations treat a frozen parameter as a plain tensor. Backward
-  /// passes end where everything before is frozen. Optimizers, clipping and ranks pass it over: its value, its
-  /// optimizer's state and its count of steps stay. All handles share this, clone() and moved or converted models keep
-  /// it, files of weights do not. Either way the gradient is forgotten; hooks stay. It counts from the next forward
-  /// pass on: of what was recorded before, passes compute its gradient and drop it.
+  /// passes stop where all earlier parameters are frozen. Optimizers, clipping and ranks skip it: its value, its
+  /// optimizer's state and its count of steps stay. All handles share the flag; clone() and moved or converted models
+  /// keep it, files of weights do not. Either call drops the gradient; hooks stay. The change takes effect with the
+  /// next forward pass: a backward pass through an earlier graph computes the gradient and drops it.
   /// throws ArgumentError for an empty handle, CaptureError where the change would be part of a captured step
   ///
   ///     model.fc.weight.requires_grad_(false);
@@ -103,8 +103,8 @@ class Parameter {
   }
 
   [[nodiscard]] bool has_grad() const { return node() && node()->has_gradient(); }
-  /// The gradient collected since zero_grad(). Where it lies in flat memory, the next backward pass writes to the same
-  /// elements: clone() it to keep it. throws GraphError if there is none, or it has the scale of a GradScaler
+  /// The gradient collected since zero_grad(). In flat memory, the next backward pass writes to the same elements:
+  /// clone() it to keep it. throws GraphError if there is no gradient, or it has the scale of a GradScaler
   [[nodiscard]] const Tensor<T, D>& grad() const {
     if (!has_grad()) {
       if (defined() && !requires_grad())
@@ -126,9 +126,9 @@ class Parameter {
 
   /// Calls f(gradient) in every backward pass that reaches this parameter, right after the last contribution of the
   /// pass, as long as the handle lives. f takes a const Tensor<T, D>& and returns nothing. It may change the gradient
-  /// in place, clear it, and launch into the current stream, but not call backward() on what the pass computes. A
-  /// captured step calls f when it is captured and replays what f launched. clone() has no hooks.
-  /// cost: none in passes without hooks; a copy of a gradient that shares its memory with another
+  /// in place, clear it, and launch into the current stream, but not call backward() on a result of the pass. A
+  /// captured step calls f when it is captured and replays the launches of f. clone() has no hooks.
+  /// cost: none in passes without hooks; a copy where the gradient shares its memory with another tensor
   /// throws ArgumentError for an empty handle
   ///
   ///     auto hook = w.on_gradient([&](const auto& gradient) { norms.push_back(norm(gradient).item()); });
@@ -139,20 +139,20 @@ class Parameter {
   }
 #include <locus/refuse/autograd/hooks_class.inc>
 
-  /// Where value and gradient lie together with those of others; see flatten.
+  /// The slot of value and gradient in flat memory; see flatten.
   [[nodiscard]] const detail::FlatPlace<T, D>& flat_place() const { return state().place; }
-  /// Moves value and gradient to a slot of the parameter's size; what they hold is kept. If it throws, they stay.
+  /// Moves value and gradient, with their contents, to a slot of the parameter's size. If it throws, nothing changed.
   LOCUS_OUT_OF_LINE void move_to(const detail::FlatPlace<T, D>& place) const {
     require_defined("move_to");
     Tensor<T, D> value = place.part(place.memory->values, shape());
     Tensor<T, D> gradient = place.part(place.memory->gradients, shape());
     value.copy_(state_->value);
-    leaf()->place_gradient(std::move(gradient));  // the last that may throw
+    leaf()->place_gradient(std::move(gradient));  // the last statement that may throw
     state_->value = std::move(value);
     state_->place = place;
   }
 
-  /// Null, unless gradients are reduced over ranks.
+  /// Null unless gradients are reduced over ranks.
   [[nodiscard]] const Shared<detail::GradientHold>& gradient_hold() const { return state().hold; }
   void hold_gradient(const Shared<detail::GradientHold>& hold) const {
     require_defined("hold_gradient");
@@ -171,7 +171,7 @@ class Parameter {
   struct State : Counted {
     Tensor<T, D> value;
     Shared<TensorNode<T, D>> leaf;
-    Shared<TensorNode<T, D>> node;  ///< the same, or null while it is frozen
+    Shared<TensorNode<T, D>> node;  ///< the leaf, or null while the parameter is frozen
     detail::FlatPlace<T, D> place;
     Shared<detail::GradientHold> hold;
     bool moved = false;
@@ -192,7 +192,7 @@ class Parameter {
       detail::fail_moved("parameter");
     return *state_;
   }
-  /// The value lives on elsewhere: of every handle to this one, the next use throws.
+  /// Marks the parameter as moved, its value having gone to another model: the next use of any handle throws.
   void retire() const {
     state_->moved = true;
     state_->value = {};
@@ -211,11 +211,11 @@ LOCUS_REFUSALS_END
 template <class T, class D>
 [[nodiscard]] Traced<T, D> trace(const Parameter<T, D>& w) {
   if (detail::unrecorded) [[unlikely]]
-    detail::unrecorded->note(w);  // without a node, a frozen one could not be told from a result
+    detail::unrecorded->note(w);  // noted now: later, a frozen parameter without a node looks like a result
   return Traced<T, D>(w.value(), w.node());
 }
 
-/// w as a layer should use it on x: traced if x is, the plain tensor otherwise. For operations on parameters alone.
+/// w as a layer uses it on x: traced if x is, else the plain tensor. For operations on parameters alone.
 template <TensorLike X, class T, class D>
   requires std::is_same_v<device_of<X>, D>
 [[nodiscard]] auto seen_by(const X&, const Parameter<T, D>& w) {

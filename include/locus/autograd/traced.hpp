@@ -1,6 +1,6 @@
 #pragma once
 // Traced<T, D>: a tensor whose computation is recorded. An operation is recorded if and only if an operand is traced;
-// so whether a model trains or predicts follows from the type of its input.
+// so the type of a model's input decides between training and inference.
 
 #include <locus/autograd/backward_walk.hpp>
 #include <locus/autograd/unrecorded.hpp>
@@ -9,7 +9,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// The scalar 1 on a device: the adjoint of a loss. Kept, so that a training step needs no launch for it.
+/// The scalar 1 on a device: the adjoint of a loss. Cached, so that a training step needs no launch for it.
 template <class T, class D>
 [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> one(D device) {
   if constexpr (HostAccessible<D>) {
@@ -31,7 +31,7 @@ class Traced;
 namespace detail {
 template <class X>
 concept PlainExpression = is_expr<X> && bare_t<X>::role != Role::traced;
-/// What is wrong with a Traced<T, D> that is to be made of X without saying trace(x).
+/// The mistake in making a Traced<T, D> from X without trace(x).
 template <class X, class T, class D>
 struct TracedSourceMistake : NoMistake {};
 template <HasPlace X, class T, class D>
@@ -64,7 +64,7 @@ class Traced : public detail::OtherNames<D, 1> {
   Traced(const E& expression) : Traced(expression.eval()) {}
 #include <locus/refuse/autograd/traced_class.inc>
 
-  /// The tensor alone: what is computed from it is not recorded.
+  /// The tensor alone; computations on it are not recorded.
   [[nodiscard]] const Tensor<T, D>& value() const& { return value_; }
   [[nodiscard]] Tensor<T, D> value() && { return std::move(value_); }
   [[nodiscard]] const Traced& eval() const { return *this; }
@@ -78,7 +78,8 @@ class Traced : public detail::OtherNames<D, 1> {
   [[nodiscard]] D device() const { return value_.device(); }
   [[nodiscard]] T item() const { return value_.item(); }
 
-  /// Layers act as in inference on what is computed from a frozen tensor, though it is recorded.
+  /// Whether it is frozen or computed from a frozen tensor: layers then act as in inference, though operations are
+  /// recorded.
   [[nodiscard]] bool is_frozen() const { return frozen_; }
   [[nodiscard]] bool requires_gradient() const { return static_cast<bool>(node_); }
   [[nodiscard]] const Shared<TensorNode<T, D>>& node() const { return node_; }
@@ -98,9 +99,9 @@ class Traced : public detail::OtherNames<D, 1> {
     if (node_) node_->clear_gradient();
   }
 
-  /// As Parameter::on_gradient: of a variable, and of an intermediate result, whose gradient the pass keeps no longer
-  /// than it needs it. A product for that gradient is then not fused with what follows. In the forward pass of a
-  /// checkpoint, which is not recorded, the handle is empty.
+  /// As Parameter::on_gradient, for a variable or an intermediate result; the pass frees an intermediate gradient once
+  /// it is used. A hook keeps the product for that gradient from being fused with the next derivative. In the forward
+  /// pass of a checkpoint, which is not recorded, the handle is empty.
   /// throws GraphError where no gradient is collected, as for trace(x)
   template <detail::GradientFunction<T, D> F>
   [[nodiscard]] GradientHook on_gradient(F f) const {
@@ -110,8 +111,8 @@ class Traced : public detail::OtherNames<D, 1> {
   }
 #include <locus/refuse/autograd/hooks_class.inc>
 
-  /// Adds the gradients of this scalar to everything it was computed from that collects one.
-  /// Frees the graph unless told to retain it. Not for two threads at once on graphs that share parameters.
+  /// Adds the gradients of this scalar to every variable and unfrozen parameter that it was computed from.
+  /// Frees the graph unless `retain_graph` is set. Two threads must not run it at once on graphs that share parameters.
   /// throws ShapeError unless there is one element; GraphError if the graph was freed or nothing in it collects
   /// gradients; StaleError if a tensor it needs was modified in place, or is a gradient that it writes
   void backward(const BackwardOptions& options = {}) const
@@ -124,7 +125,7 @@ class Traced : public detail::OtherNames<D, 1> {
     backward(detail::one<T>(device()).reshape(shape()), options);
   }
 
-  /// The same for a tensor, weighted by a cotangent of its shape.
+  /// As above for a tensor, weighted by a cotangent of its shape.
   void backward(const Tensor<T, D>& cotangent, const BackwardOptions& options = {}) const
     requires FloatingDType<T>
   {
@@ -144,7 +145,7 @@ class Traced : public detail::OtherNames<D, 1> {
     }
     const auto version = cotangent.version();
     BackwardWalk walk(*node_);
-    node_->give(cotangent.version() == version ? cotangent : cotangent.clone());  // a gradient that the pass writes
+    node_->give(cotangent.version() == version ? cotangent : cotangent.clone());  // it is a gradient of the pass
     walk.run(options);
   }
 
@@ -198,14 +199,14 @@ template <class E>
   requires detail::is_expr<E>
 Traced(const E&) -> Traced<typename E::value_type, typename E::device_type>;
 
-/// Records what is computed from x, but collects no gradient for x itself: the input of a model in training.
+/// Records computations on x, but collects no gradient for x itself: the input of a model in training.
 template <class X>
   requires(TensorLike<X> && detail::bare_t<X>::role == Role::plain)
 [[nodiscard]] auto trace(const X& x) {
   return Traced<value_of<X>, device_of<X>>(x.eval());
 }
 
-/// Records what is computed from x, and collects its gradient: x.grad() after backward().
+/// Records computations on x and collects its gradient: x.grad() after backward().
 template <class X>
   requires(TensorLike<X> && detail::bare_t<X>::role == Role::plain && FloatingDType<value_of<X>>)
 [[nodiscard]] auto variable(const X& x) {
@@ -215,7 +216,7 @@ template <class X>
   return Traced<T, D>(value, Shared<TensorNode<T, D>>(new LeafNode<T, D>(value)));
 }
 
-/// The same traced tensor, on which layers that differ in training and inference act as in inference.
+/// x, marked so that layers that differ in training and inference act as in inference.
 template <class X>
   requires(TensorLike<X> && detail::bare_t<X>::role == Role::traced)
 [[nodiscard]] auto frozen(const X& x) {
@@ -243,13 +244,13 @@ template <class X>
   else return false;
 }
 
-/// A gradient sink, whose type the operation knows.
+/// A gradient sink, cast to the type that the operation knows.
 template <class T, class D>
 [[nodiscard]] Gradient<T, D> gradient_of(const Shared<GraphNode>& sink) {
   return Gradient<T, D>(static_cast<TensorNode<T, D>*>(sink.get()));
 }
 
-/// What all recorded operations share: `n` inputs, null where no gradient is wanted, and being freed.
+/// Base of all recorded operations: `n` inputs, null where no gradient is wanted, and whether they were freed.
 template <class T, class D, int n>
 class RecordedNode : public TensorNode<T, D> {
  public:

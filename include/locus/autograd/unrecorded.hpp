@@ -1,6 +1,6 @@
 #pragma once
-// A function that is computed now without being recorded, because its backward pass computes it again, and what it
-// uses of the graph around it.
+// Unrecorded functions: the forward pass of a checkpoint notes the operands that it takes from the outer graph instead
+// of recording operations, because the backward pass computes the function again.
 
 #include <locus/autograd/graph.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Memory of any place that is kept, for its version.
+/// Keeps a buffer of any place alive, for its version.
 class KeptMemory : public Counted {
  public:
   virtual ~KeptMemory() = default;
@@ -24,16 +24,17 @@ class KeptMemoryOn final : public KeptMemory {
   Buffer<D> buffer_;
 };
 
-/// The tensors that a function computes with, where they are its arguments, parameters, or collect gradients.
+/// The outer operands of an unrecorded function: its arguments, parameters, and tensors that collect gradients.
 class OutsideOperands {
  public:
-  /// An argument, whether it collects a gradient or not: the gradient counts where the function uses it.
+  /// Adds an argument, for the stale check. Its gradient counts only once the function uses it: see note().
   template <class X>
   void keep(const X& x) {
     keep(nullptr, false, x.value());
   }
-  /// An operand within the function, and whether its gradient counts there. What the function computed itself has no
-  /// node. A frozen parameter, too, has to be the same when the function is computed again.
+  /// Notes an operand used within the function, and whether its gradient counts there. Results of the function itself
+  /// have no node and are skipped. Frozen parameters are noted, too: they must not change before the function is
+  /// computed again.
   template <class X>
   void note([[maybe_unused]] const X& x, [[maybe_unused]] bool counts = false) {
     if constexpr (X::role == Role::parameter) {
@@ -51,7 +52,7 @@ class OutsideOperands {
     for (const Operand& operand : operands_)
       if (operand.collects) visit(*operand.node, state);
   }
-  /// Of the function, unlike that of any other; never 0.
+  /// A unique number of the function; never 0.
   [[nodiscard]] std::uint64_t number() const { return number_; }
   /// throws StaleError naming the operation
   void require_unchanged(const char* operation) const {
@@ -88,13 +89,14 @@ class OutsideOperands {
   std::vector<Operand> operands_;
 };
 
-/// Where this thread notes operands in place of recording operations; null: it records them.
+/// Where this thread notes operands instead of recording operations; null: operations are recorded.
 inline thread_local OutsideOperands* unrecorded = nullptr;
 
-/// The number of the unrecorded function that this thread computes; 0 where it records operations.
+/// The number of the unrecorded function that this thread computes; 0 if operations are recorded.
 [[nodiscard]] inline std::uint64_t unrecorded_function() { return unrecorded ? unrecorded->number() : 0; }
 
-/// Whether operations are recorded; otherwise, the operands of this one are noted, whose result has gradients or not.
+/// Whether operations are recorded. If not, notes the operands x; `has_gradients`: the result's type can have a
+/// gradient.
 template <class... X>
 [[nodiscard]] bool is_recorded(bool has_gradients, const X&... x) {
   if (!unrecorded) [[likely]]
@@ -103,7 +105,7 @@ template <class... X>
   return false;
 }
 
-/// While it lives, a variable of this thread has another value.
+/// Sets a thread-local variable, and restores it on destruction.
 template <class V>
 class Within {
  public:

@@ -11,11 +11,11 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 /// Whether the derivative of F passes the adjoint to some arguments and exactly 0 to the others.
 template <class F>
 inline constexpr bool selects = requires { requires F::selects; };
-/// Whether F may be such a function, which is known only at run time.
+/// Whether F may select arguments in this way, known only at run time.
 template <class F>
 inline constexpr bool may_select = requires { requires F::may_select; };
 
-/// x, or exactly 0. On the host by a bit mask: of two selects in a row g++ makes branches, which keep loops from
+/// x, or exactly 0. The host uses a bit mask: g++ turns two selects in a row into branches, which keep loops from
 /// vectorizing.
 template <class R>
 [[nodiscard]] LOCUS_FN R kept_if(bool keep, R x) {
@@ -41,8 +41,8 @@ template <class R>
   return first ? x : y;
 }
 
-/// adjoint * slope of F. An adjoint of exactly 0, as a branch that is not taken gets, contributes exactly 0, also by a
-/// slope that is infinite or NaN; and so does any adjoint to what F leaves out.
+/// adjoint * slope of F. An adjoint of exactly 0 (a branch that is not taken) contributes exactly 0, even times an
+/// infinite or NaN slope. An argument that F does not select gets exactly 0 from any adjoint.
 template <class F, class G, class S>
 [[nodiscard]] LOCUS_FN G times_slope(G adjoint, S slope) {
   const auto product = static_cast<G>(adjoint * slope);

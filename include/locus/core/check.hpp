@@ -13,7 +13,7 @@
 
 namespace locus {
 
-/// Base of everything that Locus throws. what() says what was given, what was expected, and what to do.
+/// Base of all exceptions of Locus. The message names the given value, the expected one, and the remedy.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -61,8 +61,9 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// One part of a message. Its type is erased, so that composing messages is compiled once and not per combination. Nor
-/// are parts made in place, in every function that can fail, which would be a twentieth of a program's compilation.
+/// One part of a message, type-erased, so that composing messages is compiled once and not per combination.
+/// Constructors are not inlined into every function that can fail, which would be a twentieth of a program's
+/// compilation.
 class Text {
  public:
   constexpr Text() : Text(std::string_view()) {}
@@ -78,7 +79,7 @@ class Text {
   template <class N>
     requires std::is_floating_point_v<N>
   LOCUS_COLD Text(N number) : floating_(static_cast<double>(number)), append_(&append_floating) {}
-  /// Whatever has a to_string beside it.
+  /// Any class with a to_string in its namespace.
   template <class X>
     requires(std::is_class_v<X> && !std::is_convertible_v<const X&, std::string_view>)
   LOCUS_COLD Text(const X& object) : object_(&object), append_(&append_object<X>) {}
@@ -123,7 +124,7 @@ class Text {
 
 }  // namespace detail
 
-/// The parts joined into one text; numbers, strings, and whatever has a to_string beside it.
+/// The parts joined into one text; numbers, strings, and objects with a to_string in their namespace.
 template <class... Parts>
 [[nodiscard]] inline std::string join(const Parts&... parts) {
   const detail::Text texts[] = {parts...};
@@ -143,7 +144,7 @@ namespace detail {
 LOCUS_OUT_OF_LINE inline void require_finite(std::string_view caller, const char* option, double given) {
   if (!is_finite(given)) fail<ArgumentError>({caller, ": ", option, " is ", given, "; expected a finite number"});
 }
-/// The same, and for a number below 0.
+/// throws ArgumentError naming the option, for NaN, infinity and a number below 0
 LOCUS_OUT_OF_LINE inline void require_not_negative(std::string_view caller, const char* option, double given) {
   if (!is_finite(given) || given < 0)
     fail<ArgumentError>({caller, ": ", option, " is ", given, "; expected a finite number of 0 or more"});

@@ -1,5 +1,5 @@
 #pragma once
-// What the compiler is, and what follows from it. The only place besides cuda/backend.hpp that asks for __CUDACC__.
+// Compiler detection, and the macros that follow from it. The only header that tests __CUDACC__.
 
 #if __cplusplus < 202002L
 #error "Locus needs C++20: compile with -std=c++20 or newer"
@@ -33,7 +33,7 @@
 #endif
 #endif
 
-/// 1 in nvcc's device pass, which throws host code away.
+/// 1 in nvcc's device pass, which discards host code.
 #if defined(__CUDA_ARCH__)
 #define LOCUS_DEVICE_PASS 1
 #else
@@ -43,33 +43,33 @@
 /// 1 in code for the GPU, where host library functions do not exist.
 #define LOCUS_ON_DEVICE LOCUS_DEVICE_PASS
 
-/// A function small enough to vanish into its caller, on every device.
+/// A small function, always inlined into its caller, on every device.
 #define LOCUS_FN LOCUS_HD inline __attribute__((always_inline))
 
-/// The same of a function that has a loop over elements. At -O0 it is called: a call for each loop costs little, and
-/// its copies took up to a tenth of the compiler's time.
+/// LOCUS_FN for a function with a loop over elements. At -O0 it is not inlined: a call per loop costs little, and
+/// inlined copies took up to a tenth of the compile time.
 #if defined(__OPTIMIZE__)
 #define LOCUS_LOOP_FN LOCUS_FN
 #else
 #define LOCUS_LOOP_FN LOCUS_HD inline
 #endif
 
-/// Written after the parameters of a lambda that a loop calls for every element, or g++ would call it, not inline it,
-/// from loops that are compiled with options of their own, and those loops would not vectorize.
+/// Written after the parameters of a lambda that a loop calls for every element. Without it, g++ does not inline the
+/// lambda into loops compiled with their own options (LOCUS_VECTORIZED), and these loops do not vectorize.
 #define LOCUS_INLINED __attribute__((always_inline))
 
 /// A host function that is called once per operation, never once per element: compilers keep it out of its callers,
 /// where at -O2 they would copy and optimize it once for each. (Together these functions took a seventh off the time in
 /// which g++ compiles a training program.)
 #define LOCUS_OUT_OF_LINE [[gnu::noinline]]
-/// The same of what hardly ever runs: it is compiled for size.
+/// LOCUS_OUT_OF_LINE for code that hardly ever runs: optimized for size.
 #define LOCUS_COLD [[gnu::noinline, gnu::cold]]
 
 /// Loops that must vectorize at -O2 too. (g++ 12 vectorizes only the cheapest loops there; clang needs no help.) Not
 /// all of -O3: it unrolls short inner loops before they can be vectorized, which made softmax up to twice as slow, and
-/// costs compile time. Where comparisons may trap, g++ keeps branches, and with them a scalar loop; where a square root
-/// may set errno, a call. Partial redundancy elimination copies what follows a choice with a constant into its
-/// branches, as the logarithm of pow(abs(x), y): 13 ns an element instead of 2.
+/// costs compile time. If comparisons may trap, g++ keeps branches, and the loop stays scalar; if a square root may set
+/// errno, g++ keeps a call. Partial redundancy elimination copies the code after a select with a constant into both
+/// branches, such as the logarithm in pow(abs(x), y): 13 ns an element instead of 2.
 #if defined(__clang__)
 #define LOCUS_VECTORIZED
 #define LOCUS_IVDEP _Pragma("clang loop vectorize(enable) interleave(enable)")
@@ -80,15 +80,15 @@
 #define LOCUS_IVDEP _Pragma("GCC ivdep")
 #endif
 
-/// A function of <math.h>: without nvcc, which includes that anyway, the compiler's builtin. It spares every file the
-/// 0.1 s of <cmath>. (Code for the host alone says __builtin_ itself.)
+/// A function of <math.h>; without nvcc, which includes that header anyway, the compiler's builtin, which saves every
+/// file the 0.1 s of <cmath>. (Host-only code names __builtin_ itself.)
 #if LOCUS_NVCC
 #define LOCUS_MATH(function) ::function
 #else
 #define LOCUS_MATH(function) __builtin_##function
 #endif
 
-/// Whether the address sanitizer watches this program.
+/// 1 if the program is compiled with the address sanitizer.
 #if defined(__SANITIZE_ADDRESS__)
 #define LOCUS_ADDRESS_SANITIZER 1
 #elif defined(__has_feature)
@@ -100,7 +100,7 @@
 #define LOCUS_ADDRESS_SANITIZER 0
 #endif
 
-/// Around loops that stay scalar for some functors, which clang would report for each.
+/// Around loops that stay scalar for some functors: silences clang's warnings about them.
 #if defined(__clang__)
 #define LOCUS_LOOPS_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wpass-failed\"")
 #define LOCUS_LOOPS_END _Pragma("clang diagnostic pop")
@@ -127,9 +127,9 @@
 #define LOCUS_CUDNN 0
 #endif
 
-// One-definition rule: the same template compiled with and without CUDA, cuDNN, threads, zlib or a CBLAS, or for
-// another instruction set, is another function. All that Locus defines lives in an inline namespace that says which, so
-// a mix fails to link.
+// One-definition rule: a template compiled with and without CUDA, cuDNN, threads, zlib or a CBLAS, or for another
+// instruction set, gives different functions. All definitions live in an inline namespace named after the
+// configuration, so that mixing configurations fails to link.
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 #define LOCUS_ISA avx512
 #elif defined(__AVX2__) && defined(__FMA__)

@@ -21,7 +21,8 @@ using bfloat16 = __nv_bfloat16;
 #else
 namespace detail {
 /// Rounds to nearest even. IEEE binary16 from binary32, subnormals and NaN included; branch-free, so that loops
-/// vectorize. What is below the smallest normal number is rounded by adding 0.5, whose last bit is that of subnormals.
+/// vectorize. Adding 0.5 rounds magnitudes below the smallest normal number: the last bit of 0.5f, 2^-24, is also the
+/// last bit of binary16's subnormals.
 [[nodiscard]] LOCUS_FN constexpr std::uint16_t half_bits(float value) {
   const auto bits = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -68,15 +69,16 @@ struct bfloat16 {
 };
 #endif
 
-/// A number of C++. (std::is_arithmetic, of which g++ 12 makes ten classes for each T, is asked about every operand.)
+/// A built-in arithmetic type. (With g++ 12, std::is_arithmetic makes ten classes for each T, and every operand is
+/// tested.)
 template <class T>
 concept Arithmetic = !__is_class(T) && !__is_union(T) && !__is_enum(T) && requires(T x) { -x; };
 
 template <class T>
 inline constexpr bool is_16_bit_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 
-/// A type that a tensor can hold. Models compute with the first line; arithmetic of the other integers wraps around,
-/// too, and nothing is tuned for it: they are there for the files that hold them, to be converted.
+/// A type that a tensor can hold. int8, int16, uint16, uint32 and uint64 are there to read files that hold them and to
+/// convert: their arithmetic wraps around, too, but is not tuned.
 template <class T>
 concept DType =
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
@@ -133,9 +135,8 @@ template <class I>
     return is_negative ? -result : result;
   }
 }
-/// x in float, rounded to odd: of the two floats around it the one whose last bit is 1. What is rounded from there to
-/// 16 bits is the number nearest to x (Boldo and Melquiond, 2008), which the nearest float may lie on the wrong side
-/// of.
+/// x as a float, rounded to odd: if x is no float, the neighbour whose last bit is 1. Rounding the result to 16 bits
+/// gives the number nearest to x (Boldo and Melquiond, 2008); rounding the nearest float instead may not.
 [[nodiscard]] LOCUS_FN constexpr float rounded_to_odd(double x) {
   const auto near = static_cast<float>(x);
   const double found = static_cast<double>(near);
@@ -145,7 +146,7 @@ template <class I>
 }
 }  // namespace detail
 
-/// The register that from_register<To> rounds to the element nearest to a number of another type.
+/// A number of another type in a register: from_register<To> rounds it to the nearest element.
 template <class To, class From>
 [[nodiscard]] LOCUS_FN compute_t<To> register_of(const From& number) {
   static_assert(!is_16_bit_float<From>, "a number in a register");

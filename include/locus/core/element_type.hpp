@@ -1,5 +1,5 @@
 #pragma once
-// Element types as values, for what is known only at run time: the contents of files.
+// Element types as values, where the type is known only at run time, as from a file.
 
 #include <locus/core/dtype.hpp>
 

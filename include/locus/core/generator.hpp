@@ -1,5 +1,5 @@
 #pragma once
-// Where random tensors take their numbers from: a seed, and how many of its numbers are used up.
+// Generators of random tensors: a seed, and how many of its numbers are used up.
 
 #include <locus/core/check.hpp>
 #include <locus/core/rng.hpp>
@@ -7,8 +7,8 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Random numbers for tensors on D. What is drawn depends on (seed, offset) alone, so equal generators give equal
-/// numbers on every device. Not for use by two threads at once.
+/// Random numbers for tensors on D. The numbers depend on (seed, offset) alone, so equal generators give equal numbers
+/// on every device. Not thread-safe.
 template <class D>
 struct Generator {
   std::uint64_t seed = 0;
@@ -26,7 +26,7 @@ namespace detail {
 
 inline constexpr std::uint64_t initial_seed = 0x10c05;
 
-/// Each kind of number has a stream of its own: numbers of different kinds never share random bits.
+/// Each kind of number has its own stream: numbers of different kinds never share random bits.
 enum RandomStream : std::uint64_t {
   stream_of_32_bits = 0,
   stream_of_64_bits = 1,
@@ -38,7 +38,7 @@ enum RandomStream : std::uint64_t {
   stream_of_mixes = 7,
 };
 
-/// The default generators notice a new seed by `count`.
+/// Each new seed has a new `count`, by which default generators detect it.
 struct Seed {
   std::uint64_t seed = initial_seed;
   std::uint64_t count = 0;
@@ -60,7 +60,7 @@ inline GlobalSeed& global_seed() {
 /// Guarded by the mutex.
 inline void change(Seed& to, std::uint64_t seed) { to = {seed, ++global_seed().changes}; }
 
-/// That of this thread, if it is a rank; null: that of the process.
+/// The seed of this thread, if it is a rank; null: the process's seed applies.
 [[nodiscard]] inline Seed*& seed_of_thread() {
   static thread_local Seed* seed = nullptr;
   return seed;
@@ -91,21 +91,21 @@ void restore_default_generator(const DefaultGenerator<D>& state) {
   default_generator_state<D>() = state;
 }
 
-/// D's default generator goes on from there.
+/// D's default generator continues from `generator`.
 template <class D>
 void set_default_generator(const Generator<D>& generator) {
   const Lock lock(global_seed().mutex);
   default_generator_state<D>() = {generator, current_seed().count};
 }
 
-/// What this thread draws from in place of D's default generator; null: from that one.
+/// Replaces D's default generator in this thread; null: not replaced.
 template <class D>
 [[nodiscard]] DefaultGenerator<D>*& generator_in_place() {
   static thread_local DefaultGenerator<D>* state = nullptr;
   return state;
 }
 
-/// `count` numbers of D's default generator, as a generator that stands at the first of them. Guarded by the mutex.
+/// Reserves `count` numbers of D's default generator; returns a generator at the first of them. Guarded by the mutex.
 template <class D>
 [[nodiscard]] Generator<D> draw_guarded(std::int64_t count) {
   auto& state = generator_in_place<D>() ? *generator_in_place<D>() : default_generator_state<D>();
@@ -118,7 +118,7 @@ template <class D>
   return draw_guarded<D>(count);
 }
 
-/// Draws from D's default generator that can be repeated, by one thread.
+/// Repeats draws from D's default generator, in one thread.
 template <class D>
 class RepeatedDraws {
  public:
@@ -126,9 +126,9 @@ class RepeatedDraws {
   RepeatedDraws(const RepeatedDraws&) = delete;
   RepeatedDraws& operator=(const RepeatedDraws&) = delete;
 
-  /// What is drawn from here on is what is repeated.
+  /// The draws after this call are the draws to repeat.
   void remember() { first_ = draw_from_default<D>(0); }
-  /// Between start() and stop() the thread draws the same numbers again. The default generator stays where it is. Not
+  /// Between start() and stop() the thread draws the same numbers again. The default generator does not advance. Not
   /// nested.
   void start() {
     const Lock lock(global_seed().mutex);
@@ -142,28 +142,28 @@ class RepeatedDraws {
   DefaultGenerator<D> again_;
 };
 
-/// A seed of what has random numbers of its own, from two numbers of a generator.
+/// A seed for a separate sequence of random numbers, from two numbers of a generator.
 template <class Purpose>
 [[nodiscard]] std::uint64_t seed_at(const Generator<Purpose>& generator, RandomStream stream) {
   Philox random(generator.seed, generator.offset, stream);
   const std::uint64_t high = random();
   return high << 32 | random();
 }
-/// One that the default generator decides: drawing it changes no other numbers.
+/// A seed from the default generator of a purpose: drawing it changes no other numbers.
 template <class Purpose>
 [[nodiscard]] std::uint64_t draw_seed(RandomStream stream) {
   return seed_at(draw_from_default<Purpose>(2), stream);
 }
 
-/// The ranks that a thread starts together draw numbers of seeds of their own, which that of the thread decides.
+/// Purpose: seeds of ranks. Ranks that a thread starts together have different seeds, derived from the thread's seed.
 struct Ranks {};
 [[nodiscard]] inline std::uint64_t draw_seed_of_ranks() { return draw_seed<Ranks>(stream_of_ranks); }
 [[nodiscard]] inline std::uint64_t seed_of_rank(std::uint64_t of_all, int rank) {
   const PhiloxBlock mixed = random_block(of_all, static_cast<std::uint64_t>(rank), stream_of_ranks);
   return std::uint64_t{mixed.x} << 32 | mixed.y;
 }
-/// While it lives, this thread is a rank: one at a time, since a thread has one generator for its rank.
-/// throws ArgumentError in a thread that is one already
+/// Makes this thread a rank during its lifetime: one rank at a time, since a thread has one generator for its rank.
+/// throws ArgumentError in a thread that is a rank already
 class ThreadRank {
  public:
   ThreadRank(int rank, std::uint64_t seed_of_all) {
@@ -180,7 +180,7 @@ class ThreadRank {
  private:
   Seed mine_;
 };
-/// From the first call on, this process is a rank. A child of fork() becomes one anew.
+/// From the first call on, this process is a rank. A child of fork() becomes a rank by its own first call.
 inline void become_rank(int rank) {
   auto& global = global_seed();
   const std::uint32_t forks = fork_count();
@@ -192,8 +192,8 @@ inline void become_rank(int rank) {
 
 }  // namespace detail
 
-/// Restarts the default generator of every device: what follows is the same in every run, and on every device. A rank
-/// (see distributed/start/spawn.hpp) restarts its own.
+/// Seeds the default generator of every device: the following numbers are equal in every run and on every device. A
+/// rank (see distributed/start/spawn.hpp) seeds its own generators.
 inline void manual_seed(std::uint64_t seed) {
   const Lock lock(detail::global_seed().mutex);
   detail::change(detail::current_seed(), seed);

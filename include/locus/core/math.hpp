@@ -1,7 +1,8 @@
 #pragma once
-// Scalar mathematics for both sides: on a GPU the toolkit's functions. On the host those of float are branch-free, so
-// that loops over them vectorize, and at most 2 ulp off, except gelu and gelu_slope, whose errors are absolute ones.
-// Those of double are the standard library's, except for exp and where these keep a loop from vectorizing.
+// Scalar mathematics for host and device: on a GPU, the toolkit's functions. On the host, float functions are
+// branch-free, so that loops over them vectorize, and at most 2 ulp off, except gelu and gelu_slope, whose error bounds
+// are absolute. Double functions are the standard library's, except exp and functions whose library version would keep
+// a loop from vectorizing.
 
 #include <locus/core/config.hpp>
 #include <locus/core/math/error_function.hpp>
@@ -14,8 +15,8 @@
 #include <type_traits>
 
 #if defined(__GLIBC__)
-// Declared once more as functions of nothing but their argument: nobody reads errno after them. Compilers write a call
-// for it otherwise, and no loop with a call vectorizes.
+// Redeclared as functions of their argument alone, since errno is not read after them. Otherwise compilers emit a call
+// that sets errno, and no loop with a call vectorizes.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wredundant-decls"
 extern "C" [[gnu::const]] float sqrtf(float) noexcept;
@@ -38,7 +39,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace math {
 }
 [[nodiscard]] LOCUS_FN double rsqrt(double x) { return 1.0 / sqrt(x); }
 
-/// a * b + c, rounded once. A call where the host has no such instruction: for exact remainders, not for loops.
+/// a * b + c, rounded once. A library call where the host has no FMA instruction: for exact remainders, not for loops.
 [[nodiscard]] LOCUS_FN float fma(float a, float b, float c) { return LOCUS_MATH(fmaf)(a, b, c); }
 [[nodiscard]] LOCUS_FN double fma(double a, double b, double c) { return LOCUS_MATH(fma)(a, b, c); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Objects whose contents were moved to another one. Using them throws instead of reading nothing.
+// Moved-from objects: using one throws instead of reading nothing.
 
 #include <locus/core/check.hpp>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Places: tags that name where a value lives, and what may be asked about them at compile time.
+// Places: tags that name where a value lives, and their compile-time traits.
 
 #include <locus/core/check.hpp>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What comes from outside the program, such as the contents of a file, as it may stand in a message.
+// Text from outside the program, such as the contents of a file, made printable for messages.
 
 #include <locus/core/config.hpp>
 
@@ -9,8 +9,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// The front of a text, at most about `most` characters, in printable ASCII: control characters become \n, \t or \x1b,
-/// bytes of others \xc3. "..." stands for what is left out.
+/// The front of a text, at most about `most` characters, in printable ASCII: newlines and tabs become \n and
+/// \t, other bytes hexadecimal escapes such as \xc3. "..." marks a cut.
 [[nodiscard]] inline std::string printable(std::string_view text, std::size_t most = 80) {
   constexpr const char* digits = "0123456789abcdef";
   std::string result;

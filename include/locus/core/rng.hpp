@@ -1,6 +1,6 @@
 #pragma once
 // Counter-based random numbers: number i of a seed is a function of (seed, i), the same on every device, in any order
-// (normal numbers up to rounding, which instruction sets do differently).
+// (normal numbers up to rounding, which differs between instruction sets).
 
 #include <locus/core/check.hpp>
 #include <locus/core/math.hpp>
@@ -12,7 +12,7 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Four 32-bit lanes: the counter of Philox, and what it makes of it.
+/// Four 32-bit lanes: a counter of Philox, or its output.
 struct PhiloxBlock {
   std::uint32_t x, y, z, w;
 
@@ -39,7 +39,7 @@ namespace detail {
           static_cast<std::uint32_t>(p >> 32) ^ c.w ^ key_y, static_cast<std::uint32_t>(p)};
 }
 
-// A pack, not a loop: g++ -O2 would keep the loop, and then not vectorize the one around it.
+// A pack, not a loop: g++ -O2 would keep the loop, and then not vectorize the loop around it.
 template <std::uint32_t... Round>
 [[nodiscard]] LOCUS_FN constexpr PhiloxBlock philox_rounds(PhiloxBlock c, PhiloxKey key,
                                                            std::integer_sequence<std::uint32_t, Round...>) {
@@ -47,8 +47,8 @@ template <std::uint32_t... Round>
   return c;
 }
 
-// On the host, those of float are the ones that vectorize, and those of double builtins, which spare every file the 0.1
-// s of <cmath>. Angles are in turns, since a GPU's sinpi needs none of the local memory of its sin.
+// On the host, float functions are the vectorizable ones of math.hpp, and double functions builtins, which save every
+// file the 0.1 s of <cmath>. Angles are in turns, since a GPU's sin needs local memory and its sinpi does not.
 #if LOCUS_ON_DEVICE
 #define LOCUS_RANDOM_FUNCTION(on_device, on_host) on_device
 #else

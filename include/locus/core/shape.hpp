@@ -13,7 +13,7 @@ namespace locus { inline namespace LOCUS_ABI {
 inline constexpr int max_rank = 8;
 
 namespace detail {
-/// A vector, an array or a span of integers; of characters or bool, it would be a mistake.
+/// A vector, an array or a span of integers; characters and bool are refused as a likely mistake.
 template <class C>
 concept IntegerList = requires(const C& c) {
   requires std::is_integral_v<std::remove_cvref_t<decltype(*c.data())>>;
@@ -125,7 +125,7 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 }
 
 namespace detail {
-/// Of strides: where there are no elements, the other extents may be huge, and products of them mean nothing.
+/// For strides: in a tensor without elements the other extents may be huge, and their product is not used.
 [[nodiscard]] constexpr std::int64_t wrapping_product(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
@@ -155,7 +155,7 @@ namespace detail {
 }
 
 namespace detail {
-/// The broadcast shape; clash(dimension, extent of a, extent of b), which throws, where there is none.
+/// The broadcast shape; if there is none, calls clash(dimension, extent of a, extent of b), which throws.
 template <class Clash>
 [[nodiscard]] constexpr Shape broadcast_or(const Clash& clash, const Shape& a, const Shape& b) {
   if (b.empty() || a == b) return a;

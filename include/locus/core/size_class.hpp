@@ -8,8 +8,8 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Block sizes: multiples of the granule (a power of two) up to eight of them, then an eighth of the power of two
-/// below, so that at most 12.5 % is lost.
+/// Block sizes: multiples of the granule (a power of two) up to eight granules, then steps of an eighth of the power of
+/// two below, so that at most 12.5 % is lost.
 template <std::size_t granule>
 struct SizeClass {
   static constexpr int steps = 8;             ///< per power of two
@@ -21,7 +21,7 @@ struct SizeClass {
     const std::size_t step = (std::size_t{1} << power) / steps;
     return (power - first_power + 1) * steps + static_cast<int>((bytes - (std::size_t{1} << power) + step - 1) / step);
   }
-  /// Size of the blocks of a class; less than what was asked for where that exceeds 2^63.
+  /// Block size of a class; less than the request if the request exceeds 2^63.
   [[nodiscard]] static constexpr std::size_t bytes(int size_class) {
     if (size_class <= steps) return granule * static_cast<std::size_t>(size_class ? size_class : 1);
     const int power = (size_class - 1) / steps + first_power - 1;

@@ -1,5 +1,5 @@
 #pragma once
-// The host as a device. What its verbs do, device/verbs.hpp says.
+// The host as a device; device/verbs.hpp specifies its verbs.
 
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/memory.hpp>

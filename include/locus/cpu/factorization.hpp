@@ -27,7 +27,7 @@ void for_each_matrix(const MatrixBatch& batch, const F& f) {
   });
 }
 
-/// The size of working memory that LAPACK answered. In float it may be rounded down.
+/// The size of working memory from LAPACK's answer, which may be rounded down in float.
 template <class T>
 [[nodiscard]] int answered_size(T answer) {
   const double size = static_cast<double>(answer) * (1 + 4 * std::numeric_limits<T>::epsilon());

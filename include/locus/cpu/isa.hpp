@@ -1,7 +1,7 @@
 #pragma once
-// Instruction sets, chosen at run time: a program built with plain -O2 has its loops for AVX2 and AVX-512, too, and
-// uses the best that the processor can do. A program built for AVX-512 has them once. Products of bfloat16 have levels
-// of their own above it, between which every program chooses when it runs.
+// Instruction sets, chosen at run time: a program built with plain -O2 also has its loops for AVX2 and AVX-512, and
+// uses the best version that the processor runs. A program built for AVX-512 has its loops once. Products of bfloat16
+// have levels of their own above AVX-512, among which every program chooses at run time.
 
 #include <locus/core/check.hpp>
 #include <locus/core/std/atomic.hpp>
@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <string_view>
 
-/// How wide loops are, whatever processor the program is compiled for: tuned for many of Intel's, compilers halve the
-/// vectors of AVX-512, which costs a fifth to a quarter of the speed of exp, softmax and their like. clang has no such
-/// option of a function, but knows the width by the processor that it tunes for; it obeys a user's
-/// -mprefer-vector-width.
+/// Sets the vector width of loops, whichever processor the program is compiled for: tuned for many of Intel's,
+/// compilers halve the vectors of AVX-512, which costs a fifth to a quarter of the speed of exp, softmax and the like.
+/// clang has no such option for a function, but derives the width from the processor that it tunes for; it obeys a
+/// user's -mprefer-vector-width.
 #if defined(__clang__)
 #define LOCUS_WIDE_VECTORS , min_vector_width(512)
 #define LOCUS_VECTORS_OF_512_BITS ",tune=x86-64"
@@ -26,9 +26,9 @@
 #define LOCUS_VECTORS_OF_512_BITS ",prefer-vector-width=512"
 #define LOCUS_VECTORS_OF_256_BITS ",prefer-vector-width=256"
 #endif
-/// 1 where loops are compiled for several instruction sets. At -O0, where none is vectorized, versions of a loop would
-/// be slow alike, and take a fifth of the compiler's time: there is one. Products of matrices have kernels of their own
-/// for each, at -O0 too.
+/// 1 where loops are compiled for several instruction sets. At -O0, where no loop is vectorized, all versions would be
+/// equally slow, and take a fifth of the compiler's time: there is one. Products of matrices have kernels for each
+/// instruction set, at -O0 too.
 #if !defined(__x86_64__)
 #undef LOCUS_LOOP_VERSIONS
 #define LOCUS_LOOP_VERSIONS 0
@@ -45,8 +45,9 @@
 #define LOCUS_AVX512_BF16 __attribute__((target("avx512bf16," LOCUS_AVX512_TARGET) LOCUS_WIDE_VECTORS))
 #define LOCUS_AVX2 __attribute__((target("avx2,fma" LOCUS_VECTORS_OF_256_BITS)))
 
-/// g++ takes the flags of floating-point arithmetic from what is inlined into a function that has none of its own, and
-/// those of the program let comparisons trap: loops with conditionals would stay scalar. So it has some.
+/// In a function without floating-point arithmetic of its own, g++ takes the flags of such arithmetic from inlined
+/// functions. The program's flags let comparisons trap: loops with conditionals would stay scalar. This is some
+/// arithmetic of its own.
 #if defined(__clang__)
 #define LOCUS_OWN_FLOAT
 #else
@@ -57,9 +58,9 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
-/// Instruction sets of x86-64, each with all of those before it; `generic` is whatever the program is compiled for, and
-/// all there is on other processors. Loops know of no more than avx512; the others multiply bfloat16 by instructions of
-/// their own, those of amx_bf16 tiles of 16 rows of 32.
+/// Instruction sets of x86-64, each including all before it; `generic` is the set that the program is compiled for, and
+/// the only one on other processors. Loops use at most avx512; the later sets have instructions that multiply bfloat16,
+/// amx_bf16 in tiles of 16 rows of 32.
 enum class Isa : int { generic, avx2, avx512, avx512_bf16, amx_bf16 };
 inline constexpr int isa_count = 5;
 inline constexpr Isa every_isa[isa_count] = {Isa::generic, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx_bf16};
@@ -69,7 +70,7 @@ inline constexpr Isa every_isa[isa_count] = {Isa::generic, Isa::avx2, Isa::avx51
   return names[static_cast<int>(isa)];
 }
 
-/// What the program itself is compiled for: the lowest choice.
+/// The program's own instruction set: the lowest choice.
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 inline constexpr Isa lowest_isa = Isa::avx512;
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -80,7 +81,7 @@ inline constexpr Isa lowest_isa = Isa::generic;
 
 #if defined(__x86_64__)
 namespace detail {
-/// Bits of CPUID's leaves, for what clang 14's __builtin_cpu_supports has no word.
+/// Registers of CPUID, for features that clang 14's __builtin_cpu_supports does not name.
 struct Cpuid {
   unsigned ecx, edx;
 };
@@ -93,7 +94,7 @@ struct Cpuid {
 [[nodiscard]] inline bool has_f16c() { return (cpuid(1).ecx >> 29 & 1) != 0; }
 /// Whether the processor multiplies tiles of bfloat16, and the system saves the registers that hold them.
 [[nodiscard]] inline bool has_amx_bf16() {
-#if defined(__linux__)  // elsewhere, no one knows how to ask for their use
+#if defined(__linux__)  // elsewhere, there is no known request for their use
   constexpr unsigned bf16 = 1u << 22, tile = 1u << 24, saved = 3u << 17;
   unsigned state = 0;
   if ((cpuid(7).edx & (bf16 | tile)) != (bf16 | tile)) return false;
@@ -106,7 +107,7 @@ struct Cpuid {
 }  // namespace detail
 #endif
 
-/// Whether this program can use it on this processor.
+/// Whether this program can use an instruction set on this processor.
 [[nodiscard]] inline bool has_isa(Isa isa) {
   if (isa <= lowest_isa) return isa == lowest_isa;
 #if defined(__x86_64__)
@@ -123,7 +124,7 @@ struct Cpuid {
 #endif
 }
 
-/// The best of them.
+/// The best instruction set that this program can use on this processor.
 [[nodiscard]] inline Isa best_isa() {
   Isa best = lowest_isa;
   for (const Isa isa : every_isa)
@@ -135,7 +136,7 @@ namespace detail {
 inline constexpr int isa_unknown = -1;
 inline Atomic<int> isa_in_use{isa_unknown};
 
-/// throws ArgumentError unless this program can use it on this processor
+/// throws ArgumentError unless this program can use the set on this processor
 [[nodiscard]] LOCUS_COLD inline Isa checked_isa(std::string_view text) {
   for (const Isa isa : every_isa) {
     if (text != to_string(isa)) continue;
@@ -159,14 +160,14 @@ LOCUS_COLD inline Isa choose_isa() {
 }
 }  // namespace detail
 
-/// The instruction set that loops use: the one that the environment variable LOCUS_CPU_ISA names (read at the first
-/// call), otherwise the best. throws ArgumentError where the variable names none that this program can use here
+/// The instruction set that loops use: named by the environment variable LOCUS_CPU_ISA (read at the first call),
+/// otherwise the best. throws ArgumentError if the variable names no set that this program can use here
 [[nodiscard]] inline Isa isa() {
   const int isa = detail::isa_in_use.load(Order::relaxed);
   return isa == detail::isa_unknown ? detail::choose_isa() : static_cast<Isa>(isa);
 }
 
-/// From now on, loops use this one. throws ArgumentError unless this program can use it on this processor
+/// From now on, loops use this set. throws ArgumentError unless this program can use it on this processor
 inline void set_isa(Isa isa) {
   detail::isa_in_use.store(static_cast<int>(detail::checked_isa(to_string(isa))), Order::relaxed);
 }
@@ -179,9 +180,9 @@ inline void set_isa(Isa isa) {
 #endif
 
 LOCUS_LOOPS_BEGIN
-/// A function that is one loop, or few, compiled for each instruction set: Versions<&loop>::call(arguments...). The
-/// loop and what it calls are LOCUS_FN, or they are not compiled for it. The generic version of a program that has
-/// others runs on processors from before 2013: it is left scalar, which spares every loop a compilation.
+/// A function of one loop, or few, compiled for each instruction set: Versions<&loop>::call(arguments...). The loop and
+/// its callees are LOCUS_FN, or they are not compiled for the set. In a program with other versions, the generic
+/// version runs only on processors from before 2013: it is left scalar, which spares every loop a compilation.
 template <auto loop>
 struct Versions;
 template <class R, class... A, R (*loop)(A...)>
@@ -213,7 +214,7 @@ struct Versions<loop> {
 #endif
   }
 
-  /// One version alone, where other instruction sets do not pay.
+  /// A single version, where other instruction sets do not pay.
   LOCUS_HD LOCUS_VECTORIZED static R once(A... a) {
     LOCUS_OWN_FLOAT
     return loop(a...);

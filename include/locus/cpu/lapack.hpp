@@ -1,5 +1,5 @@
 #pragma once
-// What Locus calls of LAPACK. Programs that call it link with -llapack.
+// The functions of LAPACK that Locus calls. Programs that use them link with -llapack.
 
 #include <locus/core/config.hpp>
 
@@ -7,8 +7,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
-// Declared here, by other names, as LAPACK has a header in some distributions alone. Integers have 32 bits, but in
-// builds for 64-bit integers, which call their functions otherwise. Fortran passes the length of a text behind all
+// Declared here by other names, as only some distributions have a header of LAPACK. Integers have 32 bits, except in
+// builds for 64-bit integers, whose functions have other names. Fortran passes the length of a text behind all
 // arguments.
 #define LOCUS_LAPACK(T, letter)                                                                                        \
   void locus_##letter##getrf(const int* m, const int* n, T* a, const int* lda, int* pivots,                            \

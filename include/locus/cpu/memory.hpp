@@ -1,5 +1,5 @@
 #pragma once
-// Host memory from a pool: what a tensor gives back serves the next one of its size class.
+// Host memory from a pool: freed blocks serve later requests of the same size class.
 
 #include <locus/core/size_class.hpp>
 #include <locus/core/std/posix.hpp>
@@ -43,15 +43,15 @@ inline void use_large_pages([[maybe_unused]] void* block, [[maybe_unused]] std::
 }
 }  // namespace detail
 
-/// Caching allocator over 64-byte aligned blocks. Blocks given back are kept up to `cache_limit` bytes in all; what
-/// exceeds it returns to the system.
+/// Caching allocator over 64-byte aligned blocks. Keeps freed blocks up to `cache_limit` bytes in all; further blocks
+/// return to the system.
 class MemoryPool {
  public:
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t cache_limit = std::size_t{2} << 30;
 
   [[nodiscard]] LOCUS_OUT_OF_LINE static MemoryPool& instance() {
-    // Never destroyed: tensors of static storage duration outlive it otherwise.
+    // Never destroyed: otherwise tensors of static storage duration would outlive it.
     static auto* pool = [] {
       auto* const made = new MemoryPool;
       locus::detail::wait_at_fork<&mutex_of_instance>();
@@ -60,7 +60,7 @@ class MemoryPool {
     return *pool;
   }
 
-  /// throws OutOfMemory naming what was asked and what the pool holds
+  /// throws OutOfMemory naming the request and the bytes that the pool holds
   [[nodiscard]] void* allocate(std::size_t bytes) {
     const int size_class = Sizes::of(bytes);
     const std::size_t rounded = Sizes::bytes(size_class);
@@ -108,8 +108,9 @@ class MemoryPool {
     next_of(block, size_class) = unused_[size_class];
     unused_[size_class] = block;
     cached_ += Sizes::bytes(size_class);
-    detail::forbid(block,
-                   Sizes::bytes(size_class) - sizeof(void*));  // what remains leads leak checkers to the next one
+    detail::forbid(
+        block,
+        Sizes::bytes(size_class) - sizeof(void*));  // the pointer behind leads leak checkers to the next block
   }
 
   /// An unused block ends with the address of the next one of its class.

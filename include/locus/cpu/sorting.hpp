@@ -13,10 +13,10 @@ namespace detail {
 /// Rows of up to so many keys, and up to so many first keys of longer rows, are sorted by insertion.
 inline constexpr std::int64_t insertion_limit = 32;
 
-/// Longer ones are sorted by digits of so many bits.
+/// Other rows are sorted by digits of so many bits.
 inline constexpr int digit_bits = 8, digit_values = 1 << digit_bits;
 
-/// Keys, and where they were.
+/// Keys, and their original positions.
 template <class Key>
 struct KeyedPositions {
   Key* keys;
@@ -31,7 +31,7 @@ struct SortScratch {
   Scratch keys, positions;
 };
 
-/// The `first` smallest of n, in order, by keeping a list of those found so far.
+/// Sorts the `first` smallest of n to the front, by keeping a list of the smallest found so far.
 template <class Key>
 void insertion_sort(const KeyedPositions<Key>& items, std::int64_t n, std::int64_t first) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -48,7 +48,7 @@ void insertion_sort(const KeyedPositions<Key>& items, std::int64_t n, std::int64
   }
 }
 
-/// By the lowest digit, then the next: as every pass keeps the order of equal digits, the last one leaves all sorted.
+/// By the lowest digit, then the next: every pass keeps the order of equal digits, so that the last leaves all sorted.
 /// A digit that all keys share costs no pass.
 template <class Key>
 void radix_sort(const KeyedPositions<Key>& items, std::int64_t n, int bits) {
@@ -75,12 +75,12 @@ void radix_sort(const KeyedPositions<Key>& items, std::int64_t n, int bits) {
   std::memcpy(items.positions, from.positions, static_cast<std::size_t>(n) * sizeof(std::uint32_t));
 }
 
-/// Moves those that may be among the `first` smallest to the front, in the order in which they were, and returns how
-/// many they are: from the highest digit down, all above the digit that the last of the smallest has are left out.
+/// Moves keys that may be among the `first` smallest to the front, in their order, and returns their number: from the
+/// highest digit down, drops keys above the digit of the last of the smallest.
 template <class Key>
 [[nodiscard]] std::int64_t keep_smallest(const KeyedPositions<Key>& items, std::int64_t n, std::int64_t first,
                                          int bits) {
-  Key prefix = 0;  // the digits of the last of the smallest, as far as they are known
+  Key prefix = 0;  // the known digits of the last of the smallest
   for (int shift = (bits - 1) / digit_bits * digit_bits; shift >= 0 && n > 2 * first; shift -= digit_bits) {
     std::int64_t counts[digit_values] = {}, smaller = 0;
     for (std::int64_t i = 0; i < n; ++i) {

@@ -14,7 +14,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 /// Below this many elements, and bytes of their operands, per thread a launch is not split.
 inline constexpr std::int64_t elements_per_thread = 16384, bytes_per_thread = 128 << 10;
 
-/// Rows do more work per element than maps do, so they are split earlier. A short one takes as long as one of
+/// Rows do more work per element than maps do, so they are split earlier. A short row takes as long as a row of
 /// shortest_row elements.
 inline constexpr std::int64_t elements_per_row_part = 4096, shortest_row = 128;
 
@@ -31,8 +31,8 @@ inline constexpr std::int64_t least_rows = 64;       ///< of a block of columns
 inline constexpr std::int64_t joined_row = 512;      ///< elements of short rows that are folded as one
 inline constexpr std::int64_t run_length = 4096;     ///< of the parts of a long run
 inline constexpr std::int64_t joined_runs = 8;       ///< parts of a long run that one call folds
-inline constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache
-inline constexpr std::int64_t most_row_tasks = 256;  ///< into which outputs that are folded by runs are grouped
+inline constexpr std::int64_t short_tile = 128;      ///< short runs that stay in the first-level cache
+inline constexpr std::int64_t most_row_tasks = 256;  ///< tasks into which outputs folded by runs are grouped
 inline constexpr std::size_t totals_bytes = std::size_t{16} << 10;
 
 // Rows.
@@ -45,13 +45,13 @@ namespace detail {
 
 // Matrix products: which strategy computes them (gemm/strategy.hpp), and how many threads share them.
 
-inline constexpr std::int64_t fewest_work = 16;     ///< up to so many multiply-adds and
-inline constexpr std::int64_t fewest_sums = 6;      ///< so many sums, they are done one after the other
+inline constexpr std::int64_t fewest_work = 16;     ///< multiply-adds up to which numbers are computed one by one,
+inline constexpr std::int64_t fewest_sums = 6;      ///< for no more than so many sums
 inline constexpr std::int64_t most_tiny_work = 64;  ///< multiply-adds done one after the other where tiles do not fit
 inline constexpr std::int64_t most_shallow_work = 32;   ///< the same for a depth of 1 or 2, or an a with dense columns
 inline constexpr std::int64_t most_small_work = 2048;   ///< multiply-adds of vectors in tiles that need no plan
 inline constexpr std::int64_t most_narrow_work = 512;   ///< the same where c has up to four columns
-inline constexpr std::int64_t most_shallow_depth = 8;   ///< up to which a few columns are not worth dot products
+inline constexpr std::int64_t most_shallow_depth = 8;   ///< depth up to which a few columns are not worth dot products
 inline constexpr double thread_work = 3e5;              ///< multiply-adds for which another thread pays
 inline constexpr double shared_work = 2 * thread_work;  ///< multiply-adds from which threads share a product
 inline constexpr double task_work = thread_work / 2;    ///< multiply-adds of a task, where each thread has several
@@ -61,8 +61,8 @@ inline constexpr double most_in_place = 1e6;               ///< multiply-adds of
 inline constexpr std::int64_t most_apart = 4;              ///< last columns of c that are multiplied by themselves,
 inline constexpr std::int64_t most_read_twice = 1 << 18;   ///< where a, which is read again for them, is no larger
 inline constexpr std::int64_t rows_together = 1 << 16;     ///< elements of a matrix that stay in cache for all vectors
-inline constexpr std::int64_t few_vectors = 16;            ///< up to which dot products may have any depth
-inline constexpr std::int64_t most_read_again = 1 << 21;   ///< elements of more vectors than that
+inline constexpr std::int64_t few_vectors = 16;            ///< vectors up to which dot products may have any depth
+inline constexpr std::int64_t most_read_again = 1 << 21;   ///< most elements of more vectors than that
 inline constexpr std::int64_t fewest_for_thread = 16;      ///< vectors for which a thread reads the whole matrix,
 inline constexpr std::int64_t most_read_by_all = 1 << 17;  ///< if that has no more elements, and so stays in its cache
 

@@ -1,6 +1,5 @@
 #pragma once
-// NVIDIA GPUs as a device. The verbs themselves are in cuda_kernels/locus/cuda; what they must do, device/verbs.hpp
-// says.
+// NVIDIA GPUs as a device. cuda_kernels/locus/cuda implements the verbs that device/verbs.hpp specifies.
 //
 // Everything here type-checks everywhere:
 //   a plain compiler, no toolkit            every function throws CudaUnavailable
@@ -32,7 +31,7 @@ struct Backend<Cuda> {
   [[nodiscard]] static void* allocate(Cuda device, std::size_t bytes) {
     return cuda::Context::current(device.ordinal).allocate(bytes);
   }
-  /// In stream order: what this thread queued before may still use the memory.
+  /// Frees in stream order: work that this thread queued before may still use the memory.
   static void deallocate(Cuda device, void* data, std::size_t bytes) noexcept {
     if (!data) return;
     if (cuda::Context* context = cuda::Context::last(device.ordinal)) return context->deallocate(data, bytes);
@@ -146,7 +145,7 @@ namespace cuda {
 [[nodiscard]] inline bool is_available() { return false; }
 /// Whether a GPU can run this program's kernels.
 [[nodiscard]] inline bool has_code_for(int /*ordinal*/) { return false; }
-/// What keeps this program from using a GPU, and the remedy.
+/// Why this program cannot use a GPU, and the remedy.
 [[nodiscard]] inline std::string unavailable_reason() {
   return "this program was built without CUDA: compile it with nvcc (nvcc -x cu -std=c++20 -O2 -arch=native -I include "
          "-I cuda_kernels program.cpp -lcublasLt -lz), or run on Cpu (--device cpu)";

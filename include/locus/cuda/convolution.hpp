@@ -1,9 +1,9 @@
 #pragma once
-// Convolutions by cuDNN 9, in programs with CUDA that are compiled with -DLOCUS_CUDNN=1 and linked with -lcudnn. What
-// it must do, device/convolution.hpp says. Only nvcc sees that, because it alone compiles what calls it.
+// Convolutions by cuDNN 9, in programs with CUDA that are compiled with -DLOCUS_CUDNN=1 and linked with -lcudnn.
+// device/convolution.hpp specifies them. Only nvcc sees them, because it alone compiles their callers.
 //
-// cuDNN is linked, as cuBLASLt and NCCL are: the loader finds it before the first operation or says what is missing,
-// and whoever packs a program sees what it needs. A program that is to run without it is compiled without the macro.
+// cuDNN is linked, as cuBLASLt and NCCL are: the loader finds it before the first operation or names the missing
+// library, and packagers see the dependency. Compile a program that must run without cuDNN without the macro.
 
 #include <locus/device/convolution.hpp>
 

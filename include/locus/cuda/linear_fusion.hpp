@@ -1,6 +1,6 @@
 #pragma once
-// The products of linear layers that cuBLASLt fuses; device/linear_fusion.hpp says what they must do. Only nvcc sees
-// them, because it alone compiles what calls them.
+// Products of linear layers that cuBLASLt fuses; device/linear_fusion.hpp specifies them. Only nvcc sees them, because
+// it alone compiles their callers.
 
 #include <locus/device/linear_fusion.hpp>
 

@@ -24,14 +24,14 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// One rank of NCCL. What it does is queued in the current stream of its GPU. NCCL is asked to return at once; while it
-/// is not done, `waits(is_own)` is called again and again, and may throw. is_own: whether this rank's GPU has not yet
-/// come to what was asked. Whoever fails tells the other ranks, and only then calls abort(): NCCL may wait for theirs.
+/// One rank of NCCL. Operations are queued in the current stream of its GPU. NCCL calls return at once; until they
+/// complete, `waits(is_own)` is called again and again, and may throw. is_own: whether this rank's GPU has not yet
+/// reached the operation. A failing rank tells the other ranks, and only then calls abort(): NCCL may wait for theirs.
 class NcclRank {
  public:
   using Id = ncclUniqueId;
 
-  /// Rank 0 makes one, which all need.
+  /// Made by rank 0, and needed by all ranks.
   [[nodiscard]] static Id make_id() {
     Id id;
     check(ncclGetUniqueId(&id), "ncclGetUniqueId");
@@ -50,13 +50,13 @@ class NcclRank {
     const cuda::OrdinalGuard guard(device_.ordinal);
     settle(ncclCommInitRankConfig(&rank_, size, id, rank, &config), "ncclCommInitRankConfig", waits);
   }
-  /// After a failure, or where all ranks are done: what is still queued ends, and this object is of no use. NCCL may
-  /// wait for other ranks to abort; after five seconds it does so alone.
+  /// Ends queued work; this object is of no use afterwards. For use after a failure, or when all ranks are done. NCCL
+  /// may wait for other ranks to abort: returns after at most five seconds, and lets a thread wait on.
   void abort() noexcept {
     if (rank_) Ending::of(std::exchange(rank_, nullptr), 5);
   }
 
-  /// f(), whose sends and receives are made together: none waits for another. Returns when they are done. throws
+  /// Calls f() and makes its sends and receives together: none waits for another. Returns when they are done. throws
   /// CudaError
   template <class F, class Waits>
   void together(const F& f, Waits waits) const {
@@ -94,14 +94,14 @@ class NcclRank {
   static void unless_in_progress(ncclResult_t status, const char* call) {
     if (status != ncclInProgress) check(status, call);
   }
-  /// Waits until a call that returned at once has an answer.
+  /// Waits until a call that returned at once has completed.
   template <class Waits>
   void settle(ncclResult_t status, const char* call, Waits& waits) const {
     for (; status == ncclInProgress; waits(false))
       check(ncclCommGetAsyncError(rank_, &status), "ncclCommGetAsyncError");
     check(status, call);
   }
-  /// ncclCommAbort, which may wait for others for ever, in a thread of its own.
+  /// Runs ncclCommAbort, which may wait for other ranks for ever, in a thread of its own.
   class Ending final : public Counted {
    public:
     explicit Ending(ncclComm_t rank) : rank_(rank) {}

@@ -1,6 +1,5 @@
 #pragma once
-// How busy a GPU is, as nvidia-smi says: from NVIDIA's management library, which is loaded at run time where it is
-// there.
+// GPU utilization, as nvidia-smi shows it: from NVIDIA's management library (NVML), loaded at run time if present.
 
 #include <locus/cuda/backend.hpp>
 
@@ -22,7 +21,7 @@ class Nvml {
     by_bus_ = by_bus;
     rates_ = rates;
   }
-  /// Of the library that the driver brings, if it is here.
+  /// The library of the driver, if present.
   [[nodiscard]] static const Nvml& instance() {
     static const Nvml library([](const char* name) -> void* {
       static void* const opened = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -31,8 +30,8 @@ class Nvml {
     return library;
   }
 
-  /// The share of the last second or less, in [0, 1], in which a kernel ran on the GPU at this bus; NaN where the
-  /// library is not here, or does not know, as of a part of a GPU (MIG).
+  /// The share of the last second or less, in [0, 1], in which a kernel ran on the GPU at this PCI bus; NaN if the
+  /// library is missing or does not know, as for a part of a GPU (MIG).
   [[nodiscard]] double utilization(const char* bus) const {
     void* device = nullptr;
     Utilization percent{};
@@ -53,7 +52,7 @@ class Nvml {
 }  // namespace detail
 
 #if LOCUS_CUDA
-/// How busy the GPU was lately, in [0, 1]; NaN where NVIDIA's management library is not here or does not know.
+/// How busy the GPU was lately, in [0, 1]; NaN if NVIDIA's management library is missing or does not know.
 [[nodiscard]] inline double utilization(Cuda device) {
   char bus[32] = "";
   if (cudaDeviceGetPCIBusId(bus, sizeof bus, device.ordinal) == cudaSuccess)

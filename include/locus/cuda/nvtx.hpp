@@ -13,7 +13,7 @@
 #define LOCUS_NVTX without_toolkit
 #endif
 
-// Files of one program may find other headers: what differs between them has another name.
+// Files of one program may find different headers: definitions that differ have different names.
 namespace locus { inline namespace LOCUS_ABI { namespace nvtx { inline namespace LOCUS_NVTX {
 
 namespace detail {

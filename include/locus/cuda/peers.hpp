@@ -12,7 +12,7 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// What ranks on GPUs do beside the verbs.
+/// Operations of ranks on GPUs besides the verbs.
 struct PeerMemory {
   static constexpr int most_ranks = 64;
 
@@ -42,7 +42,7 @@ struct PeerMemory {
     detail::require_kernels<T>(device);
 #endif
   }
-  /// In the current stream of `device`, where the target is.
+  /// Copies in the current stream of `device`, which owns the target.
   static void copy(Cuda device, [[maybe_unused]] void* target, [[maybe_unused]] Cuda from,
                    [[maybe_unused]] const void* source, [[maybe_unused]] std::int64_t bytes) {
 #if LOCUS_CUDA

@@ -1,5 +1,5 @@
 #pragma once
-// Page-locked host memory: what an asynchronous copy to a GPU reads from. Nothing computes there.
+// Page-locked host memory, the host side of asynchronous copies to and from a GPU. Nothing computes there.
 
 #include <locus/cuda/backend.hpp>
 
@@ -15,7 +15,7 @@ struct Backend<Pinned> {
   [[nodiscard]] static void* allocate(Pinned, std::size_t bytes) {
     return cuda::PinnedMemory::instance().allocate(bytes);
   }
-  /// It is used again when the asynchronous copies from and to it are done.
+  /// Reused when the asynchronous copies from and to it are done.
   static void deallocate(Pinned, void* data, std::size_t bytes) noexcept {
     if (data) cuda::PinnedMemory::instance().deallocate(data, bytes);
   }

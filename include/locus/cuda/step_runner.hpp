@@ -7,8 +7,8 @@
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 #if LOCUS_CUDA
-/// The first time the step runs as it is: then its memory is there, and what is made at a first use. The second time it
-/// is captured, and from then on replayed.
+/// The first call runs the step uncaptured: it allocates the step's memory and makes everything that is made at a first
+/// use. The second call captures the step; it and all later calls replay it.
 template <>
 class StepRunner<Cuda> {
  public:
@@ -31,7 +31,7 @@ class StepRunner<Cuda> {
     const auto numbers = default_generator<Cuda>();
     try {
       step_.capture(step);
-    } catch (...) {  // what was not done used up no numbers
+    } catch (...) {  // an abandoned step uses up no random numbers
       restore_default_generator(numbers);
       throw;
     }

@@ -11,7 +11,7 @@ namespace locus { inline namespace LOCUS_ABI {
 template <>
 class Event<Cuda> {
  public:
-  /// None: done, and nothing to wait for.
+  /// No event: done, and nothing to wait for.
   Event() = default;
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(event_); }
   /// The host waits.
@@ -31,9 +31,9 @@ class Stream<Cuda> {
  public:
   using device_type = Cuda;
 
-  /// A queue beside those of all threads. throws CudaUnavailable
+  /// A stream besides those that threads have. throws CudaUnavailable
   explicit Stream(Cuda device = {}) : context_(&cuda::Context::open(device.ordinal)), owned_(true) {}
-  /// The one in which the calling thread's operations are queued. throws CudaUnavailable
+  /// The stream in which the calling thread's operations are queued. throws CudaUnavailable
   [[nodiscard]] static Stream current(Cuda device = {}) { return Stream(cuda::Context::current(device.ordinal)); }
   Stream(Stream&& other) noexcept
       : context_(std::exchange(other.context_, nullptr)), owned_(std::exchange(other.owned_, false)) {}
@@ -42,13 +42,13 @@ class Stream<Cuda> {
     std::swap(owned_, other.owned_);
     return *this;
   }
-  /// What is queued is still done.
+  /// Queued work still runs.
   ~Stream() {
     if (owned_) cuda::ContextRegistry::give_back(*context_);
   }
 
   [[nodiscard]] Cuda device() const { return {context().ordinal()}; }
-  /// The moment when all is done that is in the queue now.
+  /// An event that completes when all work queued so far is done.
   [[nodiscard]] Event<Cuda> record() const {
     context().refuse_capture("an event recorded in it", "record it before or after the step");
     const Shared<cuda::Event> event(new cuda::Event(context().ordinal()));
@@ -56,17 +56,17 @@ class Stream<Cuda> {
     event->record(context().stream());
     return Event<Cuda>(Shared<const cuda::Event>(event.get()));
   }
-  /// What is queued from now on comes after the event. The host does not wait.
+  /// Work queued from now on waits for the event. The host does not wait.
   void wait(const Event<Cuda>& event) const {
     if (!event) return;
     context().refuse_capture("an event awaited in it", "wait before the step");
     const cuda::OrdinalGuard guard(context().ordinal());
     event.event_->block(context().stream());
   }
-  /// The host waits until the queue is empty.
+  /// The host waits until the stream is empty.
   void synchronize() const { context().synchronize(); }
 
-  /// Makes the stream the calling thread's current one, for the time of its life.
+  /// Makes the stream the calling thread's current one during its lifetime.
   class Current {
    public:
     explicit Current(const Stream& stream) : current_(stream.context()) {}
@@ -75,7 +75,7 @@ class Stream<Cuda> {
     cuda::CurrentContext current_;
   };
 
-  /// See copy_async. `block` is the whole of the page-locked memory.
+  /// See copy_async. `block` is the whole page-locked allocation.
   [[nodiscard]] Event<Cuda> copy_to_device(void* block, const void* source, void* target, std::size_t bytes) const {
     return Event<Cuda>(cuda::copy_async(context(), block, source, target, bytes, cudaMemcpyHostToDevice));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What a report of a fault names: the GPU, its driver, and the libraries of the program. Type-checks everywhere, as
+// Versions for reports of faults: the GPU, its driver, and the libraries of the program. Type-checks everywhere, as
 // cuda/backend.hpp.
 
 #include <locus/cuda/backend.hpp>

@@ -1,6 +1,6 @@
 #pragma once
-// What a data set is: how many samples there are, what tensors one consists of, and a function that writes samples to
-// memory of the host.
+// Concept of a data set: the number of samples, the tensors of a sample, and a function that writes samples to host
+// memory.
 
 #include <locus/core/std/pack.hpp>
 #include <locus/core/std/shared.hpp>
@@ -19,8 +19,8 @@ template <class T>
 using ShapeOf = Shape;  // one for each T
 }  // namespace detail
 
-/// Element types and shapes of the tensors that one sample consists of: Fields<float, std::int64_t>{{3, 32, 32}, {}} is
-/// an image and a number.
+/// Element types and shapes of the tensors of a sample: Fields<float, std::int64_t>{{3, 32, 32}, {}} is an image and a
+/// number.
 template <DType... T>
   requires(sizeof...(T) > 0 && sizeof...(T) <= 8)
 struct Fields {
@@ -65,7 +65,7 @@ template <class S>
 concept HasEpochs = requires(const S& dataset) {
   { dataset.at_epoch(std::uint64_t{}) } -> std::same_as<S>;
 };
-/// An at_epoch() that no loader would call.
+/// An at_epoch() with another signature, which no loader would call.
 template <class S>
 concept HasOtherEpochs = !HasEpochs<S> && requires(S& dataset) { dataset.at_epoch(std::uint64_t{}); };
 }  // namespace detail
@@ -76,18 +76,17 @@ concept HasOtherEpochs = !HasEpochs<S> && requires(S& dataset) { dataset.at_epoc
 ///     data::Fields<float, std::int64_t> fields() const;  // the tensors of one
 ///     void write(std::int64_t i, Span<float> x, Span<std::int64_t> y) const;
 ///
-/// write() fills memory of the host, dense and row-major, with sample i: a Span for each of the fields. Threads
-/// call it at once, for different samples. What it throws arrives in the loop over the loader.
+/// write() fills memory of the host, dense and row-major, with sample i: a Span for each of the fields. Threads call it
+/// concurrently, for different samples. Its exceptions arrive in the loop over the loader.
 ///
-/// In place of it, write(Span<const std::int64_t> list, Span<const std::int64_t> next, Span<T>...) fills memory with
-/// all samples of a list, one after another; those in `next`, a few, are expected to be asked for afterwards, and may
-/// be prefetched.
+/// Instead, write(Span<const std::int64_t> list, Span<const std::int64_t> next, Span<T>...) may fill memory with all
+/// samples of a list, one after another. `next` names a few samples that are likely to follow and may be prefetched.
 ///
-/// Samples that are different in every epoch: a member at_epoch(std::uint64_t) const returns the data set of that
-/// epoch, a copy that is cheap to make. A loader asks for it when an epoch begins.
+/// If samples differ from epoch to epoch, a member at_epoch(std::uint64_t) const returns the data set of an epoch, as a
+/// cheap copy. A loader calls it when an epoch begins.
 ///
-/// The tensors of a batch have names where the data set has a member `template <class D> struct Batch`, an aggregate of
-/// them; otherwise a batch is a Tuple.
+/// A member `template <class D> struct Batch`, an aggregate, names the tensors of a batch; otherwise a batch is a
+/// Tuple.
 template <class S>
 concept Dataset = detail::HasSize<S> && detail::HasFields<S> && detail::Writes<S> && !detail::HasOtherEpochs<S> &&
                   std::move_constructible<S>;
@@ -116,7 +115,7 @@ using tensors_t = typename TensorsOf<fields_t<S>, D>::Tensors;
 template <class S, class D>
 using batch_t = typename BatchOf<S, D>::type;
 
-/// Base of a data set whose batches have the names that another one gives them, if it does.
+/// Base of a data set whose batches take the names of the batches of S, if S names them.
 template <class S>
 struct NamesOf {};
 template <class S>
@@ -153,7 +152,7 @@ void write_samples(const S& dataset, Span<const std::int64_t> list, Span<const s
   const std::int64_t size = dataset.size();
   for (const std::int64_t position : list) require_sample(position, size);
   if constexpr (WritesLists<S>) {
-    constexpr std::size_t most = 16;  // of the next ones, and none that does not exist
+    constexpr std::size_t most = 16;  // at most so many of `next`, up to the first that does not exist
     std::size_t known = 0;
     while (known < next.size() && known < most && next[known] >= 0 && next[known] < size) ++known;
     if (!list.empty()) dataset.write(list, next.first(known), to...);
@@ -209,13 +208,13 @@ template <class S>
   return Shared<const Held<S>>(new Held<S>(std::move(dataset)));
 }
 
-/// The same in an epoch.
+/// The data set of an epoch.
 template <HasEpochs S>
 [[nodiscard]] Shared<const Held<S>> at_epoch(const Shared<const Held<S>>& held, std::uint64_t epoch) {
   return hold(held->dataset.at_epoch(epoch));
 }
 
-/// Which samples of a whole a part has, in its order; at first all of them. Copies share the list.
+/// The samples that a part has of a whole data set, in order; initially all. Copies share the list.
 class Selection {
  public:
   Selection() = default;
@@ -224,12 +223,12 @@ class Selection {
     presence_.require("data set");
     return size_;
   }
-  /// The number that a sample of the part has in the whole. throws IndexError
+  /// Position in the whole of a sample of the part. throws IndexError
   [[nodiscard]] LOCUS_OUT_OF_LINE std::int64_t operator[](std::int64_t position) const {
     require_sample(position, size());
     return list_ ? list_->dataset[static_cast<std::size_t>(position)] : position;
   }
-  /// Some of these. throws IndexError
+  /// The samples at these positions of this part. throws IndexError
   [[nodiscard]] LOCUS_OUT_OF_LINE Selection subset(Span<const std::int64_t> positions) const {
     std::vector<std::int64_t> list;
     list.reserve(positions.size());

@@ -1,5 +1,5 @@
 #pragma once
-// In which order a loader visits the samples of a data set.
+// Samplers: the order in which a loader visits the samples of a data set.
 
 #include <locus/core/rng.hpp>
 #include <locus/core/system/out_of_memory.hpp>
@@ -9,8 +9,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 
-/// Says which samples an epoch visits, and in which order; how many is the same in every epoch. A loader takes the
-/// samplers below or one of your own.
+/// Names the samples of an epoch, in order; every epoch has the same number of samples. A loader takes the samplers
+/// below or a class of your own.
 template <class S>
 concept Sampler = requires(S& to, const S& sampler, std::uint64_t epoch) {
   S(sampler);

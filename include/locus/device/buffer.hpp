@@ -1,5 +1,5 @@
 #pragma once
-// Reference-counted memory of one device, with the counter that tells when its contents changed.
+// Reference-counted memory of one device, with a version counter of its contents.
 
 #include <locus/core/std/atomic.hpp>
 #include <locus/core/std/shared.hpp>
@@ -7,20 +7,20 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// What owns memory that no Backend allocated, such as a mapped file. Its destructor gives the memory back.
+/// The owner of memory that no Backend allocated, such as a mapped file. Its destructor releases the memory.
 struct MemoryOwner : Counted {
   virtual ~MemoryOwner() = default;
-  /// throws where the memory cannot be read any more
+  /// throws if the memory cannot be read any more
   virtual void require_readable() const {}
 };
 
 namespace detail {
-/// The version of a handle to no memory. That of memory comes there after four thousand million changes.
+/// The version of an empty handle. Real memory reaches it after 2^32 - 1 changes.
 inline constexpr std::uint32_t version_of_nothing = ~std::uint32_t{0};
 }  // namespace detail
 
-/// A shared handle to a block of memory; the last one gives the block back. Copying is cheap and
-/// thread-safe; work in several streams of a device is ordered by their events alone.
+/// A shared handle to a block of memory; the last handle releases the block. Copying is cheap and thread-safe. Only
+/// events order the work of several streams on the block.
 template <MemorySpace D>
 class Buffer {
  public:
@@ -28,12 +28,12 @@ class Buffer {
   /// throws OutOfMemory, CudaUnavailable
   LOCUS_OUT_OF_LINE Buffer(D device, std::size_t bytes) : block_(new Block(device, bytes)) {}
 
-  /// Memory of an owner, which lives as long as a handle to it.
+  /// Memory of an owner; the owner lives as long as a handle to the memory.
   Buffer(D device, void* data, std::size_t bytes, const Shared<const MemoryOwner>& owner)
       : block_(new Block(device, bytes, data, {}, owner)) {}
 
-  /// A part of this memory that has a version of its own: changes of the part count for the whole, and changes through
-  /// the whole for each of its parts, but not those of one part for another. It keeps the whole alive.
+  /// A part of this memory with its own version: a change of the part counts for the whole, and a change through the
+  /// whole counts for each part, but a change of one part does not count for another. It keeps the whole alive.
   [[nodiscard]] Buffer part(void* data, std::size_t bytes) const {
     Buffer result;
     result.block_ = Shared(new Block(device(), bytes, data, block_->whole ? block_->whole : block_));
@@ -42,12 +42,12 @@ class Buffer {
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(block_); }
   [[nodiscard]] void* data() const { return block_ ? block_->data : nullptr; }
-  /// The memory that was asked for as one; of a part, that of the whole.
+  /// The start of the allocation; for a part, of the whole.
   [[nodiscard]] void* whole() const { return !block_ ? nullptr : block_->whole ? block_->whole->data : block_->data; }
   [[nodiscard]] std::size_t bytes() const { return block_ ? block_->bytes : 0; }
   [[nodiscard]] D device() const { return block_ ? block_->device : D{}; }
 
-  /// Whether this handle is the only one to the memory.
+  /// Whether this is the only handle to the memory.
   [[nodiscard]] bool unique() const { return block_ && block_->has_one_owner(); }
 
   /// throws DataError for memory of a file that was truncated since it was mapped
@@ -56,14 +56,14 @@ class Buffer {
     if (whole && whole->owner) whole->owner->require_readable();
   }
 
-  /// How often the contents were changed in place. Copies of the handle see the same number.
+  /// Number of changes in place. Copies of the handle share it.
   [[nodiscard]] std::uint32_t version() const { return block_ ? block_->all_changes() : detail::version_of_nothing; }
   void changed() const {
     if (!block_) return;
     block_->changes.fetch_add(1, Order::relaxed);
     if (block_->whole) block_->whole->changes_of_parts.fetch_add(1, Order::relaxed);
   }
-  /// The same; where a step is being captured, each of its replays counts a change too.
+  /// As changed(); during a capture, each replay counts a change, too.
   void changed_by_step() const {
     changed();
     if (detail::is_capturing()) [[unlikely]]
@@ -86,9 +86,9 @@ class Buffer {
     D device;
     std::size_t bytes;
     void* data;
-    Shared<Block> whole;               ///< whose part this is
-    Shared<const MemoryOwner> owner;   ///< of memory that Backend<D> did not allocate
-    Atomic<std::uint32_t> changes{0};  ///< through handles to this very block
+    Shared<Block> whole;               ///< the block that this is a part of
+    Shared<const MemoryOwner> owner;   ///< owner of memory that Backend<D> did not allocate
+    Atomic<std::uint32_t> changes{0};  ///< through handles to this block itself
     Atomic<std::uint32_t> changes_of_parts{0};
   };
 

@@ -1,15 +1,15 @@
 #pragma once
-// What a device may have beside the verbs, all of it optional. Operations ask for a concept of this header; what they
-// do on a device without it:
+// Optional capabilities of a device beside the verbs. Operations test the concepts of this header; on the right, their
+// fallback on a device without the capability:
 //
-//   SumsColumns           for_each_row sums over the rows as well         a reduction beside it
-//   AddsRunningSums       running sums by one pass                        several maps
+//   SumsColumns           for_each_row sums over the rows as well         a separate reduction
+//   AddsRunningSums       running sums in one pass                        several maps
 //   SortingDevice         sorts and selects                               does not compile
 //   HistogramDevice       counts                                          does not compile
 //   StreamingDevice       queues work in streams, which events order      does not compile
 //   CapturingDevice       replays a captured step as one launch           the step runs each time
 //
-// What a device fuses for one operation is a concept in a header of that name: linear_fusion.hpp.
+// Fusions for one operation are concepts in a header of its name: linear_fusion.hpp.
 
 #include <locus/device/verbs.hpp>
 
@@ -19,20 +19,20 @@ namespace locus { inline namespace LOCUS_ABI {
 ///
 ///     Backend<D>::for_each_row(device, rows, cols, f, sums)
 ///
-/// fills the array of two sums. The team of f(row, team) then has team.add(map, x...), which adds the Addends that
-/// map(x[c]..., c) gives to element c of both sums and to the totals of the row, and returns these, RowTotals. The
-/// order of summing depends on rows and cols alone.
+/// fills the array of two sums. The team of f(row, team) then has team.add(map, x...): it adds the Addends from
+/// map(x[c]..., c) to element c of both sums and to the totals of the row, and returns the RowTotals. The order of
+/// summation depends on rows and cols alone.
 template <class D>
 concept SumsColumns = requires(D device, detail::ProbeRows f, const ColumnSum<float>* sums) {
   Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums);
 };
 
-/// Running sums on a device; specialize it to add them to one.
+/// Running sums on a device; specialize it to add them.
 ///
 ///     RunningSums<D>::add(device, in, out, outer, cols, inner, reverse)
 ///
-/// makes out the running sums of in along the second extent of (outer, cols, inner), both dense; in reverse, from the
-/// end. Integers wrap around.
+/// writes to `out` the running sums of `in` along the second extent of (outer, cols, inner), both dense; in reverse,
+/// from the end. Integers wrap around.
 template <class D>
 struct RunningSums;
 template <class D>
@@ -40,18 +40,18 @@ concept AddsRunningSums = Device<D> && requires(D device, const float* in, float
   RunningSums<D>::add(device, in, out, n, n, n, false);
 };
 
-/// Sorting and selecting on a device; specialize it to add them to one. Equal on every device, bit for bit.
+/// Sorting and selecting on a device; specialize it to add them. Results are bitwise equal on every device.
 ///
 ///     Sorting<D>::order(device, keys, positions, rows, cols, bits, first)
 ///
-/// sorts every row of a dense (rows, cols) matrix of unsigned keys below 2^bits. `positions` holds 0, 1, 2, ... (of all
-/// rows together, modulo 2^32) and is moved with the keys: afterwards the first `first` positions of a row are those of
-/// its smallest keys, in order, equal ones in the order in which they were. The others, and the keys, are left in any
-/// order. first: 1 to cols, which is at most most_sorted
+/// sorts every row of a dense (rows, cols) matrix of unsigned keys below 2^bits. `positions` holds 0, 1, 2, ... (over
+/// all rows, modulo 2^32) and is permuted with the keys: afterwards the first `first` positions of a row belong to its
+/// smallest keys, in order; the sort is stable. The other positions, and the keys, are left in any order. first: 1 to
+/// cols, which is at most most_sorted
 ///
 ///     Sorting<D>::select(device, flags, n, positions)
 ///
-/// writes the positions of all flags that are set, of which there are as many as there is room for.
+/// writes the positions of all set flags; `positions` has room for exactly as many.
 template <class D>
 struct Sorting;
 /// Most keys that a row may have: positions within rows have 32 bits.
@@ -63,18 +63,18 @@ concept SortingDevice =
       Sorting<D>::select(device, flags, n, places);
     };
 
-/// Counting on a device; specialize it to add it to one.
+/// Counting on a device; specialize it to add it.
 ///
 ///     Histogram<D>::count(device, bins, n, counts, bin_count)
 ///
-/// adds to counts[b] how many of n numbers are b, for b from 0 to bin_count - 1. Others are left out.
+/// adds to counts[b] the number of `bins` equal to b, for b from 0 to bin_count - 1. Other numbers are ignored.
 template <class D>
 struct Histogram;
 template <class D>
 concept HistogramDevice = Device<D> && requires(D device, const std::int32_t* bins, std::int64_t* counts,
                                                 std::int64_t n) { Histogram<D>::count(device, bins, n, counts, n); };
 
-// Streams, events and captured steps: stream.hpp and capture.hpp say what they are.
+// Streams, events and captured steps: see stream.hpp and capture.hpp.
 template <class D>
 class Event;
 template <class D>

@@ -1,6 +1,6 @@
 #pragma once
-// A step that is captured once and then replayed as one launch. What a step of a small model costs is the host's time
-// for each of its launches, most of which a replay saves.
+// A step that is captured once and then replayed as one launch. A step of a small model is bound by the host's launch
+// overhead, most of which a replay saves.
 
 #include <locus/core/generator.hpp>
 #include <locus/device/capabilities.hpp>
@@ -10,7 +10,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// How a captured step runs on D. By default each call runs it anew: on the host there is nothing to capture.
+/// Runs a captured step on D. By default each call runs the step: the host has nothing to capture.
 template <class D>
 class StepRunner {
   static_assert(!std::is_same_v<D, Cuda>, "capture on Cuda needs #include <locus/cuda/step_runner.hpp>");
@@ -24,7 +24,7 @@ class StepRunner {
   }
 };
 
-/// Memory for one R, which need not be there.
+/// Holds one R, or none.
 template <class R>
 class Slot {
  public:
@@ -32,7 +32,7 @@ class Slot {
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
   ~Slot() { delete value_; }
-  /// What make() returns, in the place of what was there.
+  /// Replaces the value by the result of make().
   template <class F>
   void set(const F& make) {
     R* const value = new R(make());
@@ -72,9 +72,9 @@ class Captured {
   Captured(const Captured&) = delete;
   Captured& operator=(const Captured&) = delete;
 
-  /// The step, once more. The result is what the step returned; the next call writes to the same memory.
-  /// throws what the step throws; CaptureError if it cannot be captured, and then nothing was computed, no random
-  /// numbers are used up and optimizers count no step, though the step's host code ran
+  /// Runs or replays the step and returns its result; the next call writes to the same memory.
+  /// throws as the step does; CaptureError if it cannot be captured: then nothing was computed, no random numbers are
+  /// used up and optimizers count no step, though the step's host code ran
   std::add_lvalue_reference_t<const detail::step_result_t<Step>> operator()() {
     runner_([this] { result_.set(step_); });
     if constexpr (requires { result_.get().changed(); }) result_.get().changed();
@@ -87,10 +87,10 @@ class Captured {
   detail::Slot<detail::step_result_t<Step>> result_;
 };
 
-/// The step, for being called again and again. On Cuda, its second call captures what it launches in a CUDA graph, and
-/// every later one replays that: one launch, to the same memory, of the same shapes, with the same results bit for bit.
-/// What advances from step to step does so in replays too: random numbers, the steps and learning rates of optimizers.
-/// On Cpu every call runs the step.
+/// The step as an object for repeated calls. On Cuda, the second call captures the step's launches in a CUDA graph, and
+/// every later call replays the graph: one launch, on the same memory and shapes, with bitwise the same results. State
+/// that advances from step to step advances in replays, too: random numbers, the steps and learning rates of
+/// optimizers. On Cpu every call runs the step.
 ///
 ///     Tensor<float, Cuda> images({128, 784});          // each batch is copied to the same place
 ///     Tensor<std::int64_t, Cuda> labels({128});
@@ -107,19 +107,19 @@ class Captured {
 ///       total += step();
 ///     }
 ///
-/// A step cannot be captured that waits for the GPU (item, copies to the host), copies from the host, makes random
-/// orders (randperm), or uses another stream or GPU: these throw CaptureError saying so. Host code in it runs at the
-/// first two calls only, and so do, unseen, kernels that you launch into a stream taken outside: they belong in the one
-/// that cuda::stream() gives within the step. So what a step keeps for the next one is changed in place (h.copy_(...),
-/// x += y), and gradients are cleared in it, or before each call. The tensors, generators and optimizers that it uses
-/// must live, and stay where they are, as long as it is called. cost: the memory that one run of the step needs is kept
-/// for it
+/// A captured step must not wait for the GPU (item, copies to the host), copy from the host, make random orders
+/// (randperm), or use another stream or GPU: each throws CaptureError with the reason. Its host code runs in the first
+/// two calls only. Kernels that you launch into a stream obtained outside the step run in those two calls only, too,
+/// without an error: launch them into cuda::stream() as called within the step. State for the next step has to be
+/// changed in place (h.copy_(...), x += y), and gradients cleared within the step or before each call. The tensors,
+/// generators and optimizers that it uses must live, at the same address, as long as it is called. cost: keeps the
+/// memory that one run of the step needs
 template <Device D, class Step>
   requires detail::PlainStep<Step>
 [[nodiscard]] Captured<D, Step> capture(Step step, D device = {}) {
   return {std::move(step), device};
 }
-/// The same for a step that returns a tensor, on the first GPU where that is on Cuda.
+/// As above, for a step that returns a tensor; for Cuda, on the first GPU.
 template <class Step>
   requires detail::StepWithPlace<Step>
 [[nodiscard]] auto capture(Step step) {

@@ -1,23 +1,23 @@
 #pragma once
-// The numbers of a convolution, and what a device may have to compute it faster than by its verbs.
-// ops/conv/conv_passes.hpp asks for the concept of this header; on a device without it windows are columns of a matrix
-// product.
+// The parameters of a convolution, and optional convolutions of a device, faster than its verbs.
+// ops/conv/conv_passes.hpp tests the concept of this header; without it, windows become columns of a matrix product
+// (im2col).
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// A position along a dimension of images. On a GPU, 64 bits would take twice the registers.
+/// A position along a dimension of images: 32 bits, as 64 would take twice the registers on a GPU.
 using ConvIndex = std::int32_t;
-/// What an extent and its border have at most: sums of three fit a ConvIndex.
+/// Upper bound of an extent and of its border, so that sums of three fit a ConvIndex.
 inline constexpr std::int64_t most_convolved = std::int64_t{1} << 29;
 
 /// Windows along one dimension: tap k of window o is element o * stride + k * dilation - before, or the border's 0.
 struct ConvAxis {
   ConvIndex extent = 1, kernel = 1, stride = 1, dilation = 1, before = 0, outputs = 1;
 
-  /// Tap k of window o; outside [0, extent): the border.
+  /// The element of tap k of window o; in the border if outside [0, extent).
   [[nodiscard]] LOCUS_FN ConvIndex source(ConvIndex o, ConvIndex k) const { return o * stride + k * dilation - before; }
   [[nodiscard]] LOCUS_FN bool holds(ConvIndex i) const {
     return static_cast<std::uint32_t>(i) < static_cast<std::uint32_t>(extent);
@@ -31,13 +31,13 @@ struct ConvAxis {
       if (o * stride == at && o >= first && o < end) f(k, o);
     }
   }
-  /// The windows whose tap k is no border: [begin, end).
+  /// The windows [begin, end) whose tap k lies inside the image.
   struct Range {
     ConvIndex begin, end;
     [[nodiscard]] ConvIndex count() const { return end - begin; }
   };
   [[nodiscard]] Range windows_inside(ConvIndex k) const {
-    const ConvIndex least = before - k * dilation, most = extent - 1 + least;  // of o * stride
+    const ConvIndex least = before - k * dilation, most = extent - 1 + least;  // bounds of o * stride
     const ConvIndex begin = least <= 0 ? 0 : (least - 1) / stride + 1;
     const ConvIndex end = most < 0 ? 0 : detail::smaller(most / stride + 1, outputs);
     return {begin, detail::larger(begin, end)};
@@ -45,13 +45,13 @@ struct ConvAxis {
   [[nodiscard]] bool is_plain() const { return kernel == 1 && stride == 1 && before == 0 && outputs == extent; }
 };
 
-/// y(n, o, ...) = sum over c and taps of x(n, c, ...) w(o, c, ...). Images and kernels have three dimensions, the first
-/// ones of extent 1 where there are fewer. Output channel o belongs to group o / (out / groups), which sees in / groups
+/// y(n, o, ...) = sum over c and taps of x(n, c, ...) w(o, c, ...). Images and kernels have three dimensions; missing
+/// leading dimensions have extent 1. Output channel o belongs to group o / (out / groups), which reads in / groups
 /// channels of the input.
 struct ConvShape {
   std::int64_t batch = 0, in = 0, out = 0, groups = 1;
   ConvAxis axis[3];
-  bool exact = false;  ///< by sums of products alone, without Winograd's transforms
+  bool exact = false;  ///< direct sums of products, without Winograd's transforms
 
   [[nodiscard]] std::int64_t taps() const { return std::int64_t{axis[0].kernel} * axis[1].kernel * axis[2].kernel; }
   [[nodiscard]] std::int64_t inputs() const {  ///< elements of an image's channel
@@ -60,11 +60,11 @@ struct ConvShape {
   [[nodiscard]] std::int64_t outputs() const {  ///< windows of an image
     return std::int64_t{axis[0].outputs} * axis[1].outputs * axis[2].outputs;
   }
-  /// Windows of an image before one.
+  /// Linear index of a window in its image.
   [[nodiscard]] std::int64_t window(const ConvIndex (&o)[3]) const {
     return (std::int64_t{o[0]} * axis[1].outputs + o[1]) * axis[2].outputs + o[2];
   }
-  /// Whether there is anything to add up. Each number is asked by itself: their product may take more than 64 bits.
+  /// Whether the sums have any terms. Tests each number separately, because their product may overflow 64 bits.
   [[nodiscard]] bool has_products() const {
     return batch != 0 && in != 0 && out != 0 && inputs() != 0 && outputs() != 0;
   }
@@ -75,8 +75,8 @@ struct ConvShape {
   [[nodiscard]] bool is_pointwise() const { return axis[0].is_plain() && axis[1].is_plain() && axis[2].is_plain(); }
 };
 
-/// Bytes that a pass on a GPU may take beside operands and results, at a time: of columns or of a library's workspace.
-/// As many as the weights have, where that is more.
+/// Most bytes that a pass on a GPU may use at a time beside operands and results: for columns or a library's workspace.
+/// If the weights have more bytes, that many.
 inline constexpr std::int64_t gpu_conv_workspace = std::int64_t{64} << 20;
 
 /// Images in memory: strides of (batch, channel, three dimensions), in elements.
@@ -85,29 +85,28 @@ struct ConvImages {
   T* data;
   std::int64_t stride[5];
 
-  /// Of images of two dimensions.
+  /// For two-dimensional images.
   [[nodiscard]] LOCUS_FN T* at(std::int64_t image, std::int64_t channel, std::int64_t row, std::int64_t col) const {
     return data + image * stride[0] + channel * stride[1] + row * stride[3] + col * stride[4];
   }
-  /// Of dense images: whether they are channels-last. With one channel they are row-major, too.
+  /// Whether dense images are channels-last. With one channel they are row-major, too.
   [[nodiscard]] LOCUS_FN bool is_channels_last() const { return stride[4] != 1; }
 };
 
-/// The three passes of convolutions on a device, for the element types that it has them for; specialize it to add them
-/// to one.
+/// The three passes of convolutions on a device, for the element types that it supports; specialize it to add them.
 ///
 ///     Convolution<D>::forward(device, shape, x, w, bias, y, accumulate)      y = conv(x, w) + bias
 ///     Convolution<D>::input_gradient(device, shape, g, w, bias, dx, accumulate)
 ///     Convolution<D>::weight_gradient(device, shape, g, x, dw, accumulate)
 ///
 /// x and g may have any strides; y and dx are dense, row-major or channels-last; w, (out, in / groups, taps), and dw
-/// are dense. bias has an element for each channel of the result, or is null. With `accumulate` results are added to
-/// what is there. False, and then nothing happened, where the verbs are faster, or all there is. The way that computes
-/// a pass, and so its last bits, depends on the shape, the strides, `exact` and what the processor can do, never on the
-/// threads.
+/// are dense. bias has an element for each channel of the result, or is null. With `accumulate`, results are added to
+/// the existing elements. False, without effect, if the verbs are faster or the device has no such pass. The algorithm
+/// of a pass, and so its last bits, depends on the shape, the strides, `exact` and the processor's features, never on
+/// the threads.
 template <class D>
 struct Convolution;
-/// Whether D has them for elements of type T.
+/// Whether D has the three passes for elements of type T.
 template <class D, class T>
 concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shape, const ConvImages<const T>& images,
                                                  const ConvImages<T>& results, const T* in, T* out) {

@@ -1,35 +1,35 @@
 #pragma once
-// Factorizations of dense matrices, which a device may have beside its verbs: the contract between linalg and LAPACK or
-// cuSOLVER. Operations ask for FactorizingDevice<D>, and do not compile on a device without it.
+// Factorizations of dense matrices, an optional capability of a device: the contract between linalg and LAPACK or
+// cuSOLVER. Operations require FactorizingDevice<D>, and do not compile on a device without it.
 
 #include <locus/device/verbs.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Matrices of one size, dense and in column-major order, as LAPACK has them, one after another.
+/// Consecutive matrices of one size, dense and column-major, as for LAPACK.
 struct MatrixBatch {
   std::int64_t count;
   int rows, cols;
   [[nodiscard]] bool is_empty() const { return count == 0 || rows == 0 || cols == 0; }
 };
 
-/// Factorizations on a device, of float and double; specialize it to add them to one. Batches may be empty. `info` has
-/// a number for each matrix, 0 where all went well; LAPACK's numbers otherwise, so that what is wrong counts from 1.
-/// Calls are queued: the host waits for nothing, and reads info by a copy.
+/// Factorizations on a device, of float and double; specialize it to add them. Batches may be empty. `info` has a
+/// number for each matrix: 0 for success, else LAPACK's number, which counts from 1. Calls are queued: the host does
+/// not wait, and reads info by a copy.
 ///
 ///     Factorization<D>::lu(device, batch, a, pivots, info)
 ///
 /// replaces square a by its factors L and U of P a = L U. Row i was exchanged with row pivots[i] - 1. info: the first
-/// pivot that is 0; the factors are whole all the same
+/// pivot that is 0; the factors are complete nevertheless
 ///
 ///     Factorization<D>::lu_solve(device, batch, transposed, factors, pivots, columns, b)
 ///
-/// replaces b, `columns` columns for each matrix, by x of a x = b, or of a^T x = b.
+/// replaces b, `columns` columns for each matrix, by the solution x of a x = b, or of a^T x = b.
 ///
 ///     Factorization<D>::cholesky(device, batch, a, info)
 ///
-/// replaces the upper triangle of symmetric a by U of a = U^T U; the lower one is not read. info: the order of the
-/// first leading minor that is not positive. Of NaN it may be 0, but then the diagonal of U holds NaN
+/// replaces the upper triangle of symmetric a by U of a = U^T U; the lower triangle is not read. info: the order of the
+/// first leading minor that is not positive. With NaN in a it may be 0, but then the diagonal of U holds NaN
 ///
 ///     Factorization<D>::householder(device, batch, a, tau)
 ///     Factorization<D>::orthogonal(device, batch, q, tau)
@@ -39,18 +39,18 @@ struct MatrixBatch {
 ///
 ///     Factorization<D>::svd(device, batch, a, u_columns, s, u, vt, info)
 ///
-/// of rows >= cols: singular values, descending, and the first u_columns left singular vectors, cols or rows, beside
-/// all right ones, transposed; u and vt may be null. a is lost. info: not 0 where the iteration did not converge
+/// computes, for rows >= cols, singular values, descending, the first u_columns (cols or rows) left singular vectors,
+/// and all right singular vectors, transposed; u and vt may be null. a is overwritten. info: not 0 if the iteration did
+/// not converge
 ///
 ///     Factorization<D>::eigh(device, batch, vectors, a, values, info)
 ///
-/// of symmetric a, of which the upper triangle alone is read: its eigenvalues, ascending, and in a the eigenvectors,
-/// unless `vectors` is false, where a is lost.
+/// computes the eigenvalues, ascending, of symmetric a, whose upper triangle alone is read, and replaces a by the
+/// eigenvectors; if `vectors` is false, a is overwritten.
 ///
 ///     Factorization<D>::finds_nan
 ///
-/// says whether the factors L and U of a matrix that holds NaN hold NaN, too. Where it is false, linalg looks for NaN
-/// itself.
+/// tells whether the factors L and U of a matrix with NaN contain NaN, too. If false, linalg searches for NaN itself.
 template <class D>
 struct Factorization;
 

@@ -1,8 +1,8 @@
 #pragma once
-// The iteration plan: how a launch walks its operands, decided on the host before every launch.
+// The iteration plan: the order in which a launch visits its operands, computed on the host before every launch.
 //
-// A plan merges neighbouring dimensions wherever every operand allows it and drops those of extent one, so that most
-// work arrives as one contiguous run. Strides are in elements; a stride of 0 repeats an element (broadcasting).
+// A plan merges neighbouring dimensions if every operand allows it and drops dimensions of extent 1, so that most
+// launches become one contiguous run. Strides are in elements; a stride of 0 repeats an element (broadcasting).
 
 #include <locus/core/shape.hpp>
 
@@ -15,7 +15,7 @@ template <int N>
 struct Plan {
   int rank = 1;
   std::int64_t elements = 0;
-  std::int64_t first_index = 0;  ///< what an input that reads as its index starts with
+  std::int64_t first_index = 0;  ///< first value of an input that reads as its index
   std::int64_t extent[max_rank] = {};
   std::int64_t stride[N][max_rank] = {};
 };
@@ -40,12 +40,12 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Where the elements of an operand lie, as far as a plan asks.
+/// Shape and strides of an operand, for a plan.
 struct PlanOperand {
-  const Shape* shape = nullptr;      ///< broadcasts to the plan's; null: it is the plan's
-  const Strides* strides = nullptr;  ///< for that shape; null: one element, repeated everywhere
+  const Shape* shape = nullptr;      ///< broadcasts to the plan's shape; null: the plan's shape
+  const Strides* strides = nullptr;  ///< strides for that shape; null: one element, repeated
 
-  /// The stride for dimension `d` of a plan's shape, which has `rank` dimensions.
+  /// The stride for dimension `d` of a plan's shape of `rank` dimensions.
   [[nodiscard]] constexpr std::int64_t stride(int d, int rank) const {
     if (!strides) return 0;
     if (!shape) return strides->begin()[d];
@@ -55,14 +55,14 @@ struct PlanOperand {
 };
 
 namespace detail {
-/// Fills a plan of `count` operands with dimensions of a shape, a bit for each; returns how many elements they span.
-/// Not a template: it is compiled once for all arities.
+/// Fills a plan of `count` operands with the dimensions of a shape given by the bit mask; returns their number of
+/// elements. Not a template, so that it is compiled once for all arities.
 LOCUS_OUT_OF_LINE constexpr std::int64_t fill_plan(const Shape& shape, unsigned dimensions, const PlanOperand* operands,
                                                    int count, int& rank, std::int64_t* extent,
                                                    std::int64_t (*stride)[max_rank]) {
   for (int d = 0; d < shape.rank(); ++d) {
-    // No product of the other extents, which may be huge. Where a dimension that is left out has an extent of 0, there
-    // is nothing to walk, and the product may wrap.
+    // Returns before multiplying the other extents, which may be huge. If a dimension that is left out has extent 0,
+    // the walk is empty, and the product may wrap.
     if ((dimensions >> d & 1u) != 0 && shape.begin()[d] == 0) return rank = 1, extent[0] = 0;
   }
   std::int64_t product = 1;
@@ -78,7 +78,8 @@ LOCUS_OUT_OF_LINE constexpr std::int64_t fill_plan(const Shape& shape, unsigned 
 }
 }  // namespace detail
 
-/// Plan for operands that are all read or written as `shape`. `dimensions`: a bit for each that the plan walks.
+/// Plan for operands that are all read or written as `shape`. `dimensions`: bit mask of the dimensions that the plan
+/// walks.
 template <int N>
 [[nodiscard]] constexpr Plan<N> make_plan(const Shape& shape, const std::array<PlanOperand, N>& operands,
                                           unsigned dimensions = ~0u) {
@@ -86,7 +87,7 @@ template <int N>
   plan.elements = detail::fill_plan(shape, dimensions, operands.data(), N, plan.rank, plan.extent, plan.stride);
   return plan;
 }
-/// The same, each operand with its strides for `shape`.
+/// As above, given each operand's strides for `shape`.
 template <int N>
 [[nodiscard]] constexpr Plan<N> make_plan(const Shape& shape, const std::array<Strides, N>& strides) {
   std::array<PlanOperand, N> operands;
@@ -96,8 +97,7 @@ template <int N>
 
 namespace detail {
 [[nodiscard]] constexpr std::int64_t distance(std::int64_t stride) { return stride < 0 ? -stride : stride; }
-/// Sorts dimensions by the strides of the last operand that is in memory, unless its elements are side by side in the
-/// innermost one already.
+/// Sorts dimensions by the strides of the last operand in memory, unless its innermost dimension is contiguous already.
 LOCUS_OUT_OF_LINE constexpr void sort_dimensions(int& rank, std::int64_t* extent, std::int64_t (*stride)[max_rank],
                                                  int count) {
   const std::int64_t* by = nullptr;
@@ -115,15 +115,15 @@ LOCUS_OUT_OF_LINE constexpr void sort_dimensions(int& rank, std::int64_t* extent
 }
 }  // namespace detail
 
-/// The plan with its dimensions in the order in which the last operand lies in memory: for launches that may visit the
-/// elements in any order.
+/// The plan with its dimensions in the memory order of the last operand: for launches that may visit the elements in
+/// any order.
 template <int N>
 [[nodiscard]] constexpr Plan<N> in_memory_order(Plan<N> plan) {
   if (plan.rank > 1) detail::sort_dimensions(plan.rank, plan.extent, plan.stride, N);
   return plan;
 }
 
-/// Walk of a reduction over N inputs: `kept` dimensions index the output, `reduced` ones are folded.
+/// Plan of a reduction over N inputs: `kept` dimensions index the output, `reduced` dimensions are folded.
 /// The output is one more operand of the kept part (operand N). Both ranks are at least 1.
 template <int N>
 struct ReducePlan {
@@ -131,8 +131,8 @@ struct ReducePlan {
   Plan<N> reduced;
 };
 
-/// Plan of a reduction of operands read as `shape` over the `folded` dimensions, a bit for each. The last operand is
-/// the result; what its strides are at folded dimensions is ignored.
+/// Plan of a reduction of operands read as `shape` over the dimensions of the bit mask `folded`. The last operand is
+/// the result; its strides at folded dimensions are ignored.
 template <int N>
 [[nodiscard]] constexpr ReducePlan<N> make_reduce_plan(const Shape& shape,
                                                        const std::array<PlanOperand, N + 1>& operands,
@@ -143,7 +143,7 @@ template <int N>
   r.elements = detail::fill_plan(shape, folded, operands.data(), N, r.rank, r.extent, r.stride);
   return plan;
 }
-/// Offsets of one operand at a position of a plan's outer dimensions (all but the innermost).
+/// Offsets of each operand at a position of a plan's outer dimensions (all but the innermost).
 template <int N>
 constexpr void outer_offsets(const Plan<N>& plan, std::int64_t row, std::int64_t (&offset)[N]) {
   for (int i = 0; i < N; ++i) offset[i] = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What a device may fuse with the products of linear layers, forward and backward. ops/linear.hpp asks for the concepts
-// of this header; on a device without them a reduction or a map stands beside the product.
+// Optional fusions with the products of linear layers, forward and backward. ops/linear.hpp tests the concepts of this
+// header; a device without them needs a separate reduction or map.
 
 #include <locus/device/verbs.hpp>
 
@@ -9,7 +9,7 @@ namespace locus { inline namespace LOCUS_ABI {
 namespace detail {
 template <class F, class R>
 concept DerivedByOutput = requires(const F& f, R y) { f.by_output(y); };
-/// An adjoint times the derivative of an activation, from its output if that tells, or else from its input.
+/// An adjoint times the derivative of an activation: from its output if F has by_output, else from its input.
 template <class F, class R>
 [[nodiscard]] LOCUS_FN R times_derivative(R adjoint, const F& f, R value) {
   if constexpr (DerivedByOutput<F, R>) return times_slope<F>(adjoint, f.by_output(value));
@@ -17,14 +17,14 @@ template <class F, class R>
 }
 }  // namespace detail
 
-/// The epilogue of the product that is the gradient of y = activation(z): c = product * activation'(z), the gradient of
-/// z.
+/// The epilogue of a product that gives the gradient of y = activation(z): c = product * activation'(z), the gradient
+/// of z.
 template <class T, class Activation>
 struct DerivativeEpilogue {
   Activation activation;
-  const T* value;  ///< y or z, whichever the derivative is a function of: a matrix like c with dense rows
+  const T* value;  ///< y or z, the argument of the derivative: a matrix of c's shape with dense rows
   std::int64_t row_stride;
-  const void* kept = nullptr;  ///< what a device that KeepsForDerivatives kept of z
+  const void* kept = nullptr;  ///< data about z that gemm_and_keep kept; see KeepsForDerivatives
 
   template <class A>
   [[nodiscard]] constexpr DerivativeEpilogue<T, A> with(const A& other) const {
@@ -37,7 +37,7 @@ struct DerivativeEpilogue {
   }
 };
 
-/// The fused products of a device; specialize it to add one, or several. All take one product, and a c with dense rows.
+/// The fused products of a device; specialize it to add some. Each takes one product, and a c with dense rows.
 template <class D>
 struct LinearFusion;
 
@@ -45,29 +45,29 @@ struct LinearFusion;
 ///
 ///     LinearFusion<D>::gemm_and_sums(device, a, b, c, accumulate, sums, sum)
 ///
-/// makes c = a b (+ c where `accumulate`) and sums[i] = sum over k of a(i, k). False, and then nothing happened, where
-/// it cannot, or where the product alone and sum(), which launches what writes the sums, are faster.
+/// computes c = a b (+ c if `accumulate`) and sums[i] = sum over k of a(i, k). False, without effect, if the device
+/// cannot, or if a separate product and sum(), which launches the computation of the sums, are faster.
 template <class D>
 concept SumsFactors = requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void (*sum)()) {
   { LinearFusion<D>::gemm_and_sums(device, a, a, c, bool{}, c.data, sum) } -> std::same_as<bool>;
 };
 
-/// A device whose product with an activation keeps what the activation's derivative needs, and whose product with a
-/// DerivativeEpilogue reads that. What it keeps has as many rows as c, of
+/// A device whose product with an activation keeps data for the activation's derivative, which its product with a
+/// DerivativeEpilogue reads. The kept data have as many rows as c, of
 ///
 ///     LinearFusion<D>::template kept_columns<T>(activation, c.cols)
 ///
-/// elements, 0 where products apply no such derivative: always, unless
+/// elements; 0 if no product applies the derivative, as always unless
 ///
 ///     LinearFusion<D>::template keeps<T, Activation>
 ///
-/// Where the derivative follows from the activation's input, that is what is kept, at the beginning of each row.
+/// is true. If the derivative follows from the activation's input, the input is kept, at the beginning of each row.
 ///
 ///     LinearFusion<D>::gemm_and_keep(device, a, b, c, epilogue, kept)     c = activation(a b + bias)
 ///     LinearFusion<D>::gemm_and_column_sums(device, a, b, c, derivative_epilogue, sums, sum)
 ///
-/// The latter also makes sums[j] = sum over i of c(i, j). False, and then nothing happened, where it cannot, or where
-/// separate launches are faster: of the product, of its epilogue, and of sum(), which writes the sums.
+/// The latter also computes sums[j] = sum over i of c(i, j). Both return false, without effect, if the device cannot,
+/// or if separate launches of the product, its epilogue, and sum(), which writes the sums, are faster.
 template <class D>
 concept KeepsForDerivatives =
     requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void* kept,

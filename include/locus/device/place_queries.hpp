@@ -1,5 +1,5 @@
 #pragma once
-// Questions about places that user code may ask at compile time.
+// Compile-time queries about places, for user code.
 
 #include <locus/device/verbs.hpp>
 
@@ -17,7 +17,7 @@ inline constexpr bool can_access<Cuda, Pinned> = true;
 template <class D>
 concept HostAccessible = MemorySpace<D> && can_access<Cpu, D>;
 
-/// Whether `.to<To>()` can bring a tensor of From there.
+/// Whether `.to<To>()` can copy a tensor from From to To.
 template <class From, class To>
 concept CopyableTo =
     requires(From from, To to, void* data) { Transfer<From, To>::copy(from, data, to, data, std::size_t{}); };

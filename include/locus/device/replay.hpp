@@ -1,7 +1,7 @@
 #pragma once
-// What the host does before each replay of a captured step. A replay repeats the launches of one run with the arguments
-// of that run; values that the host advances from step to step (the position in a seed's random numbers, the number of
-// an optimizer's step) are updated here.
+// Actions of the host before each replay of a captured step. A replay repeats the captured launches with their
+// arguments; the actions update values that advance from step to step (the offset of random numbers, the number of an
+// optimizer's step).
 
 #include <locus/core/std/atomic.hpp>
 #include <locus/core/std/shared.hpp>
@@ -9,7 +9,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Run on the host before each replay, in the order of the run that was captured: checks first, then all else.
+/// Run on the host before each replay: all checks first, then the other actions, each in the order of the captured run.
 class ReplayAction : public Counted {
  public:
   virtual ~ReplayAction() = default;
@@ -28,31 +28,31 @@ class ReplayActionOf final : public ReplayAction {
 /// A step that is being captured.
 class StepCapture {
  public:
-  /// Run before all actions, so that a replay that it refuses, by an exception, has changed nothing.
+  /// Runs before all actions, so that a check that throws has changed nothing.
   virtual void check_at_replay(Shared<ReplayAction> check) = 0;
   virtual void at_replay(Shared<ReplayAction> action) = 0;
-  /// Run if the capture is abandoned, the last first.
+  /// Runs if the capture is abandoned, in reverse order.
   virtual void at_abandon(Shared<ReplayAction> action) = 0;
-  /// Of this capture, unlike that of any other; never 0.
+  /// A unique number of this capture; never 0.
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
  protected:
   ~StepCapture() = default;
-  /// Another capture begins.
+  /// Assigns a new number when a capture begins.
   void renumber() { number_ = next_number.fetch_add(1, Order::relaxed); }
 
  private:
   inline static Atomic<std::uint64_t> next_number{1};
   std::uint64_t number_ = 0;
 };
-/// That of the calling thread; null: it captures none.
+/// The capture of the calling thread; null if it captures no step.
 inline thread_local StepCapture* step_capture = nullptr;
 
-/// Whether the calling thread captures a step. Never without CUDA: only Cuda captures, and programs without it need not
-/// compile what only replays do.
+/// Whether the calling thread captures a step. Constant false without CUDA, as only Cuda captures; such programs do not
+/// compile replay code.
 [[nodiscard]] inline bool is_capturing() { return LOCUS_CUDA && step_capture; }
 
-/// Where a step is being captured, f() is called before each of its replays.
+/// During a capture: registers f() to be called before each replay.
 template <class F>
 void at_replay([[maybe_unused]] const F& f) {
   if constexpr (LOCUS_CUDA)
@@ -60,8 +60,8 @@ void at_replay([[maybe_unused]] const F& f) {
       step_capture->at_replay(Shared<ReplayAction>(new ReplayActionOf<F>(f)));
 }
 
-/// Where a step is being captured, f() is called before each of its replays, and before all that at_replay() was given.
-/// It changes nothing, and throws where the step cannot be replayed.
+/// During a capture: registers f() to be called before each replay, ahead of all functions from at_replay(). f must
+/// change nothing, and throws if the step cannot be replayed.
 template <class F>
 void check_at_replay([[maybe_unused]] const F& f) {
   if constexpr (LOCUS_CUDA)
@@ -69,8 +69,8 @@ void check_at_replay([[maybe_unused]] const F& f) {
       step_capture->check_at_replay(Shared<ReplayAction>(new ReplayActionOf<F>(f)));
 }
 
-/// Where a step is being captured: snapshots `place`, and restores it if the capture is abandoned. `place` lives as
-/// long as the step.
+/// During a capture: snapshots `place`, and restores it if the capture is abandoned. `place` has to live as long as the
+/// step.
 template <class V>
 void restore_if_abandoned([[maybe_unused]] V& place) {
   if constexpr (LOCUS_CUDA)
@@ -78,8 +78,8 @@ void restore_if_abandoned([[maybe_unused]] V& place) {
       step_capture->at_abandon(Shared<ReplayAction>(new ReplayActionOf([&place, value = place] { place = value; })));
 }
 
-/// map with the functor that make() returns. Where a step is being captured, each of its replays calls a copy of `make`
-/// for a functor of its own: what that refers to must live as long as the captured step.
+/// map with the functor that make() returns. During a capture, a copy of `make` is kept, and each replay calls it for a
+/// new functor: objects that it refers to must live as long as the captured step.
 template <class D, int n, class Make, class... I, class... O>
 void map_anew(D device, const Plan<n>& plan, const Make& make, const Pack<I...>& inputs, const Pack<O*...>& outputs) {
   if constexpr (requires { Backend<D>::map_anew(device, plan, make, inputs, outputs); }) {

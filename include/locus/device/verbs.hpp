@@ -1,16 +1,16 @@
 #pragma once
-// What a device must be able to do. Everything above this file is written once, in terms of these verbs.
+// The verbs: the operations that every device implements. Everything above this file is written once, in terms of them.
 //
 // A device is a small value (a tag, with an ordinal where there are several) plus a specialization of Backend:
 //
 //   memory        allocate, deallocate, memory_stats, synchronize; Transfer<From, To> copies between two places
 //   map           the device loads registers, f computes, the device stores
 //   for_each_row  one team per row; the row stays on chip between any number of reductions over it
-//   reduce        folds what f produces over any axes, deterministically
+//   reduce        folds the results of f over any axes, deterministically
 //   gemm          matrix product with an epilogue on the hot tile
 //
-// The concept Device says what each verb does, row_team.hpp what happens on rows, capabilities.hpp what a device may
-// have besides. tests/support/reference_device.hpp is all of that as code: plain loops, with which fast devices are
+// The concept Device specifies the verbs, row_team.hpp the operations on rows, capabilities.hpp the optional
+// capabilities. tests/support/reference_device.hpp implements all of them by plain loops, with which fast devices are
 // compared.
 
 #include <locus/core/chain_rule.hpp>
@@ -24,12 +24,12 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// What an allocator did so far; bytes.
+/// Statistics of an allocator; sizes in bytes.
 struct MemoryStats {
   std::int64_t requests = 0;            ///< tensors that asked for memory
-  std::int64_t system_allocations = 0;  ///< of them, those the pool had nothing for
+  std::int64_t system_allocations = 0;  ///< requests that the pool could not serve
   std::int64_t allocated_bytes = 0;     ///< in use by tensors now
-  std::int64_t peak_bytes = 0;          ///< largest allocated_bytes so far
+  std::int64_t peak_bytes = 0;          ///< maximum of allocated_bytes
   std::int64_t reserved_bytes = 0;      ///< held by the pool, in use or not
 };
 
@@ -37,9 +37,8 @@ struct MemoryStats {
 template <class D>
 struct Backend;
 
-/// Whether this program can compute on D: false for Cuda in a build without CUDA. There, calls are type-checked and
-/// throw at run time, by Backend<D>::refuse(device); code of the library that does not affect their types is not
-/// compiled.
+/// Whether this program can compute on D: false for Cuda in a build without CUDA. There, calls are type-checked
+/// and throw at run time, by Backend<D>::refuse(device); library code that does not affect their types is not compiled.
 template <class D>
 inline constexpr bool is_present = !requires { requires Backend<D>::absent; };
 
@@ -48,14 +47,14 @@ inline constexpr bool is_present = !requires { requires Backend<D>::absent; };
 template <class From, class To>
 struct Transfer;
 
-/// Inputs and outputs that one launch of map has at most.
+/// Most inputs and outputs of one launch of map.
 inline constexpr int max_launch_operands = 32;
 
 /// An input that reads as the row-major index of the element (in reduce: within the reduced dimensions).
 struct LinearIndex {};
 
-/// Inputs of a functor of map or reduce, a bit for each, that are usually the same for all elements of a run, as the
-/// mean of a channel is: `static constexpr unsigned repeated = 0b110;`. A device may have a loop of its own for them.
+/// Bit mask of the inputs of a functor of map or reduce that are usually constant over a run, such as the mean of a
+/// channel: `static constexpr unsigned repeated = 0b110;`. A device may have a specialized loop for them.
 template <class F>
 inline constexpr unsigned repeated_inputs = [] {
   if constexpr (requires { typename std::integral_constant<unsigned, F::repeated>; }) return F::repeated;
@@ -78,7 +77,7 @@ struct OperandValue<LinearIndex> {
   using type = std::int64_t;
 };
 
-/// What a copy maps: output = converted input.
+/// The functor of a copy: output = converted input.
 template <class From, class To>
 struct ConvertElement {
   LOCUS_FN void operator()(compute_t<From> in, compute_t<To>& out) const {
@@ -100,7 +99,7 @@ struct MatrixRef {
   std::int64_t row_stride = 0, col_stride = 0;
 };
 
-/// How many products one gemm call makes, and how far apart their operands are (0: shared), in elements.
+/// Number of products of one gemm call, and the strides between their operands in elements (0: shared).
 struct GemmBatch {
   std::int64_t count = 1;
   std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
@@ -114,7 +113,7 @@ struct Epilogue {
   bool accumulate = false;
   Activation activation{};
 
-  /// The same with another activation: the one that a run-time choice stands for.
+  /// The same epilogue with another activation: the one chosen at run time.
   template <class A>
   [[nodiscard]] constexpr Epilogue<T, A> with(const A& other) const {
     return {bias, accumulate, other};
@@ -144,7 +143,7 @@ struct ProbeActivation {
 };
 }  // namespace detail
 
-/// A place where tensors can live. (Spelled out: std::copyable and its like cost g++ 10 ms for every type.)
+/// A place where tensors can live. (Spelled out, because std::copyable and similar concepts cost g++ 10 ms per type.)
 template <class D>
 concept MemorySpace = requires(D to, const D device, void* data, std::size_t bytes) {
   D{};
@@ -157,7 +156,7 @@ concept MemorySpace = requires(D to, const D device, void* data, std::size_t byt
   { to_string(device) } -> std::same_as<std::string>;
 };
 
-/// What the allocator of a place did so far.
+/// Statistics of the allocator of a place.
 ///
 ///     memory_stats(Cuda{}).peak_bytes   // torch.cuda.max_memory_allocated()
 template <MemorySpace D>
@@ -165,11 +164,11 @@ template <MemorySpace D>
   return Backend<D>::memory_stats(place);
 }
 
-/// A place where tensors can be computed with. Its verbs, all of Backend<D>:
+/// A place that can compute with tensors. Its verbs, all members of Backend<D>:
 ///
 ///     synchronize(device)
 ///
-/// returns when all is done that was asked of the device before.
+/// returns when all work queued on the device before is done.
 ///
 ///     map(device, plan, f, inputs, outputs)
 ///
@@ -183,14 +182,14 @@ template <MemorySpace D>
 ///
 ///     reduce(device, plan, f, op, inputs, previous, out)
 ///
-/// makes out = op.finish(fold of f(inputs as registers...) with op) (+ previous, unless it is null) for every element
-/// of the kept part of the plan; of bools, + is or. op has an Accumulator, identity(), combine(a, b), and finish(a).
-/// The order of folding depends on the plan alone.
+/// computes out = op.finish(fold of f(inputs as registers...) with op) (+ previous, unless it is null) for every
+/// element of the kept part of the plan; for bools, + is or. op has an Accumulator, identity(), combine(a, b), and
+/// finish(a). The order of folding depends on the plan alone.
 ///
 ///     gemm(device, batch, a, b, c, epilogue)
 ///
-/// makes c(i, j) = epilogue(sum over k of a(i, k) b(k, j), previous c(i, j) or 0, i, j), `batch.count` times; c is read
-/// only where epilogue.accumulates(). Operands may have any strides; c must not overlap a or b. 16-bit floats are
+/// computes c(i, j) = epilogue(sum over k of a(i, k) b(k, j), previous c(i, j) or 0, i, j), `batch.count` times; c is
+/// read only where epilogue.accumulates(). Operands may have any strides; c must not overlap a or b. 16-bit floats are
 /// summed in float at least, integers wrap around. throws ShapeError unless the extents fit
 template <class D>
 concept Device =

@@ -1,6 +1,6 @@
 #pragma once
-// More activations, as operators.hpp has relu, elu, gelu and others: pending expressions with a gradient. Their options
-// are numbers of the type in which x is computed; others, NaN and infinity throw ArgumentError. NaN stays NaN.
+// More activations beside relu, elu, gelu and others of operators.hpp: pending expressions with a gradient. Options
+// have to be finite in the type in which x is computed; otherwise ArgumentError is thrown. NaN stays NaN.
 
 #include <locus/expr/functors/bounded_activation.hpp>
 #include <locus/expr/operators.hpp>
@@ -28,7 +28,7 @@ template <detail::FloatingOperand X>
   return detail::pending(functor::Hardsigmoid{}, std::forward<X>(x));
 }
 
-/// x limited to [low, high]; unlike clamp without a gradient at the bounds. throws ArgumentError unless low <= high
+/// x limited to [low, high]; unlike clamp, the gradient at the bounds is 0. throws ArgumentError unless low <= high
 template <detail::FloatingOperand X>
 [[nodiscard]] auto hardtanh(X&& x, double low = -1, double high = 1) {
   using R = compute_t<value_of<X>>;
@@ -95,20 +95,21 @@ template <class X, class F>
 }
 }  // namespace detail
 
-/// The gated linear unit (Dauphin et al., 2017): with x cut into halves a and b along an axis, a sigmoid(b).
+/// The gated linear unit (Dauphin et al., 2017): x is cut into halves a and b along an axis; the result is a
+/// sigmoid(b).
 /// shape: (..., 2 n) -> (..., n)     throws ShapeError for an odd extent
 template <detail::FloatingOperand X>
 [[nodiscard]] auto glu(X&& x, int axis = -1) {
   return detail::of_halves("glu", x.eval(), axis, [](const auto& a, const auto& b) { return a * sigmoid(b); });
 }
 
-/// silu(gate) x: the activation of LLaMA's layers (Shazeer, 2020). In one launch.
+/// silu(gate) x in one launch: the activation of LLaMA's layers (Shazeer, 2020).
 template <class G, class X>
   requires(Combinable<G, X> && detail::FloatingOperand<G>)
 [[nodiscard]] auto swiglu(G&& gate, X&& x) {
   return silu(std::forward<G>(gate)) * std::forward<X>(x);
 }
-/// The same of the halves of x along its last axis, of which the first is the gate.
+/// As above, for the halves of x along its last axis; the first is the gate.
 /// shape: (..., 2 n) -> (..., n)     throws ShapeError for an odd extent
 template <detail::FloatingOperand X>
 [[nodiscard]] auto swiglu(X&& x) {

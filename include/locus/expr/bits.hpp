@@ -1,6 +1,6 @@
 #pragma once
-// Operators on the bits of integers, which locus.hpp leaves out: & | ^ and ~ of integers or bool, << and >> of
-// integers. Pending expressions without a gradient; a number beside a tensor has to be an integer that its type holds.
+// Bitwise operators, not included by locus.hpp: & | ^ and ~ on integers or bool, << and >> on integers. Pending
+// expressions without a gradient; a number beside a tensor has to be an integer that the tensor's type can hold.
 
 #include <locus/device/cost_model.hpp>
 #include <locus/expr/functors/bits.hpp>
@@ -41,7 +41,7 @@ template <detail::HoldsBits X>
 }
 
 namespace detail {
-/// The counts of a shift of T. throws ArgumentError for one out of range, where the host can read it
+/// Checks the counts of a shift of T. throws ArgumentError for a count out of range, where the host can read it
 template <class T, class Count>
 [[nodiscard]] decltype(auto) checked_counts(const char* caller, Count&& count) {
   constexpr std::uint64_t bits = 8 * sizeof(T);
@@ -67,10 +67,10 @@ template <class L, class R>
 using shifted_value = typename CommonValue<bare_t<L>, bare_t<R>>::type;
 }  // namespace detail
 
-/// x 2^count, of which the bits that the type has are left. throws ArgumentError for a count below 0 or of as many bits
-/// as the type has: always of a number, of a tensor where the host can read it, which computes a pending one first. On
-/// a GPU such a count gives 0. So it does in PyTorch and in NumPy, on any device; C++ and ONNX's BitShift leave it
-/// undefined, and Locus refuses it where that costs nothing.
+/// x 2^count, truncated to the bits of the type. throws ArgumentError for a count below 0 or not below the type's
+/// number of bits: always for a number; for a tensor if the host can read it, after computing a pending count. On a GPU
+/// a count out of range gives 0, as in PyTorch and NumPy on any device. C++ and ONNX's BitShift leave it undefined, so
+/// Locus refuses it where the check costs nothing.
 template <class L, class R>
   requires detail::Shiftable<L, R>
 [[nodiscard]] auto operator<<(L&& x, R&& count) {
@@ -78,7 +78,8 @@ template <class L, class R>
   return detail::pending(functor::ShiftLeft{}, std::forward<L>(x),
                          detail::checked_counts<T>("<<", std::forward<R>(count)));
 }
-/// x / 2^count, rounded towards minus infinity. throws as <<; on a GPU such a count gives 0, of a negative x -1.
+/// x / 2^count, rounded towards minus infinity. throws as <<; on a GPU a count out of range gives 0, or -1 for a
+/// negative x.
 template <class L, class R>
   requires detail::Shiftable<L, R>
 [[nodiscard]] auto operator>>(L&& x, R&& count) {

@@ -1,17 +1,16 @@
 #pragma once
-// An activation that is known only when the program runs: networks are composed then, and a layer computes the
-// activation after it in its own launch.
+// An activation chosen at run time, where networks are composed, so that a layer can fuse the activation after it.
 
 #include <locus/expr/functors.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
-/// Activations that a layer before them can compute in its own launch.
+/// Activations that the preceding layer can fuse into its own launch.
 enum class Activation { none, relu, tanh, sigmoid };
 inline constexpr Activation every_activation[] = {Activation::none, Activation::relu, Activation::tanh,
                                                   Activation::sigmoid};
 
-/// One of them, chosen at run time, so that one kernel serves all. Its derivative needs the output alone.
+/// An activation chosen at run time, so that one kernel serves all. Its derivative needs the output alone.
 struct ChosenActivation {
   static constexpr bool may_select = true;  // relu selects
   Activation kind = Activation::none;
@@ -27,7 +26,7 @@ struct ChosenActivation {
     if (kind == Activation::relu) return Relu{}.by_output(y);
     return kind == Activation::tanh ? Tanh{}.by_output(y) : Sigmoid{}.by_output(y);
   }
-  /// Calls use(activation) with a type of its own for each, so that loops on the host need not choose.
+  /// Calls use(activation) with the activation's own type, so that host loops do not branch (loop unswitching).
   template <class Use>
   void visit(const Use& use) const {
     switch (kind) {
@@ -39,7 +38,7 @@ struct ChosenActivation {
   }
 };
 
-/// The same activation as one chosen at run time; none where it is not among them.
+/// f as a ChosenActivation; `none` if it is not in the list.
 template <class F>
 [[nodiscard]] constexpr ChosenActivation chosen(const F& f) {
   if constexpr (std::is_same_v<F, ChosenActivation>) return f;
@@ -49,7 +48,7 @@ template <class F>
   else return {};
 }
 
-/// Whether an activation changes nothing.
+/// Whether an activation is the identity.
 template <class F>
 [[nodiscard]] constexpr bool is_identity(const F& f) {
   if constexpr (requires { f.kind == Activation::none; }) return f.kind == Activation::none;

@@ -1,6 +1,6 @@
 #pragma once
-// Random numbers within an expression: an operand that reads as the number of the element, and takes no memory, and the
-// bits that a draw gives it.
+// Random numbers within an expression: an operand that reads as the element's number, without memory, and the random
+// bits that a draw assigns to that number.
 
 #include <locus/expr/expr.hpp>
 #include <locus/tensor/draw.hpp>
@@ -9,7 +9,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace functor {
 
-/// Number i of a draw: 32 random bits.
+/// The 32 random bits of number i of a draw.
 template <class D>
 struct RandomBits {
   static constexpr bool differentiable = false;
@@ -21,8 +21,7 @@ struct RandomBits {
 
 namespace detail {
 
-/// A leaf that reads as the row-major number of the element of an expression of this shape. It keeps the draw alive
-/// that the expression makes of it.
+/// A leaf that reads as the row-major number of an element of this shape. It keeps the draw alive.
 template <class D>
 class ElementNumbers {
  public:
@@ -38,7 +37,7 @@ class ElementNumbers {
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] D device() const { return device_; }
   [[nodiscard]] std::uint32_t version() const { return 0; }
-  [[nodiscard]] bool buffer() const { return false; }  ///< it is in no memory
+  [[nodiscard]] bool buffer() const { return false; }  ///< it has no memory
   [[nodiscard]] LinearIndex data() const { return {}; }
 
   friend PlanOperand operand_of(const ElementNumbers& numbers) { return {&numbers.shape_, &numbers.strides_}; }
@@ -50,7 +49,7 @@ class ElementNumbers {
   Draw<D> draw_;
 };
 
-/// 32 random bits for each element of an expression that has this shape.
+/// 32 random bits for each element of an expression of this shape.
 template <class D>
 [[nodiscard]] auto bits_for_elements(const Shape& shape, D device, const Draw<D>& draw) {
   using Tree = Apply<functor::RandomBits<D>, Symbol<0>>;

@@ -1,16 +1,16 @@
 #pragma once
-// Scalar functions of your own, and formulas as one expression.
+// User-defined scalar functions, and formulas as one expression.
 
 #include <locus/expr/operands.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// The values that F gets in registers; a number beside a tensor becomes one of the tensor's type.
+/// Type of an argument that F receives in registers; a number beside a tensor is converted to the tensor's type.
 template <class X, class T>
 using argument_t = compute_t<typename CommonValue<Tensor<T, Cpu>, X>::type>;
 
-/// Whether F says what its derivative is, for arguments of these types.
+/// Whether F defines a derivative for arguments of these types.
 template <class F, class... R>
 concept HasDerivative =
     requires { F::differentiable; } || requires(const F& f, R... x) { f.by_inputs(x...); } ||
@@ -19,16 +19,16 @@ concept HasDerivative =
 template <class X>
 concept TracedFloats = TensorLike<X> && bare_t<X>::role == Role::traced && FloatingDType<value_of<X>>;
 
-/// Whether a function without a derivative meets something traced.
+/// Whether a function without a derivative has a traced floating-point argument.
 template <class F, class... X>
 concept LosesGradient =
     (TracedFloats<X> || ...) && !HasDerivative<F, argument_t<bare_t<X>, typename CommonValue<bare_t<X>...>::type>...>;
 
-/// Whether a function can be copied to where it runs byte by byte.
+/// Whether a function can be copied byte by byte to the device that runs it.
 template <class F>
 concept Travels = std::is_trivially_copyable_v<F>;
 
-/// What is wrong with tensors and numbers for one expression, whatever their element types.
+/// The mistake in combining tensors and numbers in one expression, element types aside.
 template <class... X>
 struct ExpressionMistake : FirstMistake<PlacesAmong<X...>, MemoryMistake<X>..., ParametersMistake<X...>> {};
 template <class... X>
@@ -36,7 +36,7 @@ concept TogetherInOnePlace = IsWrong<ExpressionMistake<bare_t<X>...>, Wrong::not
 }  // namespace detail
 
 /// A scalar function of tensors and numbers, pending: elementwise(MyFunction{}, x). Operands broadcast as in NumPy.
-/// Where together they are made of more tensors than one launch takes, they are computed first.
+/// If they have more leaves together than one launch takes, operands that are temporary expressions are computed first.
 /// throws ShapeError naming both shapes
 template <class F, class... X>
   requires(detail::TogetherInOnePlace<X...> && detail::Travels<F> && !detail::LosesGradient<F, X...>)
@@ -45,7 +45,7 @@ template <class F, class... X>
 }
 
 namespace detail {
-/// What a formula makes of symbols for tensors X, on D.
+/// Result type of a formula called with symbols for tensors X on D.
 template <class F, class D, class Indices, class... X>
 struct FormulaOf;
 template <class F, class D, int... i, class... X>
@@ -62,15 +62,15 @@ inline constexpr bool is_formula = false;
 template <class T, class D, class Tree>
 inline constexpr bool is_formula<Symbolic<T, D, Tree>> = !has_unbound_operand<Tree>;
 
-/// Whether a formula is made of its arguments and numbers alone.
+/// Whether a formula uses its arguments and numbers alone.
 template <class F, class... X>
 concept Formula = requires { typename formula_t<F, X...>; };
 template <class F, class... X>
 concept FormulaAlone = Formula<F, X...> && is_formula<bare_t<formula_t<F, X...>>>;
 }  // namespace detail
 
-/// The formula as one expression: the function runs once on symbols, so that each tensor is loaded once however often
-/// the formula names it. At most about eight tensors fit the registers well. A symbol converts as a tensor does:
+/// The formula as one expression: the function runs once on symbols, so each tensor is loaded once, however often the
+/// formula uses it. Up to about eight tensors fit the registers well. A symbol is converted like a tensor:
 /// x.template as<double>().
 ///
 ///     auto y = fuse([](auto x, auto b) { return relu(x * 2.f + b); }, x, b);

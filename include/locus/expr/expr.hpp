@@ -1,5 +1,5 @@
 #pragma once
-// Pending elementwise expressions: what you name is computed once; what you do not name is fused.
+// Pending elementwise expressions: a named expression is computed once; a temporary is fused.
 
 #include <locus/core/std/memo.hpp>
 #include <locus/expr/part.hpp>
@@ -68,15 +68,16 @@ struct ExprOf<T, D, Part<Tree, H...>> {
   }
 };
 
-/// Computes an expression of some role. Plain ones are specialized here, traced ones in autograd/expression.hpp.
+/// Computes an expression of a role: specialized for plain expressions here, for traced ones in
+/// autograd/expression.hpp.
 template <Role role, class T, class D>
 struct Materialize;
 
 }  // namespace detail
 
 /// A pending elementwise expression of element type T on D. It holds its operands, so it never dangles.
-/// Used as a temporary it becomes part of the expression around it; used by name it is computed once, remembered,
-/// and enters as a tensor. cost: one launch when computed, however many functions it is made of
+/// A temporary becomes part of the expression that uses it; a named expression is computed once, remembered, and used
+/// as a tensor. cost: one launch when computed, however many functions it contains
 LOCUS_REFUSALS_BEGIN
 template <class T, class D, class Tree, class... Handles>
 class Expr : public detail::OtherNames<D, 2> {
@@ -88,8 +89,8 @@ class Expr : public detail::OtherNames<D, 2> {
   using result_type = typename Materializer::type;
 
   explicit Expr(detail::Part<Tree, Handles...> part) : part_(std::move(part)) {}
-  /// The computed tensor (traced, if an operand is). Of several threads that read one expression, the first computes it
-  /// and the others wait. throws StaleError if an operand changed since
+  /// The computed tensor (traced if an operand is). If several threads read one expression, the first computes it and
+  /// the others wait. throws StaleError if an operand was changed in place before
   [[nodiscard]] const result_type& eval() const& {
     return memo_.get([this] { return Materializer::remembered(part_, origin_); });
   }
@@ -151,7 +152,7 @@ class Expr : public detail::OtherNames<D, 2> {
     return eval().unfold(dim, size, step, dilation);
   }
 
-  /// Gradients of everything the expression was traced from; see Traced.
+  /// Adds the gradients of the expression to its traced origins; see Traced::backward.
   template <class... Arguments>
     requires(role == Role::traced)
   void backward(const Arguments&... arguments) const {
@@ -187,7 +188,7 @@ struct Materialize<Role::plain, T, D> {
   using type = Tensor<T, D>;
   struct Origin {};
 
-  /// What a named expression remembers.
+  /// Computes the value that a named expression remembers.
   template <class Tree, class... H>
   static type remembered(const Part<Tree, H...>& part, Origin) {
     return run(part);
@@ -202,7 +203,7 @@ struct Materialize<Role::plain, T, D> {
   }
 
  private:
-  /// Compiled once for tensors, whatever handles they have.
+  /// Compiled once for all kinds of handles: they are passed as tensors.
   template <class Tree, class First, class... More>
   static type computed(const Tree& tree, const Shape& shape, const First& first, const More&... more) {
     type out(shape, joint_format(shape, {layout_of(first), layout_of(more)...}), first.device());
@@ -211,8 +212,8 @@ struct Materialize<Role::plain, T, D> {
   }
 };
 
-/// Any operand as a part: that of a temporary expression, everything else as one symbol, a number as a constant.
-/// T is the element type that numbers are converted to.
+/// An operand as a part: a temporary expression gives its own part, a number a constant of T, any other operand one
+/// symbol.
 template <class T, class X>
 decltype(auto) as_part(X&& x) {
   if constexpr (Scalar<X>) {
@@ -227,7 +228,7 @@ decltype(auto) as_part(X&& x) {
   }
 }
 
-/// Element type among tensors and numbers: that of the last tensor (where's condition comes first).
+/// Element type of tensors and numbers together: the last tensor's (where's condition comes first).
 template <class... X>
 struct CommonValue;
 template <class X>
@@ -248,7 +249,7 @@ struct CommonValue<> {
   using type = void;
 };
 
-/// Stands in a formula of `fuse` for a tensor that is not among its arguments; fuse refuses such a formula.
+/// Placeholder for a tensor that a formula of `fuse` uses without having it as an argument; fuse refuses the formula.
 struct UnboundOperand {};
 template <class Tree>
 inline constexpr bool has_unbound_operand = std::is_same_v<Tree, UnboundOperand>;
@@ -267,7 +268,7 @@ auto as_tree(const X& x) {
 }  // namespace detail
 
 namespace detail {
-/// Tensors that an operand brings into an expression.
+/// Number of leaves that an operand adds to an expression.
 template <class X>
 inline constexpr int leaf_count = TensorLike<X> ? 1 : 0;
 template <class T, class D, class Tree, class... H>
@@ -285,8 +286,9 @@ inline constexpr bool too_many_leaves = (0 + ... + leaf_count<X>) > ((false || .
                                                                          ? (max_launch_operands - 1) / 3
                                                                          : max_launch_operands - 1);
 
-/// Whether an operand is a temporary expression of several leaves that may be computed first. One of plain tensors and
-/// parameters may not: computed alone it is plain, and its parameters would lose their gradient in a traced expression.
+/// Whether an operand is a temporary expression of several leaves that may be computed first. An untraced expression
+/// with parameters may not: computed alone it is plain, and the parameters would lose their gradient in a traced
+/// expression.
 template <class X>
 inline constexpr bool stands_alone = false;
 template <class T, class D, class Tree, class... H>
@@ -300,9 +302,9 @@ template <class X>
   else return std::forward<X>(x);
 }
 
-/// The pending expression f(x...) of operands that may meet. Where they have more leaves than one launch takes, those
-/// that are temporary expressions are computed first. throws ShapeError naming f and both shapes; ArgumentError for an
-/// integer that T cannot hold
+/// The pending expression f(x...) of combinable operands. If they have more leaves than one launch takes, temporary
+/// expressions among them are computed first. throws ShapeError naming f and both shapes; ArgumentError for an integer
+/// that T cannot hold
 template <class F, class... X>
 [[nodiscard]] auto pending(const F& f, X&&... x) {
   using T = typename CommonValue<bare_t<X>...>::type;

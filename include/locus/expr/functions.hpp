@@ -1,7 +1,7 @@
 #pragma once
-// More elementwise functions, as operators.hpp has them: pending expressions with a gradient. Of float, on the CPU, all
-// of one number are within 1 ulp, and take about 1 ns for an element and thread, but 40 ns lgamma, digamma and erfinv,
-// which do not vectorize; on a GPU they are the toolkit's. NaN gives NaN.
+// More elementwise functions, as in operators.hpp: pending expressions with a gradient. For float on the CPU, functions
+// of one number are within 1 ulp and take about 1 ns per element and thread; lgamma, digamma and erfinv do not
+// vectorize and take 40 ns. On a GPU they are the CUDA toolkit's. NaN gives NaN.
 
 #include <locus/expr/functors/special.hpp>
 #include <locus/expr/functors/trigonometric.hpp>
@@ -39,8 +39,9 @@ LOCUS_UNARY(isinf, functor::IsInf)
 
 #undef LOCUS_UNARY
 
-// Of two floating-point operands, tensors or numbers: the angle of the point (x, y), written atan2(y, x); sqrt(x^2 +
-// y^2) without overflow; x log y, which is 0 where x is 0 and y a number; |x| with the sign of y.
+// Functions of two floating-point operands, tensors or numbers. atan2(y, x): the angle of the point (x, y). hypot:
+// sqrt(x^2 + y^2) without overflow. xlogy: x log y, but 0 where x is 0 and y is not NaN. copysign: |x| with the sign of
+// y.
 
 #define LOCUS_BINARY(name, Functor)                                                          \
   template <class L, class R>                                                                \
@@ -56,15 +57,15 @@ LOCUS_BINARY(copysign, functor::Copysign)
 
 #undef LOCUS_BINARY
 
-/// The remainder of x / y with the sign of x, as in C; x % y has that of y. Of integers by zero it is 0; of floats it
-/// is a call of the library for each element.
+/// The remainder of x / y with the sign of x, as in C; x % y has the sign of y. Integers by zero give 0. Floats cost a
+/// library call for each element.
 template <class L, class R>
   requires Combinable<L, R>
 [[nodiscard]] auto fmod(L&& x, R&& y) {
   return detail::pending(functor::Fmod{}, std::forward<L>(x), std::forward<R>(y));
 }
 
-/// The inverse of sigmoid, of x limited to [eps, 1 - eps].
+/// The inverse of sigmoid, with x limited to [eps, 1 - eps].
 template <detail::FloatingOperand X>
 [[nodiscard]] auto logit(X&& x, double eps) {
   using R = compute_t<value_of<X>>;
@@ -96,14 +97,14 @@ template <TensorLike X, class A, class B>
   return detail::pending(functor::Addcdiv{}, std::forward<X>(x), std::forward<A>(a), std::forward<B>(b), value);
 }
 
-/// What stands for NaN and for infinities. Beyond the numbers of the element type, its largest one does: by default
-/// infinities become that.
+/// Replacements of NaN and infinities, limited to the range of the element type: by default infinities become its
+/// largest and smallest numbers.
 struct NumberFor {
   double nan = 0, posinf = std::numeric_limits<double>::max(), neginf = std::numeric_limits<double>::lowest();
 };
 
 namespace detail {
-/// The number of T nearest to x, NaN and infinities as they are.
+/// The number of T nearest to x; NaN and infinities stay.
 template <class T>
 [[nodiscard]] compute_t<T> nearest_of(double x) {
   constexpr double most = std::is_same_v<T, half>       ? 65504.0
@@ -114,7 +115,7 @@ template <class T>
 }
 }  // namespace detail
 
-/// Numbers in the place of NaN and infinities, which collect no gradient: nan_to_num(x), nan_to_num(x, {.nan = -1}).
+/// x with NaN and infinities replaced, without gradient there: nan_to_num(x), nan_to_num(x, {.nan = -1}).
 template <detail::FloatingOperand X>
 [[nodiscard]] auto nan_to_num(X&& x, const NumberFor& number = {}) {
   using T = value_of<X>;

@@ -17,7 +17,7 @@ struct Symbol {
   }
 };
 
-/// A number of the program text, converted to T.
+/// A number in the expression, converted to T.
 template <class T>
 struct Constant {
   compute_t<T> value;
@@ -56,8 +56,8 @@ struct Last<T> {
 template <class T, class... Rest>
 struct Last<T, Rest...> : Last<Rest...> {};
 
-/// Element type of F applied to elements of the given types: bool for predicates, what F says for conversions, and
-/// the type of the last argument otherwise (where(condition, x, y) has that of y).
+/// Element type of F applied to elements of the given types: bool for predicates, F::gives for conversions, otherwise
+/// the type of the last argument (where(condition, x, y): the type of y).
 template <class F, class... T>
 struct ResultValue : Last<T...> {};
 template <class F, class... T>
@@ -71,7 +71,7 @@ struct ResultValue<F, T...> {
   using type = typename F::gives;
 };
 
-// Renumbering: where trees are joined, the inputs of each come after those of the trees before it.
+// Renumbering: when trees are joined, the inputs of each tree are numbered after the inputs of the trees before it.
 
 template <int offset, int I>
 constexpr Symbol<I + offset> shift(const Symbol<I>&) {
@@ -100,18 +100,18 @@ constexpr auto shift(const Apply<F, C...>& node) {
 template <class F>
 inline constexpr bool ends_backward = requires { requires !F::differentiable; };
 
-/// Which arguments the partial derivative of F by argument `input` reads, as a bit mask.
+/// Bit mask of the arguments that the partial derivative of F by argument `input` reads.
 template <class F>
 constexpr unsigned reads(int input) {
   if constexpr (requires { F::reads(0); }) return F::reads(input);
   else return ~0u;
 }
 
-/// Whether that partial derivative reads no argument: it is a finite constant.
+/// Whether the partial derivative by argument `input` reads no argument: it is a finite constant.
 template <class F, int input>
 inline constexpr bool has_constant_slope = reads<F>(input) == 0;
 
-/// What the backward pass asks of a tree at compile time. Masks have one bit per input.
+/// Compile-time queries of the backward pass on a tree. Masks have one bit per input.
 template <class Tree>
 struct TreeTraits;
 template <int I>
@@ -151,7 +151,7 @@ struct TreeTraits<Apply<F, C...>> {
     if (reaches(wanted)) (visit(TreeTraits<C>::reaches(wanted), TreeTraits<C>::needed(wanted)), ...);
     return result;
   }
-  /// Whether the derivative by this input is 1: on the way to it there are additions alone, and it occurs once.
+  /// Whether the derivative by this input is 1: it occurs once, and only additions lead to it.
   static constexpr bool passes_unchanged(int input) {
     if constexpr (std::is_same_v<F, functor::Add>) {
       const int times = (0 + ... + (TreeTraits<C>::inputs >> input & 1u ? 1 : 0));
@@ -163,7 +163,7 @@ struct TreeTraits<Apply<F, C...>> {
 };
 
 /// Holds the value of every node: construction is the forward pass, back() the backward pass, both in registers.
-/// `wanted` masks the inputs whose gradients are asked for; subtrees without any are pruned at compile time.
+/// `wanted` masks the inputs whose gradients are asked for; subtrees without a wanted input are pruned at compile time.
 template <class Tree, class In, unsigned wanted>
 struct Evaluator;
 
@@ -241,7 +241,7 @@ struct Evaluator<Apply<F, C...>, In, wanted> {
   LOCUS_FN static Pack<P...> scale(const G& g, const Pack<P...>& partials, std::integer_sequence<int, i...>) {
     return {static_cast<P>(scaled<i>(g, get<i>(partials)))...};
   }
-  /// The adjoint of argument `input`. A slope that depends on no argument is finite.
+  /// The adjoint of argument `input`. A constant slope is finite and needs no check for g = 0.
   template <int input, class G, class S>
   LOCUS_FN static G scaled(const G& g, const S& slope) {
     if constexpr (has_constant_slope<F, input>) return static_cast<G>(g * slope);

@@ -1,6 +1,6 @@
 #pragma once
-// Which operands may meet in one operation. What is wrong with others is a type, a mistake, which is computed before
-// the operation's own result type; refuse/operands.inc says it in the compiler's first line.
+// Operands that may be combined in one operation. For other operands a type, the mistake, is computed before the
+// operation's result type; refuse/operands.inc states the mistake in the compiler's first line.
 
 // First, so that the compiler's path to what a tensor refuses is short.
 #include <locus/tensor/tensor.hpp>
@@ -12,12 +12,12 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 template <class X>
 concept Computes = TensorLike<X> && Device<device_of<X>>;
 
-/// Whether a number may stand beside elements of T: no fraction beside integers, nothing but bool beside bool.
+/// Whether a number may be combined with elements of T: no fraction with integers, only bool with bool.
 template <class S, class T>
 concept ScalarFits = Scalar<S> && (FloatingDType<T> || (IntegerDType<T> && std::is_integral_v<bare_t<S>>) ||
                                    (std::is_same_v<T, bool> && std::is_same_v<bare_t<S>, bool>));
 
-/// The type as which an operand is combined with others: a parameter is a plain tensor there. (ParametersMistake
+/// The type as which an operand is checked beside others: a parameter counts as a plain tensor. (ParametersMistake
 /// refuses parameters alone.)
 template <class X>
 struct BesideOthers {
@@ -30,7 +30,7 @@ struct BesideOthers<X> {
 template <class X>
 using beside_others_t = typename BesideOthers<bare_t<X>>::type;
 
-/// A tensor-like operand of indices or labels: of int64, on a device that computes.
+/// A tensor-like operand of indices or labels: int64, on a device that computes.
 template <class X>
 concept IndexOperand = TensorLike<X> && std::is_same_v<value_of<X>, std::int64_t> && Computes<X>;
 
@@ -40,8 +40,8 @@ concept IndexOperand = TensorLike<X> && std::is_same_v<value_of<X>, std::int64_t
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Whether two operands, tensor-like or numbers, may meet in one operation: in one place, which computes, with one
-/// element type, and not both of them parameters. For functions of your own too, in any namespace:
+/// Whether two operands, tensor-like or numbers, may be combined in one operation: in one place that computes, with one
+/// element type, and not both parameters. Also for user-defined functions, in any namespace:
 ///
 ///     template <class X, class Y>
 ///       requires locus::Combinable<X, Y>
@@ -51,7 +51,7 @@ namespace locus { inline namespace LOCUS_ABI {
 ///     #define LOCUS_REFUSED_CALL "blend(x, y)"
 ///     #include <locus/refuse/operands.inc>
 ///
-/// The last three lines answer a call with other operands as the library's own operators do.
+/// The last three lines give a call with other operands the same error message as the library's operators.
 template <class L, class R>
 concept Combinable = (TensorLike<L> || TensorLike<R>)&&(TensorLike<L> || Scalar<L>)&&(TensorLike<R> || Scalar<R>)&&(
     detail::Mistake<L, R>::wrong == detail::Wrong::nothing);
@@ -63,12 +63,12 @@ concept Operand = TensorLike<X> && (OperandMistake<X>::wrong == Wrong::nothing);
 template <class X>
 concept FloatingOperand = Operand<X> && FloatingDType<value_of<X>>;
 
-/// Of an operation with several operands: that two of them may meet, and that one of all records or is plain.
+/// For operations with several operands: two of them may be combined; not all of them are parameters.
 template <class L, class R>
 concept CombinablePair = Combinable<beside_others_t<L>, beside_others_t<R>>;
 template <class... X>
 concept NotParametersAlone = IsWrong<ParametersMistake<bare_t<X>...>, Wrong::nothing>;
-/// Of a normalization of X, with weights.
+/// Operands of a normalization of X with weights.
 template <class X, class... W>
 concept NormalizedWith = Computes<X> && FloatingDType<value_of<X>> && (TensorLike<W> && ...) &&
                          (CombinablePair<X, W> && ...) && NotParametersAlone<X, W...>;

@@ -1,10 +1,10 @@
 #pragma once
 // The elementwise operators and functions. Operands are tensors of one place and element type, or numbers; shapes
-// broadcast as in NumPy. All of them return pending expressions; expr.hpp says when those are computed. Integers wrap
-// around: the largest plus 1 is the least, whose abs and negative are itself. Their quotient is rounded down, as by //
-// of Python, and the remainder has the sign of the divisor; by zero both are 0, and nothing is thrown. Floating-point
-// numbers divide as IEEE 754 says. round takes halves to the even integer, as in NumPy and PyTorch: 0.5 to 0, 1.5 to 2.
-// What has no number of its type, as log of -1, is NaN; NaN stays NaN, also in minimum, maximum and clamp, and compares
+// broadcast as in NumPy. All of them return pending expressions; expr.hpp describes when they are computed. Integers
+// wrap around: the largest plus 1 is the least, whose abs and negative are itself. Integer quotients are rounded down,
+// as Python's //, and the remainder has the sign of the divisor; by zero both are 0, without an error. Floating-point
+// numbers divide as in IEEE 754. round takes halves to the even integer, as in NumPy and PyTorch: 0.5 to 0, 1.5 to 2.
+// Undefined results, such as log of -1, are NaN; NaN stays NaN, also in minimum, maximum and clamp, and compares
 // unequal to everything. Errors of shapes name the function and both shapes.
 
 #include <locus/core/std/bounds.hpp>
@@ -42,8 +42,8 @@ template <class X>
 concept FloatingOrNumber = !TensorLike<X> || FloatingDType<value_of<X>>;
 }  // namespace detail
 
-/// Elementwise smaller and larger one, as minimum and maximum. With an integer second argument, min and max reduce over
-/// that axis instead, as in PyTorch; see ops/reduce.hpp.
+/// Elementwise minimum and maximum of two operands. With an integer second argument, min and max reduce over that axis
+/// instead, as in PyTorch; see ops/reduce.hpp.
 template <class L, class R>
   requires(Combinable<L, R> && !std::is_integral_v<detail::bare_t<R>>)
 [[nodiscard]] auto min(L&& left, R&& right) {
@@ -55,8 +55,8 @@ template <class L, class R>
   return detail::pending(functor::Maximum{}, std::forward<L>(left), std::forward<R>(right));
 }
 
-/// x^y for floating element types: an exponential and a logarithm of every element, whatever the exponent. x^2, x^-1
-/// and x^(1/2) are square(x), 1 / x and sqrt(x), which cost a tenth of it.
+/// x^y for floating element types: an exponential and a logarithm of every element, whatever the exponent. For x^2,
+/// x^-1 and x^(1/2), write square(x), 1 / x and sqrt(x), at a tenth of the cost.
 template <class L, class R>
   requires(Combinable<L, R> && detail::FloatingOrNumber<L> && detail::FloatingOrNumber<R>)
 [[nodiscard]] auto pow(L&& base, R&& exponent) {
@@ -99,25 +99,25 @@ LOCUS_UNARY(isfinite, functor::IsFinite, FloatingOperand)
 
 #undef LOCUS_UNARY
 
-/// x where x > 0, slope * x elsewhere. throws ArgumentError unless the slope is finite, also as a number of the
-/// type in which x is computed
+/// x where x > 0, slope * x elsewhere. throws ArgumentError unless the slope is finite in the type in which x is
+/// computed
 template <detail::FloatingOperand X>
 [[nodiscard]] auto leaky_relu(X&& x, double slope = 0.01) {
   using R = compute_t<value_of<X>>;
   return detail::pending(functor::LeakyRelu<R>{detail::finite_as<R>("leaky_relu", "slope", slope)}, std::forward<X>(x));
 }
 
-/// x where x > 0, alpha (e^x - 1) elsewhere. throws ArgumentError unless alpha is finite, also as a number of the type
-/// in which x is computed
+/// x where x > 0, alpha (e^x - 1) elsewhere. throws ArgumentError unless alpha is finite in the type in which x is
+/// computed
 template <detail::FloatingOperand X>
 [[nodiscard]] auto elu(X&& x, double alpha = 1) {
   using R = compute_t<value_of<X>>;
   return detail::pending(functor::Elu<R>{detail::finite_as<R>("elu", "alpha", alpha)}, std::forward<X>(x));
 }
 
-/// How gelu computes the normal distribution function. Of float on the CPU:
-///   fast   errors are at most 1.9e-7 max(1, |x|), and at most 8.8e-6 of the result: smaller than PyTorch's;
-///          those of its derivative at most 5e-7
+/// How gelu computes the normal distribution function. Errors for float on the CPU:
+///   fast   at most 1.9e-7 max(1, |x|), and at most 8.8e-6 of the result: smaller than PyTorch's;
+///          of the derivative at most 5e-7
 ///   exact  at most 2 ulp everywhere, in about 1.6 times the time
 ///   tanh   PyTorch's approximate="tanh", which is up to 5e-4 off
 enum class GeluForm { fast, exact, tanh };
@@ -148,15 +148,16 @@ template <class C, class X, class Y>
 }
 
 namespace detail {
-/// The element type of numbers alone, as PyTorch's: float where one is a fraction, int64 of integers, bool of bools.
+/// The element type of numbers without tensors, as PyTorch's: float if one is a fraction, int64 for integers, bool for
+/// bools.
 template <Scalar... N>
 using type_of_numbers_t =
     std::conditional_t<!(std::is_integral_v<bare_t<N>> && ...), float,
                        std::conditional_t<(std::is_same_v<bare_t<N>, bool> && ...), bool, std::int64_t>>;
 }  // namespace detail
 
-/// A number where the condition holds, another one elsewhere: where(x > 0, 1, 0). Of int64, or of float where one of
-/// them is a floating-point number; of bool where both are. throws ArgumentError for an integer that int64 cannot hold
+/// x where the condition holds, y elsewhere, both numbers: where(x > 0, 1, 0). The result is int64; float if a number
+/// is floating-point; bool if both are. throws ArgumentError for an integer that int64 cannot hold
 template <class C, Scalar X, Scalar Y>
   requires(detail::Operand<C> && std::is_same_v<value_of<C>, bool>)
 [[nodiscard]] auto where(C&& condition, X x, Y y) {
@@ -183,8 +184,9 @@ concept UpdateOperand = Combinable<Tensor<T, D>, Y> && (Scalar<Y> || bare_t<Y>::
 
 }  // namespace detail
 
-// In place: the target's elements change, whoever shares them. A plain operand only: a traced one would lose its
-// gradient. throws ShapeError unless the operand broadcasts to the target; ArgumentError for an expanded target
+// In place: the target's elements change for all tensors that share them. Only plain operands: a traced operand would
+// lose its gradient. throws ShapeError unless the operand broadcasts to the target; ArgumentError for an expanded
+// target
 
 #define LOCUS_UPDATE(name, Functor)                                                                         \
   template <class T, class D, class Y>                                                                      \

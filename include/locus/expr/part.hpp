@@ -1,5 +1,5 @@
 #pragma once
-// What a pending expression holds, a tree with the handles that its symbols stand for, and the launch that computes it.
+// The contents of a pending expression, a tree and the handles of its symbols, and the launch that computes it.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/device/trace/expression_text.hpp>
@@ -17,7 +17,7 @@ struct Leaf {
   explicit Leaf(H&& h) : handle(std::move(h)), version(handle.value().version()) {}
 };
 
-/// A tree with the handles that its symbols stand for, and its broadcast shape.
+/// A tree with the handles of its symbols, and its broadcast shape.
 template <class Tree, class... H>
 struct Part {
   Tree tree;
@@ -33,7 +33,7 @@ struct PartWith<Tree, Tuple<Leaf<H>...>> {
   using type = Part<Tree, H...>;
 };
 
-/// How many leaves the first `count` of some parts have.
+/// Number of leaves of the first `count` parts.
 template <class... P>
 [[nodiscard]] constexpr int leaves_before(int count) {
   int sum = 0, position = 0;
@@ -67,8 +67,7 @@ template <class F, class... P>
   return [&]<int... i>(std::integer_sequence<int, i...>) {
     using Tree = Apply<F, shifted_t<leaves_before<bare_t<P>...>(i), decltype(parts.tree)>...>;
     using Leaves = bare_t<decltype(join_tuples(std::move(parts.leaves)...))>;
-    const Shape shape =
-        joint_shape(type_text<F>(), {parts.shape...});  // throws before leaves of an expression are moved
+    const Shape shape = joint_shape(type_text<F>(), {parts.shape...});  // throws before the leaves are moved
     return typename PartWith<Tree, Leaves>::type{Tree{f, {shift<leaves_before<bare_t<P>...>(i)>(parts.tree)...}},
                                                  join_tuples(std::move(parts.leaves)...), shape};
   }(std::make_integer_sequence<int, sizeof...(P)>{});
@@ -83,10 +82,10 @@ struct Forward {
   }
 };
 
-/// Whether an input reads as the element's index, by which elements are visited in row-major order.
+/// Whether an input reads the element's index, which requires a row-major iteration order.
 template <class... In>
 inline constexpr bool reads_index = (std::is_same_v<decltype(std::declval<const In&>().data()), LinearIndex> || ...);
-/// Of an input in memory its layout, else null.
+/// The layout of an input in memory; null for other inputs.
 template <class T, class D>
 [[nodiscard]] const Layout* layout_of(const Tensor<T, D>& x) {
   return &x.layout();
@@ -118,8 +117,8 @@ void require_fresh(const Leaf<H>& leaf) {
                     "compute the expression first, by assigning it to a Tensor or with .eval()"});
 }
 
-/// The target's elements become those of a part of its shape; through a temporary where a leaf overlaps the target in
-/// another layout.
+/// Computes a part of the target's shape into the target; through a temporary if a leaf overlaps the target in another
+/// layout.
 template <class T, class D, class Tree, class... H>
 void compute_in_place(std::string_view name, const Part<Tree, H...>& part, const Tensor<T, D>& target) {
   target.layout().require_distinct_elements(name);

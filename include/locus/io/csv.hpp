@@ -14,16 +14,16 @@
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 struct CsvOptions {
-  char delimiter = ',';      ///< between cells: ';' or '\t' of other files
+  char delimiter = ',';      ///< between cells; ';' or '\t' in some files
   char quote = '"';          ///< around a cell that holds delimiters or line ends; '\0': none
-  char decimal_point = '.';  ///< ',' of files from some countries
+  char decimal_point = '.';  ///< ',' in files from some countries
   bool header = true;        ///< whether the first line has the names of the columns; otherwise these are "0", "1", ...
   std::vector<std::string> missing_texts = {"", "NA", "N/A", "NaN", "nan", "null", "NULL"};  ///< cells without a value
 };
 
-/// What stands for a missing value.
+/// Replacement of a missing value.
 struct CsvMissing {
-  std::optional<double> missing = {};  ///< such as NaN, 0, or -100, a label that losses ignore; absent: it is an error
+  std::optional<double> missing = {};  ///< such as NaN, 0, or -100, which losses ignore; absent: throws DataError
 };
 
 /// A column of names as numbers: names[codes(row)] is the cell.
@@ -41,13 +41,13 @@ concept ListOfNames = !std::is_convertible_v<const C&, std::string_view> && requ
   list.end();
 };
 
-/// Whether a number of decimal digits that is not 0, and not in the range of double, is below 1: by the place of its
-/// first digit from the point, and its exponent.
+/// Whether a decimal number that is not 0, and out of double's range, is below 1: from the place of its first nonzero
+/// digit relative to the point, and its exponent.
 [[nodiscard]] LOCUS_COLD inline bool is_below_one(std::string_view text) {
   const std::size_t e = std::min(text.find_first_of("eE"), text.size());
   const std::string_view digits = text.substr(0, e);
   const std::size_t point = std::min(digits.find('.'), e), first = std::min(digits.find_first_of("123456789"), e);
-  // 1 is the first digit of units, 0 that of tenths.
+  // Place 1 is the digit of units, 0 the digit of tenths.
   const auto place = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first) + (first > point);
   if (e == text.size()) return place <= 0;
   const bool is_negative = text[e + 1] == '-';
@@ -57,8 +57,8 @@ concept ListOfNames = !std::is_convertible_v<const C&, std::string_view> && requ
   return is_negative ? place <= exponent : place <= -exponent;
 }
 
-/// An integer or floating-point number that fills `text`, the point being '.'. False where it is none of T; a number
-/// too small for T becomes 0.
+/// Parses an integer or floating-point number, with '.' as its point, that fills `text`. False if it is no number of T;
+/// a number too small for T becomes 0.
 template <class T>
 [[nodiscard]] bool parse_number(std::string_view text, T& number) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -87,17 +87,17 @@ template <class T>
 
 }  // namespace detail
 
-/// A table of a file of comma-separated values, which is kept as text; cells are parsed where they are asked for.
+/// A table of comma-separated values, kept as text; cells are parsed on request.
 ///
 ///     const io::CsvTable table = io::read_csv("houses.csv");
 ///     const Tensor<float> x = table.numbers({"area", "rooms"});          // (rows, 2)
 ///     const Tensor<float> age = table.numbers("age", {.missing = std::numeric_limits<double>::quiet_NaN()});
-///     const auto [city, names] = table.categories("city");               // int64 codes, and what they mean
+///     const auto [city, names] = table.categories("city");               // int64 codes, and their names
 class CsvTable {
  public:
   /// `name`: the file, for messages. throws DataError naming the line for rows of unequal lengths, quotation marks that
-  /// are not closed or stand within a cell that is not quoted, and text that is no UTF-8 or ASCII by its first bytes;
-  /// ArgumentError for delimiters that cannot be told apart
+  /// are not closed or stand within an unquoted cell, UTF-16 and zero bytes; ArgumentError for delimiters that cannot
+  /// be told apart
   explicit CsvTable(std::string text, const CsvOptions& options = {}, std::string name = "the text")
       : options_(options), scanner_{std::move(text), options.delimiter, options.quote, std::move(name)} {
     const char d = options.delimiter, q = options.quote, p = options.decimal_point;
@@ -139,8 +139,8 @@ class CsvTable {
 
   /// The numbers of a column; T is float unless said otherwise.
   /// shape: (rows,)
-  /// throws ArgumentError for a column that there is not, or twice; DataError naming file, line and column for a cell
-  /// that is no number of T, and, without options.missing, for a missing value
+  /// throws ArgumentError for a column that is missing or there twice; DataError naming file, line and column for a
+  /// cell that is no number of T, and, without options.missing, for a missing value
   template <DType T = float>
     requires(!std::is_same_v<T, bool>)
   [[nodiscard]] Tensor<T> numbers(std::string_view column, const CsvMissing& options = {}) const {
@@ -167,8 +167,9 @@ class CsvTable {
     return numbers_of<T>(indices, options);
   }
 
-  /// A column of names as codes: the names are those that occur, in the order of their bytes.
-  /// throws as numbers() for a missing value, whose code options.missing gives
+  /// A column of names as codes, for the names that occur, in the order of their bytes. options.missing is the code of
+  /// a missing value.
+  /// throws as numbers() for a missing value without options.missing
   [[nodiscard]] CsvCategories categories(std::string_view column, const CsvMissing& options = {}) const {
     std::vector<std::string> names = texts(column);
     std::erase_if(names, [this](const std::string& name) { return is_missing(name); });
@@ -176,9 +177,9 @@ class CsvTable {
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return coded(column, std::move(names), options);
   }
-  /// The same with given names, as another table had them, so that codes agree.
-  /// throws DataError naming file, line and column for a cell that is none of them; ArgumentError for a name that is
-  /// given twice
+  /// A column of names as codes for given names, for example of another table, so that codes agree.
+  /// throws DataError naming file, line and column for a cell that is none of these names; ArgumentError for a name
+  /// that is given twice
   [[nodiscard]] CsvCategories categories(std::string_view column, std::initializer_list<std::string_view> names,
                                          const CsvMissing& options = {}) const {
     return coded(column, {names.begin(), names.end()}, options);
@@ -283,7 +284,7 @@ class CsvTable {
     if (options_.decimal_point != '.') {
       with_point = text;
       for (char& c : with_point) {
-        if (c == '.') c = ',';  // none of a number
+        if (c == '.') c = ',';  // no part of a number
         else if (c == options_.decimal_point) c = '.';
       }
       text = with_point;
@@ -333,8 +334,8 @@ class CsvTable {
 };
 
 /// Reads a file of comma-separated values: of UTF-8 with or without a byte order mark; lines end by \n, \r\n or \r, and
-/// blank ones are left out. Cells that hold delimiters, quotation marks or line ends are quoted, and quotation marks in
-/// them doubled, as RFC 4180 has it. Numbers may have spaces around them.
+/// blank ones are left out. Cells with delimiters, quotation marks or line ends are quoted, with quotation marks inside
+/// doubled, as in RFC 4180. Numbers may have spaces around them.
 /// throws DataError for a file that cannot be read, and as CsvTable; OutOfMemory
 /// cost: the file's text in memory, and eight bytes for each row; each call of numbers() goes over the text once
 [[nodiscard]] inline CsvTable read_csv(const std::string& path, const CsvOptions& options = {}) {

@@ -1,5 +1,5 @@
 #pragma once
-// Where the cells of a text of comma-separated values begin and end.
+// Scanner of comma-separated values: finds where cells begin and end.
 
 #include <locus/core/printable.hpp>
 #include <locus/core/system/input_file.hpp>
@@ -11,10 +11,10 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
-/// A cell in the text: without the quotation marks around it.
+/// A cell's range in the text, without enclosing quotation marks.
 struct CsvCell {
   std::size_t begin = 0, end = 0;
-  bool is_quoted = false, has_quotes = false;  ///< has_quotes: doubled ones, which stand for one each
+  bool is_quoted = false, has_quotes = false;  ///< has_quotes: doubled quotation marks, each pair meaning one
 };
 
 struct CsvScanner {
@@ -22,7 +22,7 @@ struct CsvScanner {
   char delimiter, quote;
   std::string name;  ///< of the file, for messages
 
-  /// The first row: behind a byte order mark. throws DataError for UTF-16 and for zero bytes
+  /// Begin of the first row, after a byte order mark and blank lines. throws DataError for UTF-16 and for zero bytes
   [[nodiscard]] std::size_t begin() const {
     const std::string_view all = text;
     if (all.starts_with("\xff\xfe") || all.starts_with("\xfe\xff"))
@@ -37,7 +37,7 @@ struct CsvScanner {
     return at;
   }
 
-  /// The cells of the row that begins at `at`, which becomes the end of its line. throws DataError
+  /// Reads the cells of the row that begins at `at`; moves `at` behind the row's line end. throws DataError
   void read_row(std::size_t& at, std::vector<CsvCell>& cells) const {
     cells.clear();
     for (;; ++at) {
@@ -61,7 +61,7 @@ struct CsvScanner {
     return trim(std::string_view(text).substr(cell.begin, cell.end - cell.begin));
   }
 
-  /// throws DataError naming the line of a place in the text
+  /// throws DataError naming the line of position `at`
   [[noreturn]] LOCUS_COLD void refuse(std::size_t at, std::string_view why) const {
     std::size_t line = 1;
     for (std::size_t i = 0; i < at && i < text.size(); ++i)

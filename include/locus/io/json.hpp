@@ -12,7 +12,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
-/// Builds a JSON text in the order in which it is told.
+/// Builds a JSON text in the order of the calls.
 ///
 ///     io::JsonWriter json;
 ///     json.begin_array();
@@ -72,7 +72,7 @@ class JsonWriter {
     return key(name).value(v);
   }
 
-  /// The finished document, with a newline at its end. throws ArgumentError while something is still open
+  /// The finished document, with a newline at its end. throws ArgumentError while a bracket is open
   [[nodiscard]] std::string text() const {
     if (!nesting_.empty() || text_.empty()) {
       fail<ArgumentError>(
@@ -152,7 +152,7 @@ class JsonWriter {
   Form form_;
   std::string text_;
   std::string nesting_;  // the open brackets, outermost first
-  bool first_ = true;    // nothing stands in the innermost bracket yet
+  bool first_ = true;    // the innermost bracket is empty so far
   bool after_key_ = false;
 };
 

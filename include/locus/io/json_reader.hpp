@@ -11,23 +11,22 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
-/// Goes over a text from front to back: whoever calls says what is expected next, or takes any value as a whole.
-/// Nothing is recursive, so that no nesting overflows the stack, and no memory is asked for but that of strings and a
-/// byte for each bracket that is open.
+/// Reads a text from front to back: the caller states which token it expects next, or takes any value as a whole. Not
+/// recursive, so that deep nesting cannot overflow the stack; allocates only strings and a byte for each open bracket.
 ///
-/// Strict: no comments, no commas at the end, no numbers such as 01 or NaN, strings of valid UTF-8. What is wrong
-/// throws DataError, which begins with `what`: "...: at byte 7 is '}'; expected ..."
+/// Strict: no comments, no commas at the end, no numbers such as 01 or NaN, strings of valid UTF-8. Errors throw
+/// DataError, whose message begins with the second argument of the constructor: "...: at byte 7 is '}'; expected ..."
 class JsonReader {
  public:
   /// Both texts must outlive the reader.
   JsonReader(std::string_view text, std::string_view what) : text_(text), what_(what) {}
 
-  /// What begins next, behind white space; 0 at the end of the text.
+  /// The next character after white space; 0 at the end of the text.
   [[nodiscard]] char next() {
     skip_space();
     return here();
   }
-  /// Goes over a character if it is next.
+  /// Consumes a character if it is next.
   bool take(char c) {
     if (next() != c || at_ == text_.size()) return false;
     ++at_;
@@ -49,7 +48,7 @@ class JsonReader {
     return result;
   }
 
-  /// Calls member(key) for each member of an object; it has to read the value.
+  /// Calls member(key) for each member of an object; the callback must read the value.
   template <class F>
   void object(const F& member) {
     expect('{');
@@ -62,11 +61,11 @@ class JsonReader {
     expect('}');
   }
 
-  /// Goes over any value and returns its text.
+  /// Consumes any value and returns its text.
   std::string_view value() {
     skip_space();
     const std::size_t begin = at_;
-    std::string open;  // the brackets that close what is open, innermost last
+    std::string open;  // closing brackets of the open values, innermost last
     for (;;) {
       if (const char first = next(); first == '{' || first == '[') {
         ++at_;
@@ -168,7 +167,7 @@ class JsonReader {
     }
     append_character(code, append);
   }
-  /// Of u and four digits.
+  /// Reads u and four hexadecimal digits.
   [[nodiscard]] std::uint32_t read_code_unit() {
     std::uint32_t code = 0;
     ++at_;
@@ -210,7 +209,7 @@ class JsonReader {
   std::size_t at_ = 0;
 };
 
-/// The number that a text of digits alone stands for; false for any other, and from 2^64 on.
+/// Parses a text of digits alone; false for any other text, and for 2^64 or more.
 [[nodiscard]] inline bool natural_number(std::string_view digits, std::uint64_t& number) {
   number = 0;
   for (const char c : digits) {

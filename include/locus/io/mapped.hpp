@@ -1,5 +1,5 @@
 #pragma once
-// States of models that are not read but mapped.
+// States of models from memory-mapped files.
 
 #include <locus/io/mapped_file.hpp>
 #include <locus/io/safetensors.hpp>
@@ -8,7 +8,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
-/// A part of a file's memory, with a version of its own.
+/// A tensor on part of a file's memory, with its own version counter.
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> bytes_in(const Buffer<Cpu>& memory, std::uint64_t begin,
                                                         std::uint64_t bytes) {
   auto* const data = static_cast<std::uint8_t*>(memory.data()) + begin;
@@ -17,16 +17,16 @@ namespace detail {
 }
 }  // namespace detail
 
-/// The tensors of a safetensors file where they lie in it: pages come from the disk when they are first touched, and
-/// are shared with other processes that map the file. Copy on write: a tensor that is changed in place changes in this
-/// process alone, never in the file. The mapping ends with the last tensor. Tensors of bool, which are checked, and
-/// those at an address that is no multiple of their element's size are read into memory of their own.
+/// Maps the tensors of a safetensors file into memory: pages come from the disk when they are first touched, and are
+/// shared with other processes that map the file. Copy on write: in-place changes stay in this process and never reach
+/// the file. The mapping ends with the last tensor. Tensors of bool, which are checked, and misaligned tensors are read
+/// into separate memory.
 ///
-/// Replace the file by another, as io::save does, while it is mapped; do not change it. get(), to() and clone() of the
-/// state throw DataError where it was truncated since. A tensor of it that is read later ends the program (SIGBUS), as
-/// with every mapping: clone() what is to outlive such a file.
+/// While the file is mapped, replace it by a new file, as io::save does; do not change it in place. get(), to() and
+/// clone() of the state throw DataError if the file was truncated. Reading a tensor after a later truncation ends the
+/// program (SIGBUS), as with every mapping: clone() tensors that must outlive such a file.
 /// throws as load(), and DataError where the file system cannot map
-/// cost: reads the header; no memory but for what is read
+/// cost: reads the header; memory only for tensors that are read
 ///
 ///     nn::load_state_dict(model, io::load_mapped("model.safetensors"));             // one copy, not two
 ///     auto part = io::load_mapped("large.safetensors").get<float>("embedding");     // reads nothing else

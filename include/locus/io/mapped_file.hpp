@@ -1,5 +1,5 @@
 #pragma once
-// Files as memory.
+// Memory-mapped files.
 
 #include <locus/core/system/input_file.hpp>
 #include <locus/device/buffer.hpp>
@@ -8,10 +8,10 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
-/// A file that is mapped, copy on write: what is written to the memory stays in it, the file does not change.
+/// A file mapped copy on write: writes to the memory do not change the file.
 class MappedFile final : public MemoryOwner {
  public:
-  /// Of a file of at least one byte. throws DataError, OutOfMemory
+  /// Maps a file of at least one byte. throws DataError, OutOfMemory
   explicit MappedFile(InputFile file) : file_(std::move(file)) {
     memory_ = mmap(nullptr, file_.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE, file_.descriptor().number(), 0);
     if (memory_ != MAP_FAILED) return;
@@ -22,7 +22,7 @@ class MappedFile final : public MemoryOwner {
 
   [[nodiscard]] InputFile& file() { return file_; }
   [[nodiscard]] unsigned char* data() const { return static_cast<unsigned char*>(memory_); }
-  /// throws DataError where the file has become shorter: reading what is gone would end the program
+  /// throws DataError if the file became shorter: reading missing pages would end the program
   void require_readable() const override {
     if (const std::uint64_t now = file_.bytes_now(); now < file_.bytes())
       fail<DataError>({"'", file_.path(), "' was truncated to ", now, " bytes while it was mapped; it had ",

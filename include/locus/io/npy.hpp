@@ -16,7 +16,7 @@ namespace detail {
 
 static_assert(std::endian::native == std::endian::little, ".npy files are written with little-endian numbers");
 
-/// A file as NpyReader reads it.
+/// A source of bytes for read_npy_header: a whole file.
 class WholeFile {
  public:
   WholeFile(InputFile& file, const std::string& what) : file_(file), what_(what), left_(file.bytes()) {}
@@ -32,7 +32,7 @@ class WholeFile {
   std::uint64_t left_;
 };
 
-/// Reads a header. Behind it the source has exactly the elements. throws DataError
+/// Reads a header, and checks that exactly the elements follow it. throws DataError
 template <class Source>
 [[nodiscard]] NpyArray read_npy_header(Source& source, const std::string& what) {
   const auto refuse = [&](const auto&... why) { fail<DataError>({what, ": ", why...}); };
@@ -60,7 +60,7 @@ template <class Source>
   return array;
 }
 
-/// The elements of an array, given in the order of its columns, in that of its rows.
+/// Converts elements from column-major to row-major order.
 template <class Word>
 [[nodiscard]] Tensor<std::uint8_t, Cpu> by_rows(const Tensor<std::uint8_t, Cpu>& bytes, const Shape& shape) {
   Shape reversed = shape;
@@ -73,7 +73,7 @@ template <class Word>
   return nn::detail::bytes_of(words.permute(order).contiguous());
 }
 
-/// Reads the elements as bytes, in the order of rows. throws DataError
+/// Reads the elements as bytes, in row-major order. throws DataError
 template <class Source>
 [[nodiscard]] Tensor<std::uint8_t, Cpu> read_npy_elements(Source& source, const NpyArray& array,
                                                           const std::string& what) {
@@ -145,9 +145,9 @@ inline void write_npz(const std::string& path, const nn::StateDict<Cpu>& state) 
 
 }  // namespace detail
 
-/// The array of a .npy file, which holds elements of T, in either order, in the memory of D.
-/// throws DataError, which names what is wrong, for a file that is missing, truncated, malformed, or of a type that
-/// Locus lacks, as complex ones; ArgumentError for another element type than T; OutOfMemory, CudaUnavailable
+/// Reads the array of a .npy file of elements of T, row-major or column-major, into the memory of D.
+/// throws DataError, which names the defect, for a file that is missing, truncated, malformed, or of a type that Locus
+/// lacks, such as complex; ArgumentError for another element type than T; OutOfMemory, CudaUnavailable
 ///
 ///     auto x = io::load_npy<float, Cuda>("x.npy");
 template <DType T, class D = Cpu>
@@ -158,8 +158,8 @@ template <DType T, class D = Cpu>
                                          [&] { return detail::read_npy<T>(path).template to<D>(place); });
 }
 
-/// Writes a tensor or an expression as a .npy file: into a temporary one beside it, which is then renamed. throws
-/// DataError if it cannot be written; ArgumentError for bfloat16, which NumPy lacks; OutOfMemory
+/// Writes a tensor or an expression as a .npy file, by renaming a temporary file. throws DataError if it cannot be
+/// written; ArgumentError for bfloat16, which NumPy lacks; OutOfMemory
 ///
 ///     io::save_npy("x.npy", x);   // numpy.load("x.npy")
 template <TensorLike X>
@@ -174,10 +174,10 @@ void save_npy(const std::string& path, const X& x) {
   });
 }
 
-/// The arrays of a .npz file by name, in the memory of D. Arrays that load_npy would not read for their type are not
-/// read: .unread() of the state names them, and asking for one is an error. Compressed archives need zlib.
-/// throws DataError, which names what is wrong, for a file that is missing, truncated or malformed, or whose arrays
-/// share bytes; OutOfMemory, CudaUnavailable
+/// Reads the arrays of a .npz file by name, into the memory of D. Arrays whose type or rank load_npy does not read are
+/// left out: .unread() of the state names them, and getting one is an error. Compressed archives need zlib.
+/// throws DataError, which names the defect, for a file that is missing, truncated or malformed, or whose arrays share
+/// bytes; OutOfMemory, CudaUnavailable
 ///
 ///     const auto arrays = io::load_npz("data.npz");   // numpy.savez("data.npz", x=x, y=y)
 ///     auto x = arrays.get<float>("x");
@@ -189,7 +189,7 @@ template <class D = Cpu>
                                          [&] { return detail::read_npz(path).template to<D>(place); });
 }
 
-/// Writes tensors by name as a .npz file, as save_npy does one; equal states give equal files.
+/// Writes tensors by name as a .npz file, each as by save_npy; equal states give equal files.
 /// throws DataError if it cannot be written; ArgumentError for bfloat16, a name that is not UTF-8, more than 4 GB, and
 /// for a state that was read without some tensors; OutOfMemory
 template <class D>

@@ -24,17 +24,17 @@ inline constexpr NpyType npy_types[] = {
 
 /// An array as its header describes it.
 struct NpyArray {
-  std::string unread{};  ///< where it cannot be read, its type and shape for messages
+  std::string unread{};  ///< if it cannot be read, its type and shape for messages
   ElementType type{};
   Shape shape{};
   bool is_column_major = false;
   std::uint64_t bytes = 0;  ///< of its elements
 };
 
-/// Reads the text of a header: a dictionary of Python with a type, an order and a shape.
+/// Parses the text of a header: a Python dictionary with a type, an order and a shape.
 class NpyHeaderReader {
  public:
-  /// what: how messages begin, "cannot read 'x.npy' as .npy"
+  /// The second argument begins messages: "cannot read 'x.npy' as .npy"
   NpyHeaderReader(std::string_view text, const std::string& what) : text_(text), what_(what) {}
 
   /// throws DataError
@@ -137,7 +137,7 @@ class NpyHeaderReader {
                           locus::detail::printable(shape),
                           order == '>' ? ", which is big-endian: save it with .astype('<...')" : "");
   }
-  /// Multiplies the bytes by the extents. True for more of them than a shape of Locus has.
+  /// Multiplies the bytes by the extents. True for more extents than a shape of Locus holds.
   [[nodiscard]] bool read_shape(std::string_view text, NpyArray& array) const {
     bool is_deep = false, is_empty = false, overflows = false;
     std::size_t at = 1;
@@ -177,7 +177,7 @@ class NpyHeaderReader {
 
 inline constexpr std::string_view npy_magic = "\x93NUMPY";
 
-/// What a file begins with, in version 1.0 of the format. throws ArgumentError for bfloat16, which NumPy lacks
+/// Magic and header of a file, in version 1.0 of the format. throws ArgumentError for bfloat16, which NumPy lacks
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string npy_header(const char* caller, ElementType type,
                                                               const Shape& shape) {
   const NpyType* known = nullptr;

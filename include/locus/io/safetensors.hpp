@@ -6,7 +6,7 @@
 #include <locus/nn/state_dict.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
-/// Files from and to the memory of the host: D is Cpu. In safetensors_file.hpp, or in the compiled library.
+/// Read and write files in host memory: D is Cpu. Defined in safetensors_file.hpp, or in the compiled library.
 template <class D>
 [[nodiscard]] nn::StateDict<D> read_safetensors(const std::string& path);
 template <class D>
@@ -24,9 +24,9 @@ extern template void write_safetensors(const std::string&, const nn::StateDict<C
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
-/// Reads a safetensors file into the memory of D. Tensors of types that Locus lacks, as int16 and complex ones, and
-/// those of more than eight dimensions are not read: .unread() of the state names them, and asking for one is an error.
-/// throws DataError, which names what is wrong, for a file that is missing, truncated or malformed; OutOfMemory,
+/// Reads a safetensors file into the memory of D. Tensors of types that Locus lacks, such as complex and 8-bit floats,
+/// or with more than eight dimensions, are not read: .unread() of the state names them, and getting one is an error.
+/// throws DataError, which names the defect, for a file that is missing, truncated or malformed; OutOfMemory,
 /// CudaUnavailable
 ///
 ///     auto state = io::load<Cuda>("model.safetensors");
@@ -42,9 +42,8 @@ template <class D = Cpu>
   });
 }
 
-/// Writes a state as a safetensors file: into a temporary one beside it, which is then renamed. throws DataError if it
-/// cannot be written; ArgumentError for a name that is not UTF-8, and for a state that was read without some tensors;
-/// OutOfMemory
+/// Writes a state as a safetensors file, by renaming a temporary file. throws DataError if it cannot be written;
+/// ArgumentError for a name that is not UTF-8, and for a state that was read without some tensors; OutOfMemory
 ///
 ///     io::save("model.safetensors", nn::state_dict(model));
 template <class D>

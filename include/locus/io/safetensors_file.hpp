@@ -1,5 +1,5 @@
 #pragma once
-// What of safetensors.hpp the compiled library holds: reading and writing the files.
+// Reading and writing of safetensors files, which the compiled library holds.
 
 #include <locus/core/system/file.hpp>
 #include <locus/core/system/input_file.hpp>
@@ -12,13 +12,13 @@ namespace locus { inline namespace LOCUS_ABI { namespace io { namespace detail {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files hold little-endian numbers");
 
-/// Reads exactly so many bytes.
+/// Reads exactly `bytes` bytes. throws DataError
 inline void read_all(InputFile& file, void* target, std::size_t bytes) {
   if (file.read(target, bytes) != bytes)
     fail<DataError>({"cannot read '", file.path(), "' as safetensors: it ended while it was read"});
 }
 
-/// Reads a tensor from where the file stands, and adds it to a state.
+/// Reads a tensor at the file's position, and adds it to a state.
 inline void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu>& state) {
   const std::size_t count = tensor.end - tensor.begin;
   const Tensor<std::uint8_t, Cpu> bytes({static_cast<std::int64_t>(count)});
@@ -30,13 +30,13 @@ inline void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu
   state.add({tensor.name, tensor.type, tensor.shape, bytes});
 }
 
-/// What a file holds, and where: `begin` is the byte after its header.
+/// The tensors of a file; `begin` is the byte after its header.
 struct Contents {
   std::vector<Placed> tensors;
   std::uint64_t begin;
 };
 
-/// Of a file that stands at its beginning. throws DataError
+/// Reads the header of a file positioned at its beginning. throws DataError
 [[nodiscard]] inline Contents read_header(InputFile& file) {
   constexpr std::uint64_t most = 100'000'000;  // of a header, as in the reference implementation
   const std::string what = join("cannot read '", file.path(), "' as safetensors");
@@ -52,7 +52,7 @@ struct Contents {
   return {HeaderReader(text, what, rest - length).read(), sizeof length + length};
 }
 
-/// add(tensor, begin, state): adds a tensor of a type that Locus has, which begins at that byte of the file.
+/// Calls add(tensor, begin, state) to add each readable tensor, which begins at byte `begin` of the file.
 template <class D, class F>
 [[nodiscard]] nn::StateDict<D> state_of(const std::string& path, const Contents& contents, const F& add) {
   nn::StateDict<D> state;

@@ -1,5 +1,5 @@
 #pragma once
-// Headers of safetensors files: which tensors there are, and where. https://github.com/huggingface/safetensors
+// Headers of safetensors files: the tensors and their places. https://github.com/huggingface/safetensors
 
 #include <locus/core/element_type.hpp>
 #include <locus/core/shape.hpp>
@@ -11,7 +11,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
-/// A type of the format by its name, and in bytes; those that are not of ElementType cannot be read.
+/// A type of the format: name, size in bytes, and ElementType if `is_known`; others cannot be read.
 struct SafetensorsType {
   std::string_view name;
   std::uint64_t bytes;
@@ -38,7 +38,7 @@ inline constexpr SafetensorsType safetensors_types[] = {{"F32", 4, true, Element
 
 /// A tensor as a header describes it; begin and end in bytes from the end of the header.
 struct Placed {
-  std::string name, unread;  ///< unread: where it cannot be read, its type and shape for messages
+  std::string name, unread;  ///< unread: if it cannot be read, its type and shape for messages
   ElementType type;
   Shape shape;
   std::uint64_t begin, end;
@@ -47,14 +47,14 @@ struct Placed {
 /// Reads the header of a file that has `available` bytes after it.
 class HeaderReader {
  public:
-  /// what: how messages begin, "cannot read 'model' as safetensors"
+  /// The second argument begins messages: "cannot read 'model' as safetensors"
   HeaderReader(std::string_view text, std::string what, std::uint64_t available)
       : text_(text),
         what_(std::move(what)),
         json_what_(what_ + ": its header is no JSON object"),
         available_(available) {}
 
-  /// The tensors in the order of their bytes, which are all of the file. throws DataError
+  /// The tensors in the order of their bytes, which must cover the file. throws DataError
   [[nodiscard]] std::vector<Placed> read() {
     JsonReader json(text_, json_what_);
     json.object([&](const std::string& name) {
@@ -105,7 +105,7 @@ class HeaderReader {
     check_once(keys);
   }
 
-  /// The value that is next in `json`.
+  /// Reads a tensor's description, the next value of `json`.
   [[nodiscard]] Placed placed(const std::string& name, JsonReader& json) const {
     constexpr std::string_view keys[] = {"dtype", "shape", "data_offsets"};
     std::string_view values[3];
@@ -154,7 +154,7 @@ class HeaderReader {
     return result;
   }
 
-  /// Multiplies `bytes` by the extents. True for more of them than a shape of Locus has; then `result` is of no use.
+  /// Multiplies `bytes` by the extents. True for more extents than a shape of Locus holds; `result` is then invalid.
   [[nodiscard]] bool read_shape(const std::string& name, std::string_view text, Shape& result,
                                 std::uint64_t& bytes) const {
     bool is_deep = false, is_empty = false, is_beyond = false, overflows = false;
@@ -173,7 +173,7 @@ class HeaderReader {
     return is_deep;
   }
 
-  /// Calls take(number) for each of a list until it returns false; false where the text is no list.
+  /// Calls take(number) for each number of a list until take returns false. Returns false if the text is no list.
   template <class F>
   [[nodiscard]] bool read_numbers(const std::string& name, std::string_view text, const F& take) const {
     JsonReader json(text, json_what_);
@@ -196,7 +196,7 @@ class HeaderReader {
   std::vector<std::string> names_;
 };
 
-/// Writes headers, as files begin with them: their length, and the text, padded so that the data is aligned.
+/// Builds the beginning of a file: the header's length and its text, padded so that the data is aligned.
 class HeaderWriter {
  public:
   HeaderWriter() { json_.begin_object().key("__metadata__").begin_object().member("format", "pt").end_object(); }

@@ -1,5 +1,5 @@
 #pragma once
-// A training run in a safetensors file: all that decides how it goes on.
+// Checkpoints of training runs: the complete state in a safetensors file.
 
 #include <locus/core/generator.hpp>
 #include <locus/data/loading/loader.hpp>
@@ -28,7 +28,7 @@ inline constexpr bool is_scaler = false;
 template <class D>
 inline constexpr bool is_scaler<optim::GradScaler<D>> = true;
 
-/// What a part of a training run is called in a file; null: it is none.
+/// Name in a file of a kind of part of a training run; null: no such part.
 template <class P>
 [[nodiscard]] consteval const char* part_name() {
   if constexpr (nn::detail::ListsMembers<P>) return "model";
@@ -50,10 +50,10 @@ template <class T>
   return x;
 }
 
-/// Of each epoch in a state; files of older versions have the first 15, or seven.
+/// Numbers per epoch in a state; files of older versions have the first 15, or the first seven.
 inline constexpr std::int64_t numbers_of_epoch = 17, numbers_without_operations = 15, numbers_without_costs = 7;
 
-/// A row of numbers for each epoch; those of each metric, NaN where an epoch has none.
+/// A row of numbers for each epoch, and a vector for each metric, with NaN for an epoch without the metric.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline nn::StateDict<Cpu> state_of_history(const History& history) {
   nn::StateDict<Cpu> state;
   const auto& records = history.records();
@@ -82,7 +82,7 @@ inline constexpr std::int64_t numbers_of_epoch = 17, numbers_without_operations 
 }
 inline void add_costs(EpochRecord& record, const double* costs, std::int64_t count) {
   const auto integer = [&](int i) {
-    const double number = costs[i];  // of a file, which may hold anything
+    const double number = costs[i];  // from a file, which may hold anything
     return number > 0 && number < 9e18 ? static_cast<std::int64_t>(number) : 0;
   };
   record.batches = integer(0);
@@ -121,7 +121,7 @@ inline void add_costs(EpochRecord& record, const double* costs, std::int64_t cou
   return history;
 }
 
-/// What a part is made of, by name.
+/// The tensors of a part, by name.
 template <class P>
 [[nodiscard]] nn::StateDict<Cpu> state_of(const P& part) {
   nn::StateDict<Cpu> state;
@@ -136,7 +136,7 @@ template <class P>
   else state.add("value", vector_of<std::int64_t>({part}));
   return state;
 }
-/// The numbers under a name, of which there are so many. throws ShapeError
+/// The `count` numbers under a name. throws ShapeError for another count
 template <class T>
 [[nodiscard]] std::vector<T> numbers_of(const nn::StateDict<Cpu>& state, const char* name, std::int64_t count) {
   const Tensor<T, Cpu> x = state.get<T>(name);
@@ -144,7 +144,7 @@ template <class T>
     fail<ShapeError>({"resume_training: '", name, "' has shape ", x.shape(), "; expected ", Shape{count}});
   return {x.data(), x.data() + count};
 }
-/// Of a loader's position; files of older versions have the first three: epoch, batch and seed.
+/// Numbers of a loader's position; files of older versions have the first three: epoch, batch and seed.
 inline constexpr std::int64_t numbers_of_position = 6, numbers_without_sizes = 3;
 /// throws ShapeError
 [[nodiscard]] inline std::vector<std::int64_t> position_numbers(const nn::StateDict<Cpu>& state) {
@@ -162,8 +162,8 @@ LOCUS_OUT_OF_LINE inline void require_same_epoch(const std::vector<std::int64_t>
                        ", so that the rest of its epoch would be other samples; give it the data set, the batch size "
                        "and as many ranks as when it was saved"});
 }
-/// Checks a state against a part, and returns a call that makes the part what the state says. The call allocates
-/// nothing and throws nothing. throws what loading the part throws
+/// Checks a state against a part, and returns a callable that applies it to the part. The callable neither allocates
+/// nor throws. throws as loading the part
 template <class P>
 [[nodiscard]] auto change_of(P& part, const nn::StateDict<Cpu>& state) {
   if constexpr (nn::detail::ListsMembers<P>) {
@@ -203,7 +203,7 @@ class PartNames {
   std::map<std::string_view, int> counts_;
 };
 
-/// The default random numbers of the host, "cpu", and of another device that parts are on, "device".
+/// Name of the state of a default generator: "cpu" for the host's, "device" for another device of the parts.
 template <class D>
 inline constexpr const char* generator_name = std::is_same_v<D, Cpu> ? "cpu" : "device";
 template <class D>
@@ -228,7 +228,7 @@ using device_of_part = typename DeviceOfPart<P>::type;
 
 using States = std::map<std::string, nn::StateDict<Cpu>, std::less<>>;
 
-/// The states of all parts, and of the random numbers.
+/// The states of all parts, and of the default generators.
 template <class... Parts>
 [[nodiscard]] States states_of(const Parts&... parts) {
   States states;
@@ -255,7 +255,7 @@ void require_same_parts(const std::string& path, const States& there) {
     fail<ArgumentError>({"resume_training: '", path, "' holds ", in_file.text(), "; this run has ", in_program.text(),
                          "; give the parts that were saved, in their order"});
 }
-/// All parts become what their states say. What can fail comes first: then nothing has changed.
+/// Applies the states to all parts. All steps that can fail come first, so that a failure leaves all parts unchanged.
 template <class... Parts>
 void change_all(const States& states, Parts&... parts) {
   PartNames names;
@@ -265,7 +265,7 @@ void change_all(const States& states, Parts&... parts) {
   std::apply([](auto&... change) { (change(), ...); }, changes);
   std::apply([](const auto&... each) { (locus::detail::set_default_generator(each), ...); }, generators);
 }
-/// By the first word of each name.
+/// Divides a state by the first word of each name.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline States divided(const nn::StateDict<Cpu>& all) {
   States states;
   const auto place = [&](const std::string& name) -> std::pair<nn::StateDict<Cpu>&, std::string> {
@@ -286,11 +286,10 @@ void change_all(const States& states, Parts&... parts) {
 
 }  // namespace detail
 
-/// Writes all that decides how a training run goes on into one safetensors file: models, optimizers, schedulers,
-/// scalers, the position of loaders, numbers such as a best loss's epoch (std::int64_t), the History, in any order, and
-/// the default random numbers of the host and of the parts' device. Averages of weights are models. A temporary file
-/// takes the place of the old one at the end: a process that is killed leaves the old file or the new one. throws as
-/// save()
+/// Writes the state of a training run into one safetensors file: models, optimizers, schedulers, scalers, the position
+/// of loaders, numbers such as a best loss's epoch (std::int64_t), the History, in any order, and the default
+/// generators of the host and of the parts' device. Averages of weights are models. A temporary file replaces the old
+/// file at the end: a killed process leaves the old file or the new one. throws as save()
 ///
 ///     for (auto [images, labels] : loader) {
 ///       ...
@@ -307,14 +306,15 @@ void save_training(const std::string& path, const Parts&... parts) {
   });
 }
 
-/// Goes on where save_training left off: the same parts, in the same order of those of a kind, become what they were,
-/// and on Cpu the run what it would have been without interruption, bit for bit. false, and nothing changes, where
-/// there is no such file: the run begins.
-/// throws DataError for a file that cannot be read; ArgumentError where it holds other parts, where the loader shuffled
-/// by another seed, and in mid-epoch where it has another batch size, data set or number of batches; what loading a
-/// part throws; OutOfMemory. Then no part has changed: all of the file is read and checked first, and from then on
-/// nothing allocates
-/// cost: the state once more in host memory, and for parts on another device there, too, while it loads
+/// Restores the state that save_training wrote into the same parts; parts of one kind must have the same order. On Cpu,
+/// the run continues bit for bit as without interruption. Returns false, and changes nothing, if there is no such file:
+/// the run begins.
+/// throws DataError for a file that cannot be read; ArgumentError if it holds other parts, if the loader shuffled by
+/// another seed, and in mid-epoch if the loader has another batch size, data set or number of batches; as loading a
+/// part; OutOfMemory. After an exception no part has changed: the whole file is read and checked first, and applying it
+/// does not allocate
+/// cost: while it loads, a second copy of the state in host memory, and another on the device of parts on another
+/// device
 ///
 ///     manual_seed(1);
 ///     ...

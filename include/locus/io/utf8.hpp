@@ -1,5 +1,5 @@
 #pragma once
-// Telling valid UTF-8 from other bytes, for the reader and the writers of text formats.
+// Validation of UTF-8, for the reader and the writers of text formats.
 
 #include <locus/core/config.hpp>
 
@@ -8,9 +8,9 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
-inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";  ///< U+FFFD, for what cannot be shown
+inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";  ///< U+FFFD, in place of invalid bytes
 
-/// Bytes of the character at the front; 0 where it is not valid UTF-8 (overlong forms and surrogates included).
+/// Number of bytes of the first character; 0 if it is not valid UTF-8 (as overlong forms and surrogates are not).
 [[nodiscard]] constexpr std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };

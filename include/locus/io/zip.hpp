@@ -18,7 +18,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
-/// Goes on with the checksum of bytes before these.
+/// CRC-32; `before`: the checksum of the preceding bytes, which it continues.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::uint32_t crc32_of(const void* data, std::size_t count,
                                                               std::uint32_t before = 0) {
   static constexpr auto table = [] {
@@ -35,7 +35,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
   return ~crc;
 }
 
-/// Little-endian numbers of a text, and at its end.
+/// Reads a little-endian number in a text; append_number appends one.
 [[nodiscard]] inline std::uint64_t number_at(std::string_view text, std::size_t at, int bytes) {
   std::uint64_t number = 0;
   for (int i = bytes; i-- > 0;)
@@ -51,11 +51,11 @@ struct ZipEntry {
   std::string name;
   unsigned method;  ///< 0: stored, 8: deflated
   std::uint32_t crc;
-  std::uint64_t stored_bytes, bytes;  ///< as it lies in the archive, and by itself
-  std::uint64_t header;               ///< where its own header is
+  std::uint64_t stored_bytes, bytes;  ///< size in the archive, and uncompressed
+  std::uint64_t header;               ///< position of its local header
 };
 
-/// The files of an archive, by its directory at the end.
+/// The files of an archive, from the central directory at its end.
 class ZipDirectory {
  public:
   /// throws DataError
@@ -74,8 +74,8 @@ class ZipDirectory {
   [[nodiscard]] auto begin() const { return entries_.begin(); }
   [[nodiscard]] auto end() const { return entries_.end(); }
 
-  /// Where the bytes of a file begin. throws DataError for a file that shares bytes with another: by that, a small
-  /// archive becomes as large as it likes
+  /// Where the bytes of a file begin. throws DataError for a file that shares bytes with another: by overlaps, a small
+  /// archive could expand without limit
   [[nodiscard]] std::uint64_t begin_of(const ZipEntry& entry) const {
     constexpr std::uint64_t header_bytes = 30;
     if (entry.header > begin_ || begin_ - entry.header < header_bytes) refuse_place(entry);
@@ -110,7 +110,8 @@ class ZipDirectory {
     return text;
   }
 
-  /// The directory, which a record at the end tells of, and, of large archives, another one before it.
+  /// Finds the directory from the record at the end of the archive, or from the zip64 record before it for large
+  /// archives.
   void find() {
     constexpr std::uint64_t record_bytes = 22, most_comment = 65535;
     const std::uint64_t count = locus::detail::smaller(file_.bytes(), record_bytes + most_comment);
@@ -137,7 +138,7 @@ class ZipDirectory {
     if (__builtin_add_overflow(begin_, bytes, &end_)) refuse("its directory lies outside of it");
   }
 
-  /// Returns where the next one begins.
+  /// Returns where the next entry begins.
   [[nodiscard]] std::size_t read_entry(const std::string& text, std::size_t at) {
     constexpr std::size_t fixed = 46;
     if (text.size() - at < fixed || number_at(text, at, 4) != 0x02014b50) refuse("its directory is damaged");
@@ -155,7 +156,7 @@ class ZipDirectory {
     entries_.push_back(std::move(entry));
     return at + all;
   }
-  /// Numbers that do not fit 32 bits stand behind the name.
+  /// Reads numbers that do not fit 32 bits from the extra field (zip64).
   void read_large(std::string_view extra, ZipEntry& entry) const {
     while (extra.size() >= 4) {
       const std::size_t bytes = number_at(extra, 2, 2);
@@ -177,7 +178,7 @@ class ZipDirectory {
   const std::string& what_;
   std::uint64_t begin_ = 0, end_ = 0, count_ = 0;
   std::vector<ZipEntry> entries_;
-  std::vector<std::uint64_t> headers_;  ///< where the files begin, in order
+  std::vector<std::uint64_t> headers_;  ///< positions of the local headers, ascending
 };
 
 /// The content of a file of an archive, from front to back.
@@ -201,9 +202,10 @@ class ZipReader {
 #endif
   }
 
-  /// Bytes that are still to come, if it is not damaged.
+  /// Bytes still to come, if the file is not damaged.
   [[nodiscard]] std::uint64_t left() const { return left_; }
-  /// Exactly so many bytes, no more than left(). With the last ones their checksum is compared. throws DataError
+  /// Reads exactly `count` bytes, at most left(). The last bytes complete the checksum, which is compared. throws
+  /// DataError
   void read(void* target, std::size_t count) {
     if (entry_.method == 0) {
       if (file_.read(target, count) != count) refuse("ended while it was read");
@@ -270,15 +272,15 @@ class ZipReader {
   std::uint32_t crc_ = 0;
 };
 
-/// An archive of files that are stored as they are, as parts to write one after another.
+/// Builds an archive of stored (uncompressed) files, as parts to write one after another.
 class ZipWriter {
  public:
-  /// caller: for messages. Files: how many will be added
+  /// caller: for messages. files: number of files to be added
   ZipWriter(const char* caller, std::size_t files) : caller_(caller) {
     if (files > 0xfffe) fail<ArgumentError>({caller, ": ", files, " arrays; expected at most 65,534"});
-    texts_.reserve(3 * files + 1);  // which parts look into
+    texts_.reserve(3 * files + 1);  // parts are views of these texts
   }
-  /// The next file: two parts, whose second one must live until all are written.
+  /// Adds a file of two parts; the second part must live until all are written.
   void add(const std::string& name, std::string first, std::string_view second) {
     const std::uint64_t bytes = std::uint64_t{first.size()} + second.size(), at = offset_;
     const std::uint32_t crc = crc32_of(second.data(), second.size(), crc32_of(first.data(), first.size()));
@@ -286,7 +288,7 @@ class ZipWriter {
     append_number(common, 20, 2);
     append_number(common, 0x800, 2);  // the name is UTF-8
     append_number(common, 0, 2);
-    append_number(common, 0x00210000, 4);  // 1980-01-01: archives of the same arrays are the same
+    append_number(common, 0x00210000, 4);  // 1980-01-01: equal arrays give equal archives
     append_number(common, crc, 4);
     append_number(common, bytes, 4);
     append_number(common, bytes, 4);
@@ -310,7 +312,7 @@ class ZipWriter {
                            ": more than 4 GB of arrays, or a name of more than 65,535 bytes; save safetensors, "
                            "which may be larger"});
   }
-  /// All parts, which live as long as this object and what was added.
+  /// All parts; valid as long as this object and the added second parts.
   [[nodiscard]] const std::vector<std::string_view>& parts() {
     const std::uint64_t begin = offset_, bytes = directory_.size();
     std::string end = std::move(directory_) + "PK\5\6";

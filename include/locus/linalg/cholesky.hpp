@@ -8,7 +8,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// info, or the number of the first pivot that is NaN, of those before it.
+/// The info of a matrix, or the number of its first NaN pivot if that comes before.
 template <class T>
 struct InfoOfNan {
   const T* factors;
@@ -62,7 +62,7 @@ struct Cholesky {
   }
 
  private:
-  /// The transposed x of L^T x = b. L^T is its own LU factorization, with nothing exchanged.
+  /// The transposed x of L^T x = b. L^T is its own LU factorization, without row exchanges.
   template <class T, class D>
   [[nodiscard]] static Tensor<T, D> solved(const Tensor<T, D>& lower, const Tensor<T, D>& b) {
     const Tensor<std::int32_t, D> unmoved = arange<std::int32_t>(1, lower.size(-1) + 1, 1, b.device())

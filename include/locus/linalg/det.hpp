@@ -7,7 +7,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// The diagonal of factors, and how often rows were exchanged.
+/// The diagonal of factors, and the parity of their row exchanges.
 template <class T>
 struct LuDiagonal {
   const T* factors;
@@ -40,7 +40,7 @@ struct SignOfDiagonal {
   }
 };
 
-/// Factors without a pivot of 0.
+/// Replaces a pivot of 0 by a small number.
 struct PivotNotZero {
   template <class T>
   LOCUS_FN T operator()(T pivot) const {
@@ -48,7 +48,7 @@ struct PivotNotZero {
   }
 };
 
-/// f of the factors of each matrix.
+/// F of the diagonal of each matrix's factors.
 template <template <class> class F, class T, class D>
 [[nodiscard]] Tensor<T, D> of_diagonals(const LuFactors<T, D>& lu) {
   return from_indices<T>(per_matrix(lu.factors.shape()), lu.factors.device(),
@@ -91,7 +91,7 @@ struct Determinant {
 template <class T, class D>
 struct LogDeterminant {
   static constexpr const char* name = "linalg::slogdet";
-  Tensor<T, D> sign;  ///< which forward writes
+  Tensor<T, D> sign;  ///< written by forward
 
   auto forward(const Tensor<T, D>& a) const {
     const auto lu = detail::lu_factors(name, a, Tensor<std::int32_t, D>(sign.shape(), a.device()));
@@ -111,8 +111,8 @@ namespace linalg {
 
 /// The determinant of each matrix: torch.linalg.det. 1 of a 0 x 0 matrix, 0 of a singular one.
 /// shape: (..., n, n) -> (...)
-/// gradient: g times the cofactors. A pivot of 0 counts as 2^-40, in double as 2^-300, so that those of a singular
-///           matrix are right, too, unless more than three such pivots depend on each other
+/// gradient: g times the cofactors. A pivot of 0 counts as 2^-40, in double as 2^-300, so that the cofactors of a
+///           singular matrix are right, too, unless more than three such pivots depend on each other
 /// cost:  2 n^3 / 3 for each matrix, a copy of it and a launch; backward 2 n^3 and five launches
 /// throws ShapeError
 template <detail::MatrixOperand X>
@@ -120,14 +120,14 @@ template <detail::MatrixOperand X>
   return apply(operation::Determinant{}, x);
 }
 
-/// What slogdet returns: `auto [sign, log] = linalg::slogdet(x)`.
+/// The result of slogdet: `auto [sign, log] = linalg::slogdet(x)`.
 template <class Sign, class Log>
 struct SignAndLog {
   Sign sign;      ///< -1, 0 or 1; NaN of NaN
   Log logabsdet;  ///< the natural logarithm of the magnitude; -infinity where it is 0
 };
 
-/// Sign and logarithm of each determinant, where that itself overflows or vanishes: torch.linalg.slogdet.
+/// Sign and logarithm of each determinant, which itself may overflow or vanish: torch.linalg.slogdet.
 /// shape: (..., n, n) -> twice (...)     gradient: of the logarithm g times the transposed inverse; the sign has none
 /// cost:  2 n^3 / 3 for each matrix, a copy of it and three launches; backward 2 n^3 and three launches
 /// throws ShapeError

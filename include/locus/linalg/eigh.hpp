@@ -7,7 +7,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// The eigenvalues, and the memory in which the eigenvectors are rows, where they are asked for.
+/// The eigenvalues, and memory whose rows are the eigenvectors if `vectors`.
 template <class T, class D>
 [[nodiscard]] Tuple<Tensor<T, D>, Tensor<T, D>> eigenvalues(const char* name, const Tensor<T, D>& x, bool vectors) {
   require_square(name, x.shape());
@@ -23,7 +23,7 @@ template <class T, class D>
 
 namespace linalg {
 
-/// What eigh returns: `auto [values, vectors] = linalg::eigh(x)`.
+/// The result of eigh: `auto [values, vectors] = linalg::eigh(x)`.
 template <class T, class D>
 struct Eigh {
   Tensor<T, D> values;   ///< (..., n), ascending
@@ -31,7 +31,7 @@ struct Eigh {
 };
 
 /// Eigenvalues and eigenvectors of symmetric matrices: torch.linalg.eigh, numpy.linalg.eigh. Only the lower triangle of
-/// x is read. The sign of a vector is any; columns of vectors lie one after another in memory.
+/// x is read. The sign of each vector is arbitrary; the columns of `vectors` lie one after another in memory.
 /// shape: (..., n, n) -> (..., n) and (..., n, n)
 /// cost:  about 9 n^3 for each matrix, a copy of it and a launch; on Cuda the host waits twice
 /// throws NumericError for NaN or infinity in the lower triangle, and an iteration that does not converge, naming the

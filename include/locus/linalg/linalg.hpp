@@ -1,7 +1,8 @@
 #pragma once
-// Linear algebra: all headers of linalg. Not part of locus/locus.hpp. Programs link with -llapack, and, where tensors
-// on Cuda are factored, with -lcusolver. What waits for a Cuda device reads an answer on which an exception depends.
-// There, LU factorizations take three launches more, and Cholesky's one, which look for NaN: cuSOLVER passes over them.
+// Linear algebra: all headers of linalg. Not part of locus/locus.hpp. Programs link with -llapack, and, if tensors on
+// Cuda are factored, with -lcusolver. A function waits for a Cuda device only to read a status on which an exception
+// depends. On Cuda, LU factorizations take three more launches, and Cholesky's one, which look for NaN: cuSOLVER passes
+// over it.
 
 #include <locus/linalg/cholesky.hpp>
 #include <locus/linalg/det.hpp>

@@ -6,7 +6,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// 1 / s where s counts, 0 elsewhere.
+/// 1 / s if s is above rcond times the largest, else 0.
 template <class R>
 struct InverseAbove {
   R rcond;
@@ -21,7 +21,7 @@ struct LstsqOptions {
       -1;  ///< singular values up to rcond times the largest count as 0; below 0: epsilon of T times max(m, n)
 };
 
-/// What lstsq returns: `auto [solution, residuals, rank, singular_values] = linalg::lstsq(a, b)`.
+/// The result of lstsq: `auto [solution, residuals, rank, singular_values] = linalg::lstsq(a, b)`.
 template <class T, class D>
 struct Lstsq {
   Tensor<T, D> solution;         ///< (..., n, k), or (..., n) of a vector b
@@ -30,10 +30,10 @@ struct Lstsq {
   Tensor<T, D> singular_values;  ///< (..., min(m, n)) of a, descending
 };
 
-/// The x of least |a x - b|, and of those the one of least |x|: numpy.linalg.lstsq and torch.linalg.lstsq with the
-/// driver gelsd. By singular values, so that a may have any rank. b of one dimension is a vector; batches broadcast.
+/// The x of least |a x - b|, and among equals of least |x|: numpy.linalg.lstsq and torch.linalg.lstsq with the driver
+/// gelsd. By singular values, so that a may have any rank. b of one dimension is a vector; batches broadcast.
 /// shape: (..., m, n), (..., m, k) or (m) -> see Lstsq
-/// cost:  that of svd, four products, and some launches
+/// cost:  as svd, four products, and some launches
 /// throws NumericError for NaN and infinity in a, naming the matrix; ArgumentError unless rcond is finite; ShapeError
 ///
 ///     auto line = linalg::lstsq(stack(1, x, ones_like(x)), y).solution;

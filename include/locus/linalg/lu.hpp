@@ -1,11 +1,11 @@
 #pragma once
-// The LU factorization of matrices, on which solve, inv and det stand.
+// The LU factorization of matrices, which solve, inv and det use.
 
 #include <locus/linalg/matrices.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Factors of the transposed matrices: those are what row-major memory is in column-major order.
+/// Factors of the transposed matrices: row-major memory is the transpose in column-major order.
 template <class T, class D>
 struct LuFactors {
   Tensor<T, D> factors;            ///< (..., n, n)
@@ -24,8 +24,8 @@ struct InfoUnlessNan {
     return x == x ? info : 0;
   }
 };
-/// After a device that does not find NaN: makes the diagonal of the factors of matrices that hold some NaN, as LAPACK
-/// does, which does not take them for singular. Three launches.
+/// For a device that does not find NaN: fills the diagonal of the factors with NaN in matrices that hold NaN, and
+/// clears their info, so that they do not count as singular, as in LAPACK. Three launches.
 template <class T, class D>
 void restore_nan(const Tensor<T, D>& a, const LuFactors<T, D>& lu, const Tensor<std::int32_t, D>& info) {
   const Tensor<T, D> unknown(info.shape(), a.device());
@@ -70,8 +70,7 @@ void lu_solve(const char* name, const LuFactors<T, D>& lu, bool transposed, cons
                              factored_extent(name, columns), b.data());
 }
 
-/// The factors for a batch to which that of the factored matrices broadcasts: itself where there is one matrix, to
-/// which all right sides are columns.
+/// The factors, broadcast to `batch`. A single matrix stays as it is: all right sides become its columns.
 template <class T, class D>
 [[nodiscard]] LuFactors<T, D> factors_for(const LuFactors<T, D>& lu, const Shape& batch) {
   if (elements(batch_shape(lu.factors.shape())) == 1) return lu;

@@ -1,6 +1,6 @@
 #pragma once
-// What functions of matrices share: which operands they take, how matrices of any stride are handed to a device's
-// factorizations, and the errors that name a matrix of a batch.
+// Common parts of functions of matrices: the operands that they take, matrices of any stride as a device's
+// factorizations take them, and errors that name a matrix of a batch.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -17,10 +17,10 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 /// A tensor of matrices of float or double, where there are factorizations.
 template <class X>
 concept MatrixOperand = TensorLike<X> && IsWrong<MatrixMistake<X>, Wrong::nothing> && FactorizingDevice<device_of<X>>;
-/// The same, of what has no gradient.
+/// The same, without a gradient.
 template <class X>
 concept PlainMatrixOperand = MatrixOperand<X> && IsWrong<PlainMatrixMistake<X>, Wrong::nothing>;
-/// Two of them that may meet.
+/// Two matrix operands that fit together.
 template <class A, class B>
 concept MatrixOperands =
     TensorLike<A> && TensorLike<B> && IsWrong<MatricesMistake<A, B>, Wrong::nothing> && FactorizingDevice<device_of<A>>;
@@ -33,8 +33,8 @@ concept PlainMatrixOperands = MatrixOperands<A, B> && IsWrong<PlainMatricesMista
   return static_cast<int>(extent);
 }
 
-/// Matrices in the last two dimensions, as a factorization has them: rows is the last extent of dense memory reversed,
-/// so that a row-major matrix is the transposed one in column-major order.
+/// Matrices in the last two dimensions, as a factorization reads their dense memory: rows is the last extent, so that a
+/// row-major matrix is the transposed one in column-major order.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline MatrixBatch matrix_batch(const char* name, const Shape& memory) {
   return {elements(batch_shape(memory)), factored_extent(name, memory[-1]), factored_extent(name, memory[-2])};
 }
@@ -48,7 +48,7 @@ LOCUS_OUT_OF_LINE inline void require_square(const char* name, const Shape& shap
     fail<ShapeError>({name, ": shape ", shape, "; expected square matrices, (..., n, n)"});
 }
 
-/// The shape of one number, or of `extent` ones, for each matrix.
+/// The shape of one number, or of `extent` numbers, for each matrix.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Shape per_matrix(const Shape& shape) { return batch_shape(shape); }
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Shape per_matrix(const Shape& shape, std::int64_t extent) {
   Shape result = batch_shape(shape);
@@ -61,7 +61,7 @@ LOCUS_OUT_OF_LINE inline void require_square(const char* name, const Shape& shap
   return result;
 }
 
-/// How an error calls a matrix of a batch: "the matrix", or "matrix (1, 0) of the batch".
+/// The name of a matrix of a batch in errors: "the matrix", or "matrix (1, 0) of the batch".
 [[nodiscard]] LOCUS_COLD inline std::string matrix_name(const Shape& shape, std::int64_t matrix) {
   const Shape batch = batch_shape(shape);
   if (batch.rank() == 0) return join("the matrix of shape ", shape);
@@ -70,7 +70,7 @@ LOCUS_OUT_OF_LINE inline void require_square(const char* name, const Shape& shap
   return join("matrix ", Shape(index), " of the batch of shape ", shape);
 }
 
-/// refuse(matrix, info) for the first matrix whose info is not 0. Waits for the device.
+/// Calls refuse(matrix, info) for the first matrix whose info is not 0. Waits for the device.
 template <class D, class F>
 void require_no_info(const Tensor<std::int32_t, D>& info, const F& refuse) {
   const Tensor<std::int32_t, Cpu> answers = info.template to<Cpu>();
@@ -88,7 +88,7 @@ void require_finite_matrices(const char* name, const Tensor<T, D>& x) {
       fail<NumericError>({name, ": ", matrix_name(x.shape(), i),
                           " holds NaN or infinity; expected finite numbers: look with isfinite where they come from"});
 }
-/// throws NumericError for an iteration that did not end
+/// throws NumericError for an iteration that did not converge
 template <class D>
 void require_convergence(const char* name, const Shape& shape, const Tensor<std::int32_t, D>& info) {
   require_no_info(info, [&](std::int64_t matrix, std::int32_t) {

@@ -79,10 +79,10 @@ namespace linalg {
 /// magnitudes of a column, infinity of a row, 2 the largest singular value; -1, -infinity and -2 the least of them;
 /// "nuc" the sum of singular values.
 /// shape:    (..., m, n) -> (...)
-/// gradient: as that of norm, sum and max; of a singular value g u v^T, and of their sum g u vh
-/// cost:     one or two launches; of singular values that of svd
-/// throws ArgumentError for another norm; ShapeError, also where there is nothing of which to take the largest; of
-/// singular values what svd throws
+/// gradient: as norm, sum and max; of a singular value g u v^T, and of the sum of all g u vh
+/// cost:     one or two launches; of singular values as svd
+/// throws ArgumentError for another norm; ShapeError, also if there are no elements to take the largest of; of singular
+/// values as svd
 ///
 ///     linalg::matrix_norm(x), linalg::matrix_norm(x, 1), linalg::matrix_norm(x, "nuc")
 template <detail::MatrixOperand X>

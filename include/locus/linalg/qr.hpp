@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace linalg {
 
-/// What qr returns: `auto [q, r] = linalg::qr(x)`.
+/// The result of qr: `auto [q, r] = linalg::qr(x)`.
 template <class T, class D>
 struct Qr {
   Tensor<T, D> q;  ///< (..., m, k), k = min(m, n), with orthonormal columns

@@ -86,11 +86,11 @@ struct Inverse {
 
 namespace linalg {
 
-/// x of a x = b, by LU factorization: torch.linalg.solve. b of one dimension is a vector, which every matrix gets, and
-/// otherwise columns; batches broadcast, and one matrix is factored once for all of them. Columns of the result lie one
-/// after another in memory.
+/// x of a x = b, by LU factorization: torch.linalg.solve. b of one dimension is a vector, shared by all matrices;
+/// otherwise its columns are right sides. Batches broadcast, and a single matrix is factored once for all of them.
+/// Columns of the result lie one after another in memory.
 /// shape: (..., n, n), (..., n, k) -> (..., n, k), and (..., n, n), (n) -> (..., n)
-/// gradient: db of a^T db = g, and -db x^T, summed over what was repeated
+/// gradient: db of a^T db = g, and -db x^T, summed over broadcast dimensions
 /// cost:  2 n^3 / 3 + 2 n^2 k for each matrix, and a copy of both operands; on Cuda the host waits once. Backward
 ///        2 n^2 k, and a product
 /// throws NumericError for a singular matrix, naming it and its pivot; ShapeError
@@ -102,7 +102,7 @@ template <class A, class B>
   return apply(operation::Solve{}, a, b);
 }
 
-/// The inverses of matrices: torch.linalg.inv. Where it is multiplied by something, solve is faster and more accurate.
+/// The inverses of matrices: torch.linalg.inv. To multiply by an inverse, solve is faster and more accurate.
 /// shape: (..., n, n)     gradient: -y^T g y^T, of the inverse y
 /// cost:  8 n^3 / 3 for each matrix; on Cuda the host waits once. Backward two products
 /// throws NumericError for a singular matrix, naming it and its pivot; ShapeError

@@ -11,7 +11,7 @@ struct SvdOptions {
   bool full_matrices = false;  ///< whether u and vh are square
 };
 
-/// What svd returns: `auto [u, s, vh] = linalg::svd(x)`.
+/// The result of svd: `auto [u, s, vh] = linalg::svd(x)`.
 template <class T, class D>
 struct Svd {
   Tensor<T, D> u;   ///< (..., m, k), k = min(m, n), with orthonormal columns
@@ -23,8 +23,8 @@ struct Svd {
 
 namespace detail {
 
-/// Of matrices, without vectors where these are not asked for. Those with more columns than rows are decomposed as what
-/// their memory is in column-major order, the transposed matrices, so that no device gets fewer rows than columns.
+/// The singular values of matrices, and their vectors if `vectors`. A matrix with more columns than rows is decomposed
+/// as its transpose, which its memory is in column-major order, so that no device gets fewer rows than columns.
 template <class T, class D>
 [[nodiscard]] linalg::Svd<T, D> singular(const char* name, const Tensor<T, D>& x, bool vectors, bool full) {
   require_matrices(name, x.shape());
@@ -40,7 +40,7 @@ template <class T, class D>
     result.u = is_wide ? right : left.transpose();
     result.vh = is_wide ? left : right.transpose();
   }
-  if (x.empty()) {  // whatever is orthogonal belongs to no singular value
+  if (x.empty()) {  // any orthogonal matrix will do
     if (vectors) left.fill_(T(0)), left.diagonal(0, -2, -1).fill_(T(1));
     return result;
   }
@@ -58,8 +58,8 @@ template <class T, class D>
 
 namespace linalg {
 
-/// x = u diag(s) vh: torch.linalg.svd, numpy.linalg.svd, but thin unless options.full_matrices. The sign of a pair of
-/// vectors is any. Of u and vh, one may have its columns one after another in memory.
+/// x = u diag(s) vh: torch.linalg.svd, numpy.linalg.svd, but thin unless options.full_matrices. The sign of each pair
+/// of vectors is arbitrary. The columns of u, or of vh, may lie one after another in memory.
 /// shape: (..., m, n) -> (..., m, k), (..., k) and (..., k, n), k = min(m, n)
 /// cost:  about 4 m n k + 22 k^3 for each matrix, a copy of it and a launch; on Cuda the host waits twice
 /// throws NumericError for NaN, infinity and an iteration that does not converge, naming the matrix; ShapeError

@@ -11,18 +11,18 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace models {
 
-/// models::gpt2<float, D>({.vocab_size = 128, .n_positions = 256, .n_embd = 192, .n_layer = 6, .n_head = 6}); the names
-/// and defaults are those of Hugging Face's GPT2Config.
+/// models::gpt2<float, D>({.vocab_size = 128, .n_positions = 256, .n_embd = 192, .n_layer = 6, .n_head = 6}); names and
+/// defaults as in Hugging Face's GPT2Config.
 struct GPT2Options {
-  std::int64_t vocab_size = 50257;  ///< tokens that there are
-  std::int64_t n_positions = 1024;  ///< length of a text at most
+  std::int64_t vocab_size = 50257;  ///< number of tokens
+  std::int64_t n_positions = 1024;  ///< largest length of a text
   std::int64_t n_embd = 768;        ///< width
   std::int64_t n_layer = 12;        ///< blocks
   std::int64_t n_head = 12;         ///< heads of each attention; they divide the width
   std::int64_t n_inner = 0;         ///< width within a block's perceptron; 0: four times n_embd
-  double embd_pdrop = 0.1;          ///< dropout of embeddings,
-  double attn_pdrop = 0.1;          ///< of weights of attention,
-  double resid_pdrop = 0.1;         ///< and of what a block adds
+  double embd_pdrop = 0.1;          ///< dropout of embeddings
+  double attn_pdrop = 0.1;          ///< dropout of attention weights
+  double resid_pdrop = 0.1;         ///< dropout of a block's residual branches
   double layer_norm_epsilon = 1e-5;
   double initializer_range = 0.02;  ///< deviation of initial weights
 };
@@ -43,7 +43,7 @@ LOCUS_OUT_OF_LINE inline const GPT2Options& checked(const GPT2Options& options) 
   return options;
 }
 
-/// x, which is dropped from in training unless p is 0.
+/// Dropout of x in training; p = 0 leaves x as it is.
 template <TensorLike X>
 [[nodiscard]] auto dropped(X&& x, double p) {
   if (p == 0) return std::forward<X>(x).eval();
@@ -144,7 +144,7 @@ class GPT2MLP final : public nn::Layer<GPT2MLP<T, D>, T, D> {
   GPT2Options options_;
 };
 
-/// Attention and a perceptron, each of a normalized input, and added to it.
+/// Attention and a perceptron, each with a normalized input and a residual connection.
 template <class T, class D>
 class GPT2Block final : public nn::Layer<GPT2Block<T, D>, T, D> {
  public:
@@ -230,9 +230,8 @@ class GPT2Transformer final : public nn::Layer<GPT2Transformer<T, D>, T, D> {
   double dropout_;
 };
 
-/// Predicts each next token, by the embeddings themselves: the weights of its last layer are those of wte, and so are
-/// listed, saved and trained once, as transformer.wte.weight. Causal: the logits at a position follow from the tokens
-/// up to there.
+/// Predicts each next token. The last layer shares its weights with wte: they are listed, saved and trained once, as
+/// transformer.wte.weight. Causal: the logits at a position follow from the tokens up to there.
 /// shape: (batch, length) of int64 -> (batch, length, vocab_size), logits
 /// throws ShapeError for another rank, or more than n_positions; IndexError as nn::Embedding
 template <class T, class D>
@@ -241,7 +240,8 @@ class GPT2 final : public nn::Layer<GPT2<T, D>, T, D> {
   using input_type = std::int64_t;
   GPT2Transformer<T, D> transformer;
 
-  /// throws ArgumentError for sizes below 1, heads that do not divide the width, and what dropout and LayerNorm refuse
+  /// throws ArgumentError for sizes below 1, heads that do not divide the width, and options that Dropout or LayerNorm
+  /// refuses
   explicit GPT2(const GPT2Options& options = {}, D device = {}) : transformer(detail::checked(options), device) {}
 
   template <TensorLike X>

@@ -12,7 +12,7 @@ struct LeNet5Options {
   std::int64_t classes = 10;
   std::int64_t channels = 1;  ///< of the images
   Size2d image = 28;          ///< height and width
-  std::int64_t padding = 2;   ///< of the first convolution: with 28 x 28, what follows is the paper's for 32 x 32
+  std::int64_t padding = 2;   ///< of the first convolution: 28 x 28 becomes the extent of the paper's 32 x 32
 };
 
 /// Two convolutions of 5x5, each followed by pooling, and three linear layers.
@@ -26,8 +26,8 @@ class LeNet5 final : public nn::Layer<LeNet5<T, D>, T, D> {
   nn::Conv2d<T, D> conv1, conv2;
   nn::Linear<T, D> fc1, fc2, fc3;
 
-  /// throws ArgumentError for no classes, no channels, a negative padding, images of which nothing would be left, or
-  /// more than 2^20 pixels of padding or along an edge
+  /// throws ArgumentError for no classes, no channels, a negative padding, images too small for the layers, or more
+  /// than 2^20 pixels of padding or along an edge
   explicit LeNet5(const LeNet5Options& options = {}, D device = {})
       : conv1(options.channels, 6, 5, {.padding = checked(options).padding}, device),
         conv2(6, 16, 5, {}, device),
@@ -63,7 +63,7 @@ class LeNet5 final : public nn::Layer<LeNet5<T, D>, T, D> {
   }
 
  private:
-  /// What two convolutions and poolings leave of an extent.
+  /// An extent after two convolutions and poolings.
   static std::int64_t left_of(std::int64_t extent, const LeNet5Options& options) {
     return ((extent + 2 * options.padding - 4) / 2 - 4) / 2;
   }

@@ -1,6 +1,6 @@
 #pragma once
 // Residual networks (He et al., 2015) of torchvision's structure, names and initial values: weights saved by either
-// load into the other. The stride of a Bottleneck is that of its 3x3 convolution ("v1.5").
+// load into the other. A Bottleneck has its stride in the 3x3 convolution ("v1.5").
 
 #include <locus/nn/sequential.hpp>
 
@@ -15,10 +15,10 @@ struct ResNetOptions {
   bool small_images = false;        ///< a stem for 32 x 32: a 3x3 convolution of stride 1, and no pooling
   bool zero_init_residual = false;  ///< each block begins as its shortcut (Goyal et al., 2017)
   std::int64_t width = 64;          ///< channels after the stem; the stages have 1, 2, 4 and 8 times as many
-  bool channels_last = false;       ///< images are turned first, as cuDNN's kernels of 16 bits read them
+  bool channels_last = false;       ///< first converts images to channels last, the layout of cuDNN's 16-bit kernels
 };
 
-/// How many blocks each of the four stages has.
+/// The number of blocks in each of the four stages.
 using ResNetBlocks = std::array<std::int64_t, 4>;
 
 namespace detail {
@@ -33,7 +33,7 @@ LOCUS_OUT_OF_LINE inline void require_valid(const ResNetBlocks& blocks, const Re
       fail<ArgumentError>({"ResNet: a stage of ", count, " blocks; expected at least 1 in each of the four"});
 }
 
-/// throws ShapeError unless they are (batch, channels, height, width), not without pixels
+/// throws ShapeError unless they are (batch, channels, height, width), with pixels
 LOCUS_OUT_OF_LINE inline void require_images(const Shape& images, std::int64_t channels) {
   if (images.rank() != 4 || images[1] != channels || images[2] < 1 || images[3] < 1)
     fail<ShapeError>(
@@ -50,7 +50,7 @@ template <class T, class D>
   return layer;
 }
 
-/// What brings the input of a block to the shape of its output; empty where it has that.
+/// Projects the input of a block to the shape of its output; empty if they are equal.
 template <class T, class D>
 [[nodiscard]] nn::Sequential<T, D> shortcut(std::int64_t in, std::int64_t out, std::int64_t stride, D device) {
   if (in == out && stride == 1) return {};
@@ -151,9 +151,9 @@ class Bottleneck final : public nn::Layer<Bottleneck<T, D>, T, D> {
   }
 };
 
-/// Blocks, one after the other: `model.layer1(x)`, and `model.layer1[0](x)` of one of them. Names are "0.conv1.weight"
-/// and so on.
-/// shape: that of the blocks
+/// Blocks, one after the other: `model.layer1(x)`, and `model.layer1[0](x)` of the first block. Names are
+/// "0.conv1.weight" and so on.
+/// shape: as the blocks
 template <class Block>
 class Stage final : public nn::Layer<Stage<Block>, value_of<Block>, device_of<Block>> {
   using T = value_of<Block>;
@@ -166,7 +166,7 @@ class Stage final : public nn::Layer<Stage<Block>, value_of<Block>, device_of<Bl
   void push_back(Block block) { present().push_back(std::move(block)); }
   [[nodiscard]] std::size_t size() const { return present().size(); }
   [[nodiscard]] bool empty() const { return size() == 0; }
-  // Of no block, these throw IndexError.
+  // Without the block, these throw IndexError.
   [[nodiscard]] const Block& operator[](std::size_t i) const {
     if (i >= size()) fail<IndexError>({"Stage: block ", i, " of ", size()});
     return blocks_[i];
@@ -214,7 +214,7 @@ class Stage final : public nn::Layer<Stage<Block>, value_of<Block>, device_of<Bl
   std::vector<Block> blocks_;
 };
 
-/// A stem, four stages of blocks, of which each but the first halves the extents, and a linear layer of the means.
+/// A stem, four stages of blocks, each but the first halving the extents, and a linear layer of the means.
 /// shape: (batch, channels, h, w) -> (batch, classes), logits
 /// throws ShapeError for images of another shape, or without elements
 template <class T, class D, template <class, class> class Block>

@@ -71,8 +71,7 @@ struct Flatten final : Stateless<Flatten> {
   explicit Flatten(int first_dim = 1, int last_dim = -1) : first(first_dim), last(last_dim) {}
   [[nodiscard]] auto forward(const auto& x) const { return flatten(x, first, last); }
 };
-/// Divides dimension `dim` into several, of which one extent may be -1: nn::Unflatten{1, {64, 7, 7}}. See
-/// locus::unflatten.
+/// Divides dimension `dim` into several; one extent may be -1: nn::Unflatten{1, {64, 7, 7}}. See locus::unflatten.
 struct Unflatten final : Stateless<Unflatten> {
   int dim;
   Shape sizes;

@@ -1,5 +1,5 @@
 #pragma once
-// Which extents of a model's layers fill the tiles of products badly, and which would fill them.
+// Extents of a model's layers that fill the tiles of matrix products badly, and extents that would fill them.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/cpu/isa.hpp>
@@ -10,7 +10,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
-/// An extent that is no multiple of what products of its type and device are computed by.
+/// An extent that is no multiple of the vector or tile width of matrix products of its type on its device.
 struct ExtentAdvice {
   std::string key;   ///< full name of the weight, such as "0.weight"; "input" for the batch; "0.heads" of an attention
   std::string name;  ///< of the extent: in, out, entries, features, batch, width
@@ -20,11 +20,11 @@ struct ExtentAdvice {
   std::string why;
 };
 
-/// What advise() found: of the weights with the most to win first. Empty where all extents fit.
+/// Result of advise(), largest modelled saving first. Empty if no extent is worth padding.
 struct Advice {
   std::vector<ExtentAdvice> entries;
 
-  /// A line for each, and one that says how the gain is modelled; empty where there are none.
+  /// One line per entry, and a line on how the gain is modelled; empty without entries.
   ///
   ///     0.weight: out 1001 -> 1008, 1.003 times the multiply-adds per second, 1.004 times the time (modelled): ...
   [[nodiscard]] std::string text() const;
@@ -32,10 +32,10 @@ struct Advice {
 
 namespace detail {
 
-/// What the extents of a product (rows, depth) x (depth, cols) are rounded up to, and multiples to pad to.
+/// Tile extents of a product (rows, depth) x (depth, cols), and multiples to pad to.
 struct ProductTiles {
   std::int64_t rows = 1, cols = 1, depth = 1;
-  std::int64_t least = 1;  ///< an extent that is no multiple of this one is named
+  std::int64_t least = 1;  ///< extents that are no multiples of this are named
   std::int64_t best = 1;   ///< a multiple of `least`
   bool windows = false;    ///< the depth of a convolution is cut as whole windows, of all channels
   std::string why = {};
@@ -44,16 +44,16 @@ struct ProductTiles {
 [[nodiscard]] constexpr std::int64_t rounded_up(std::int64_t extent, std::int64_t tile) {
   return (extent + tile - 1) / tile * tile;
 }
-/// The time of a product whose extent is cut into tiles, over that of one without waste: tile quantization. source:
+/// Time of a product whose extent is cut into tiles, relative to a product without waste: tile quantization. source:
 /// NVIDIA, "Matrix Multiplication Background User's Guide", section "Tile quantization"
 [[nodiscard]] constexpr double quantized(std::int64_t extent, std::int64_t tile) {
   return static_cast<double>(rounded_up(extent, tile)) / static_cast<double>(extent);
 }
 
-/// What an extent is in the three products of a step:
+/// Role of an extent in the three products of a training step:
 /// y (batch, out) = x W', dx (batch, in) = dy W, dW (out, in) = dy' x.
 enum class ProductRole { out, in, batch };
-/// The mean of quantized() over them, whose multiply-adds are equally many.
+/// Mean of quantized() over the three products, which have equally many multiply-adds.
 [[nodiscard]] constexpr double quantized(ProductRole role, std::int64_t extent, const ProductTiles& tiles) {
   const double rows = quantized(extent, tiles.rows), cols = quantized(extent, tiles.cols),
                depth = quantized(extent, tiles.depth);
@@ -64,15 +64,15 @@ enum class ProductRole { out, in, batch };
   }
   return 1;
 }
-/// Padded products that take this many times the time, or more, are not worth their width.
+/// Padding that makes products take this many times as long, or longer, is not advised.
 inline constexpr double longest_padded = 1.25;
-/// To the best multiple where that adds at most a sixteenth, otherwise to the least.
+/// Pads to a multiple of `best` if that adds at most a sixteenth, otherwise to a multiple of `least`.
 [[nodiscard]] constexpr std::int64_t padded(std::int64_t extent, const ProductTiles& tiles) {
   const std::int64_t best = rounded_up(extent, tiles.best);
   return 16 * (best - extent) <= extent ? best : rounded_up(extent, tiles.least);
 }
 
-/// Those of Cpu's products, for elements of so many bytes in registers; `pairs`: bfloat16.
+/// Tiles of Cpu's products, for elements of `bytes` bytes in a register; `pairs`: bfloat16.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline ProductTiles tiles_of_cpu(cpu::Isa isa, std::int64_t bytes, bool pairs,
                                                                  std::string_view type) {
   const std::int64_t lanes = (isa >= cpu::Isa::avx512 ? 64 : isa == cpu::Isa::avx2 ? 32 : 16) / bytes;
@@ -86,9 +86,9 @@ inline constexpr double longest_padded = 1.25;
           .why = join("products of ", type, " on this processor compute ", lanes, " columns at a time",
                       depth > 1 ? join(", ", depth, " numbers deep") : "")};
 }
-/// Those of Cuda's, for elements of so many bytes: loads of 16 bytes need rows that are multiples of that, and lines of
-/// 128 bytes are read best whole. The smallest usual tiles are 64 x 64. source: as of quantized(), sections "Tensor
-/// Core requirements" and "Tile quantization"
+/// Tiles of Cuda's products, for elements of `bytes` bytes. Loads of 16 bytes need rows of a multiple of 16 bytes;
+/// cache lines of 128 bytes are best read whole. The smallest usual tiles are 64 x 64. source: as of quantized(),
+/// sections "Tensor Core requirements" and "Tile quantization"
 [[nodiscard]] LOCUS_OUT_OF_LINE inline ProductTiles tiles_of_cuda(std::int64_t bytes, std::string_view type) {
   return {
       .rows = 64,
@@ -138,7 +138,7 @@ struct ListWeights final : MemberWalk<T, D> {
   WeightUse use_;
 };
 
-/// Makes the entries of a model, in the order of what there is to win.
+/// Makes the entries of a model, largest modelled saving first.
 class AdviceMaker {
  public:
   explicit AdviceMaker(ProductTiles tiles) : tiles_(std::move(tiles)) {}
@@ -163,14 +163,15 @@ class AdviceMaker {
     const std::int64_t window = tiles_.windows ? elements(shape) / (shape[0] * shape[1]) : 1;
     add(weight.name, "in", in, ProductRole::in, all, of_groups, window);
   }
-  /// Products of queries and keys have its depth, those of weights and values its columns; backward one and three more.
-  /// They are weighed as the projections of queries are, as of sequences half as long as the attention is wide.
+  /// The width of a head is the depth of queries times keys, and the columns of weights times values; in the backward
+  /// pass once and three times more. Both are weighed like the projection of queries, as for sequences half as long as
+  /// the attention is wide.
   void add_heads(const NamedWeight& heads) {
     const auto width = static_cast<double>(heads.use.width);
     add(heads.name, "width", heads.use.width / heads.use.heads, ProductRole::in, width * width,
         "; each head multiplies queries by keys, and weights by values, of this width");
   }
-  /// After all weights.
+  /// Called after all weights are added.
   void add_batch(const Shape& batch) {
     if (batch.rank() > 0) add("input", "batch", batch[0], ProductRole::batch, total_);
   }
@@ -179,7 +180,7 @@ class AdviceMaker {
  private:
   void add(const std::string& key, const char* name, std::int64_t extent, ProductRole role, double all,
            const char* more = "", std::int64_t window = 1) {
-    // One is a vector or an image of one channel, which other loops compute.
+    // An extent of 1 is a vector or an image of one channel, computed by other loops.
     if (extent < 2 || extent % tiles_.least == 0) return;
     const std::int64_t wider = padded(extent, tiles_);
     const double gain = quantized(role, extent * window, tiles_) / quantized(role, wider * window, tiles_);
@@ -221,12 +222,12 @@ LOCUS_OUT_OF_LINE inline std::string Advice::text() const {
   return lines;
 }
 
-/// Names extents of a model's weights, and its batch, that are no multiples of what products of its element type on its
-/// device are computed by: on Cpu the numbers of a vector register (8 or 16 of float) or of a tile (32 of bfloat16 with
-/// AMX), on Cuda 16 bytes (8 of bfloat16 and half, 4 of float). `batch` is the shape of a batch, of which the first
-/// extent counts: the rows of products are multiples of it. Convolutions are counted as products over windows, and the
-/// width of a head of an attention as depth and columns of its products. Left out is what has nothing to win, and what
-/// the padded extent would make a quarter slower. Nothing is computed or timed.
+/// Names extents of a model's weights, and of its batch, that are no multiples of the width of matrix products of its
+/// element type on its device: on Cpu the numbers of a vector register (8 or 16 of float) or of a tile (32 of bfloat16
+/// with AMX), on Cuda 16 bytes (8 of bfloat16 and half, 4 of float). `batch` is the shape of a batch; only its first
+/// extent counts: the rows of products are multiples of it. Convolutions count as products over windows, and the width
+/// of an attention's head as depth and columns of its products. Extents are left out if padding saves nothing, or makes
+/// products a quarter slower or more. Nothing is computed or timed.
 ///
 ///     std::cout << nn::advise(model, {128, 784}).text();
 template <class M>
@@ -238,7 +239,7 @@ template <class M>
   detail::walk_members<detail::Depth::all, T, D>(model, "", walk);
   return detail::advice_of(walk.list, batch, detail::product_tiles<T, D>());
 }
-/// The same for a batch.
+/// advise() with the shape of a batch.
 template <class M, TensorLike X>
   requires detail::ListsMembers<M>
 [[nodiscard]] Advice advise(const M& model, const X& batch) {

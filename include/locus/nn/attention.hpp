@@ -11,21 +11,21 @@ namespace locus { inline namespace LOCUS_ABI { namespace nn {
 struct MultiheadAttentionOptions {
   double dropout = 0;     ///< probability with which a weight is dropped in training
   bool bias = true;       ///< of all projections
-  std::int64_t kdim = 0;  ///< width of keys; 0: that of the queries
-  std::int64_t vdim = 0;  ///< width of values; 0: that of the queries
+  std::int64_t kdim = 0;  ///< width of keys; 0: as wide as the queries
+  std::int64_t vdim = 0;  ///< width of values; 0: as wide as the queries
 };
 
 /// Which keys a call attends to. As in PyTorch, and unlike in locus::scaled_dot_product_attention, a mask of bool is
-/// true for what is left out; one of numbers is added to the scores.
+/// true for keys that are left out; a mask of numbers is added to the scores.
 template <class T, class D>
 struct MultiheadAttentionMasks {
-  AttentionMask<T, D> key_padding_mask = {};  ///< (batch, s), or (s,) where there is no batch
+  AttentionMask<T, D> key_padding_mask = {};  ///< (batch, s), or (s,) without a batch
   AttentionMask<T, D> attn_mask = {};         ///< (l, s), or (batch * heads, l, s)
   bool is_causal = false;                     ///< query i attends to keys 0 to i alone
 };
 
-/// A result, and the weights by which it was averaged, of which those of the heads are averaged: (batch, l, s), or
-/// (l, s) where there is no batch. They are plain: no gradient is collected through them.
+/// An output and its attention weights, averaged over the heads: (batch, l, s), or (l, s) without a batch. The weights
+/// are plain: no gradient flows through them.
 template <class Y, class W>
 struct Attended {
   Y output;
@@ -37,8 +37,10 @@ struct Attended {
 /// query.
 ///        Of one tensor, attention(x), all three are x.
 /// Parameters: in_proj_weight (3 width, width), or q_proj_weight, k_proj_weight and v_proj_weight where kdim or vdim is
-/// another width, uniform as by xavier_uniform_; in_proj_bias (3 width) and out_proj.bias, at first 0; out_proj.weight.
-/// cost:  scaled_dot_product_attention and two linear layers; of three tensors, also of one thrice, four. A query that
+/// another width, uniform as by xavier_uniform_; in_proj_bias (3 width) and out_proj.bias, initially  0;
+/// out_proj.weight.
+/// cost: scaled_dot_product_attention and two linear layers; called on three tensors, even if all are the same one,
+/// four. A query that
 ///        attends to no key gives out_proj.bias, as PyTorch does where it returns no weights.
 /// throws ShapeError for other shapes
 ///
@@ -99,7 +101,7 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
   [[nodiscard]] auto forward(const Q& query, const K& key, const V& value, const Masks& masks = {}) const {
     return out_proj.forward(attended(query, key, value, masks, nullptr));
   }
-  /// The same with the weights, which are stored whole; of training, after dropout. cost: scores once more
+  /// Also returns the weights, stored whole; in training, after dropout. cost: computes the scores once more
   template <TensorLike X, class Self = MultiheadAttention>
     requires detail::IsWrong<detail::CallMistake<Self, X>, detail::Wrong::nothing>
   [[nodiscard]] auto with_weights(const X& x, const Masks& masks = {}) const {
@@ -126,7 +128,7 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
   [[nodiscard]] std::int64_t heads() const { return heads_; }
   [[nodiscard]] detail::WeightUse weight_use() const { return {.width = width(), .heads = heads_}; }
   [[nodiscard]] const MultiheadAttentionOptions& options() const { return options_; }
-  /// For U on E.
+  /// A layer of the same configuration for U on E.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return MultiheadAttention<U, E>(width(), heads_, options_);
@@ -189,7 +191,7 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
                         ") or (length, ", width, ")"});
   }
 
-  /// Projection number i, whose parameters are recorded where another operand is traced.
+  /// Projection number i; records its parameters if any operand is traced.
   template <Role role, class X>
   [[nodiscard]] auto projected(const X& x, const Parameter<T, D>& own, int i) const {
     const auto seen = [](const Parameter<T, D>& parameter) {

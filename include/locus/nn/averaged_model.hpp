@@ -16,7 +16,7 @@ struct AverageOptions {
 };
 
 namespace detail {
-/// How much the next model counts: the first one alone, later ones 1 - decay, or as each of those before.
+/// Weight of the next model: 1 for the first; then 1 - decay, or, if `equal`, 1 / number of models.
 template <class R>
 struct WeightOfModel {
   R of_next;
@@ -33,7 +33,8 @@ struct MoveTowards {
     return weight == R(1) ? value : functor::Lerp{}(average, value, weight);
   }
 };
-/// The same of an exact average of 16-bit values, `rounded`, unless that was written by others since.
+/// MoveTowards for the `exact` average of 16-bit values; continues from `rounded` if that was written from outside
+/// since.
 template <class T>
 struct MoveExact {
   using R = compute_t<T>;
@@ -44,16 +45,16 @@ struct MoveExact {
 };
 }  // namespace detail
 
-/// A copy of a model, module(), whose parameters are an average of those that the model had at each update(). It starts
-/// as the model is; the first update() copies, as PyTorch's update_parameters(). By default an exponential average:
+/// A copy of a model, module(), whose parameters are the average of the model's at each update(). It starts equal to
+/// the model; the first update() copies, as PyTorch's update_parameters(). By default an exponential average:
 /// decay * average + (1 - decay) * weights. Its state has PyTorch's names, `module.0.weight` and `n_averaged`, and is
-/// saved and loaded as that of a model, io::save_training included. A handle: copies are the same average.
+/// saved and loaded like a model's, io::save_training included. A handle: copies are the same average.
 ///
-/// Buffers, such as running statistics, are copied at each update(), or averaged like weights; those of integers and of
-/// 16-bit numbers are always copied. Averages of 16-bit weights are kept in float, `exact` of the state, and rounded to
-/// the module's. Neither way gives the statistics of what averaged weights compute: the further weights move within an
-/// average, the worse it is. Before evaluating, let the module see some batches as in training, traced, without a
-/// backward pass: its running statistics learn from them (torch.optim.swa_utils.update_bn).
+/// Buffers, such as running statistics, are copied at each update(), or averaged like weights; buffers of integers and
+/// of 16-bit numbers are always copied. Averages of 16-bit weights are kept in float, as `exact` of the state, and
+/// rounded into the module. Neither copied nor averaged running statistics match the averaged weights; the error grows
+/// with the distance that weights move within an average. Before evaluating, run the module on some batches as in
+/// training, traced, without a backward pass, to update its running statistics (torch.optim.swa_utils.update_bn).
 ///
 ///     const nn::AveragedModel average{model, {.decay = 0.999}};
 ///     ...
@@ -70,7 +71,7 @@ class AveragedModel {
   using value_type = value_of<M>;
   using device_type = device_of<M>;
 
-  /// Parameters of both move to flat memory, where those of the model are not yet: see flatten.
+  /// Moves the parameters of both to flat memory, unless the model's are flat already: see flatten.
   /// throws ArgumentError unless the decay is 0 to 1, and for a model without parameters
   explicit AveragedModel(const M& model, const AverageOptions& options = {})
       : model_(model),
@@ -85,8 +86,8 @@ class AveragedModel {
     if constexpr (is_rounded) exact_ = Buffer(averages_.values().template as<R>().eval());
   }
 
-  /// Takes the model's parameters and buffers of now into the average. Nothing waits for the device, so it may be part
-  /// of a captured step.
+  /// Adds the model's current parameters and buffers to the average. Never waits for the device, so it may be part of a
+  /// captured step.
   /// cost: three launches, for 16-bit weights four, and one for each buffer
   /// throws ArgumentError where parameters were flattened together with others since
   void update() const {
@@ -111,7 +112,7 @@ class AveragedModel {
     presence_.require("AveragedModel");
     return module_;
   }
-  /// How many models the average is of. Waits for the device.
+  /// Number of models in the average. Waits for the device.
   [[nodiscard]] std::int64_t updates() const {
     presence_.require("AveragedModel");
     return count_.value().item();
@@ -130,7 +131,7 @@ class AveragedModel {
   using R = compute_t<T>;
   static constexpr bool is_rounded = !std::is_same_v<T, R>;
 
-  /// The copy's parameters, so that flatten places them as it did the model's: the last of a list first.
+  /// The copy's parameters, ordered so that flatten lays them out like the model's: it places the last of a list first.
   [[nodiscard]] std::vector<Parameter<T, D>> in_the_same_order() const {
     const auto of_model = model_.parameters(), of_copy = module_.parameters();
     std::vector<Parameter<T, D>> list;

@@ -12,7 +12,7 @@ struct BatchNormOptions {
   double eps = 1e-5;
   std::optional<double> momentum = 0.1;  ///< absent: running statistics are the mean over all batches
   bool affine = true;                    ///< whether there are a weight and a bias
-  bool track_running_stats = true;       ///< whether there are running statistics; else those of the batch always count
+  bool track_running_stats = true;       ///< if false, inference uses the batch's statistics, too
 };
 
 namespace detail {
@@ -25,17 +25,17 @@ LOCUS_OUT_OF_LINE inline void require_valid(const char* layer, std::int64_t feat
         {layer, ": momentum is ", *options.momentum, "; expected 0 to 1, or std::nullopt for the mean"});
 }
 
-/// What BatchNorm1d and BatchNorm2d share.
+/// Base of BatchNorm1d and BatchNorm2d.
 template <class Derived, class T, class D>
 class BatchNorm : public Layer<Derived, T, D> {
  public:
   using input_type = T;
   using R = compute_t<T>;  ///< of statistics: float for half and bfloat16
 
-  Parameter<T, D> weight;                       ///< (features), at first 1; empty without `affine`
-  Parameter<T, D> bias;                         ///< (features), at first 0; empty without `affine`
-  Buffer<R, D> running_mean;                    ///< at first 0; empty without `track_running_stats`
-  Buffer<R, D> running_var;                     ///< at first 1; the same
+  Parameter<T, D> weight;                       ///< (features), initially 1; empty without `affine`
+  Parameter<T, D> bias;                         ///< (features), initially 0; empty without `affine`
+  Buffer<R, D> running_mean;                    ///< initially 0; empty without `track_running_stats`
+  Buffer<R, D> running_var;                     ///< initially 1; the same
   Buffer<std::int64_t, D> num_batches_tracked;  ///< a scalar; the same
 
   /// throws ArgumentError for no features, or options out of range
@@ -57,29 +57,31 @@ class BatchNorm : public Layer<Derived, T, D> {
     return forward_with(x, Activation::none);
   }
 
-  /// relu(forward(x)), or without it where `next` is none, in the same launches. throws ArgumentError for others
+  /// relu(forward(x)), or forward(x) if `next` is none, in the same launches. throws ArgumentError for other
+  /// activations
   template <TensorLike X>
   [[nodiscard]] auto forward_with(const X& x, Activation next) const {
     require_rank(x.shape());
     return batch_norm(x, running(), weight, bias, options_with(next), whole_->batch);
   }
-  /// relu(forward(x) + residual), or without relu, in the same launches: the end of a block of a residual network.
+  /// relu(forward(x) + residual), or without relu, in the same launches: the end of a residual block.
   template <TensorLike X, TensorLike A>
   [[nodiscard]] auto forward_with(const X& x, Activation next, const A& residual) const {
     require_rank(x.shape());
     return batch_norm(x, running(), weight, bias, residual, options_with(next), whole_->batch);
   }
-  /// What forward_with takes.
+  /// Activations that forward_with accepts.
   [[nodiscard]] static constexpr bool absorbs(Activation next) {
     return next == Activation::none || next == Activation::relu;
   }
 
-  /// From now on, what this layer and its copies get in training is a part of a batch, for whose statistics they meet
-  /// with other ranks; null: it is all of it. clone() keeps that; std::move(model).to<D>() and .as<T>() do not.
-  /// dist::synchronize_batch_norm(model, communicator) calls it for every layer of a model.
+  /// From now on, training input of this layer and its copies is this rank's part of a batch, whose statistics are
+  /// computed with the other ranks; null: the input is the whole batch. clone() keeps the setting;
+  /// std::move(model).to<D>() and .as<T>() do not. dist::synchronize_batch_norm(model, communicator) calls it for every
+  /// layer of a model.
   void share_batch(Shared<const SharedBatch<R, D>> whole) const { whole_->batch = std::move(whole); }
   [[nodiscard]] bool shares_batch() const { return static_cast<bool>(whole_->batch); }
-  /// Called for a clone.
+  /// Called on a clone: gives it a setting of its own.
   void separate_from_original() { whole_ = Shared<Whole>(new Whole(whole_->batch)); }
 
   void members(const auto& visit) const {
@@ -118,10 +120,10 @@ class BatchNorm : public Layer<Derived, T, D> {
 };
 }  // namespace detail
 
-/// Normalizes every feature. In training, where x or the residual is traced and neither is frozen, by the mean and
-/// variance of the batch, which the running statistics learn; otherwise by the running ones.
-/// shape: that of the input, (batch, features) or (batch, features, length). Parameters: weight, bias. Buffers:
-/// running_mean, running_var, num_batches_tracked. cost: that of batch_norm
+/// Normalizes every feature. In training (x or the residual is traced, and neither is frozen) by the batch's mean and
+/// variance, which also update the running statistics; otherwise by the running statistics.
+/// shape: as the input, (batch, features) or (batch, features, length). Parameters: weight, bias. Buffers:
+/// running_mean, running_var, num_batches_tracked. cost: as batch_norm
 /// throws ShapeError for another shape; ArgumentError for one value per feature in training
 ///
 ///     nn::Sequential net{nn::Linear<float, D>{784, 64}, nn::BatchNorm1d<float, D>{64}, nn::ReLU{}, ...};
@@ -131,7 +133,7 @@ class BatchNorm1d final : public detail::BatchNorm<BatchNorm1d<T, D>, T, D> {
   static constexpr const char *name = "BatchNorm1d", *expected = "(batch, features) or (batch, features, length)";
   using detail::BatchNorm<BatchNorm1d, T, D>::BatchNorm;
 #include <locus/refuse/nn/batch_norm1d_class.inc>
-  /// For U on E.
+  /// A layer of the same configuration for U on E.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return BatchNorm1d<U, E>(this->features(), this->options());
@@ -141,14 +143,14 @@ class BatchNorm1d final : public detail::BatchNorm<BatchNorm1d<T, D>, T, D> {
 #define LOCUS_REFUSED_LAYER BatchNorm1d
 #include <locus/refuse/nn/no_types.inc>
 
-/// The same for images, of shape (batch, features, height, width).
+/// BatchNorm for images of shape (batch, features, height, width).
 template <class T, class D>
 class BatchNorm2d final : public detail::BatchNorm<BatchNorm2d<T, D>, T, D> {
  public:
   static constexpr const char *name = "BatchNorm2d", *expected = "(batch, features, height, width)";
   using detail::BatchNorm<BatchNorm2d, T, D>::BatchNorm;
 #include <locus/refuse/nn/batch_norm2d_class.inc>
-  /// For U on E.
+  /// A layer of the same configuration for U on E.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return BatchNorm2d<U, E>(this->features(), this->options());

@@ -1,6 +1,6 @@
 #pragma once
-// Layers of the functions of expr/activations.hpp. A network that holds one names it where it moves, as a layer of your
-// own: std::move(model).to<Cuda, nn::SELU>(). Their options are checked where they are first applied.
+// Layers of the functions of expr/activations.hpp. To move a network that holds such a layer, name it like a layer of
+// your own: std::move(model).to<Cuda, nn::SELU>(). Options are checked when the layer is first applied.
 
 #include <locus/expr/activations.hpp>
 #include <locus/nn/activation.hpp>

@@ -17,7 +17,7 @@ template <class T, class D>
   return Tensor<std::uint8_t, D>(dense.buffer(), reinterpret_cast<std::uint8_t*>(dense.data()), {bytes}, {1});
 }
 
-/// What handles of a buffer share, as those see it that do not know its element type.
+/// State shared by all handles of a buffer; independent of its element type.
 template <class D>
 class BufferState : public Counted {
  public:
@@ -28,7 +28,7 @@ class BufferState : public Counted {
   [[nodiscard]] virtual D device() const = 0;
   /// The elements, dense and row-major, in the buffer's own memory.
   [[nodiscard]] virtual Tensor<std::uint8_t, D> bytes() const = 0;
-  /// The elements live on elsewhere: of every handle, the next use throws.
+  /// Called when the elements were moved elsewhere: the next use of any handle throws.
   virtual void retire() = 0;
 };
 template <class T, class D>
@@ -70,7 +70,7 @@ class Buffer {
   static constexpr Role role = Role::plain;
 
   Buffer() = default;
-  /// Keeps the tensor, or, where that is not dense, a copy of it.
+  /// Keeps a dense tensor itself, otherwise a dense copy.
   explicit Buffer(const Tensor<T, D>& value) : state_(new detail::TypedBufferState<T, D>(value.contiguous())) {}
 #include <locus/refuse/nn/buffer_class.inc>
 
@@ -102,7 +102,7 @@ LOCUS_REFUSALS_END
 template <class T, class D>
 Buffer(const Tensor<T, D>&) -> Buffer<T, D>;
 
-/// A buffer whose element type is known at run time: what buffers() of a model lists.
+/// A buffer whose element type is known at run time, as in the list that a model's buffers() returns.
 template <class D>
 class AnyBuffer {
  public:

@@ -15,7 +15,7 @@ struct Conv1dOptions {
   std::int64_t dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
-  PadMode padding_mode = PadMode::constant;  ///< what stands in the border; constant: zeros
+  PadMode padding_mode = PadMode::constant;  ///< fill of the border; constant: zeros
 };
 struct Conv2dOptions {
   Size2d stride = 1;
@@ -23,7 +23,7 @@ struct Conv2dOptions {
   Size2d dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
-  PadMode padding_mode = PadMode::constant;  ///< what stands in the border; constant: zeros
+  PadMode padding_mode = PadMode::constant;  ///< fill of the border; constant: zeros
   bool exact = false;                        ///< by sums of products alone: see cpu::allow_winograd
 };
 struct ConvTranspose2dOptions {
@@ -36,7 +36,7 @@ struct ConvTranspose2dOptions {
 
 namespace detail {
 
-/// throws ArgumentError unless there are channels, of which groups have equal numbers, and kernels of 1 or more
+/// throws ArgumentError unless channels and kernel extents are at least 1, and the groups divide both channel counts
 LOCUS_OUT_OF_LINE inline void require_channels(const char* layer, std::int64_t in, std::int64_t out,
                                                const locus::detail::ConvExtents& kernel, std::int64_t groups) {
   if (in < 1 || out < 1)
@@ -48,8 +48,8 @@ LOCUS_OUT_OF_LINE inline void require_channels(const char* layer, std::int64_t i
         {layer, ": ", groups, " groups of ", in, " channels in and ", out, " out; expected a divisor of both"});
 }
 
-/// What convolution layers share: weight and bias, both initialized uniformly in +-1/sqrt(k), where k is the elements
-/// of a window in a group.
+/// Base of convolution layers: weight and bias, both initialized uniformly in +-1/sqrt(k), where k is the number of
+/// elements of a window in a group.
 template <class Derived, class T, class D>
 class ConvLayer : public Layer<Derived, T, D> {
  public:
@@ -72,7 +72,7 @@ class ConvLayer : public Layer<Derived, T, D> {
   }
 };
 
-/// The operation of a layer, which pads by itself where the border is not zeros.
+/// Options of a layer's operation; without padding if the layer pads itself, with a border other than zeros.
 template <class Options>
 [[nodiscard]] auto functional(const Options& options) {
   using Functional =
@@ -85,14 +85,14 @@ template <class Options>
 
 }  // namespace detail
 
-/// See locus::conv2d. Parameters: weight (out, in / groups, kh, kw), bias (out), both initialized as in PyTorch. cost:
-/// that of conv2d, and of pad where padding_mode is not constant
+/// See locus::conv2d. Parameters: weight (out, in / groups, kh, kw), bias (out), both initialized as in PyTorch.
+/// cost: conv2d, and pad if padding_mode is not constant
 ///
 ///     nn::Sequential model{nn::Conv2d<float, D>{1, 16, 3, {.padding = 1}}, nn::ReLU{}, nn::MaxPool2d{2}, ...};
 template <class T, class D>
 class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
  public:
-  /// throws ArgumentError for no channels, groups that do not divide them, and what conv2d refuses of options
+  /// throws ArgumentError for no channels, groups that do not divide them, and options that conv2d refuses
   Conv2d(std::int64_t in, std::int64_t out, Size2d kernel, const Conv2dOptions& options = {}, D device = {})
       : detail::ConvLayer<Conv2d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
         kernel_(kernel),
@@ -108,7 +108,7 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
-  /// For U on E, without memory.
+  /// A layer of the same configuration for U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return Conv2d<U, E>(kernel_, options_);
@@ -135,12 +135,12 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
 #define LOCUS_REFUSED_LAYER Conv2d
 #include <locus/refuse/nn/no_types.inc>
 
-/// See locus::conv1d. Parameters: weight (out, in / groups, k), bias (out), both initialized as in PyTorch. cost: that
-/// of conv1d, and of pad where padding_mode is not constant
+/// See locus::conv1d. Parameters: weight (out, in / groups, k), bias (out), both initialized as in PyTorch.
+/// cost: conv1d, and pad if padding_mode is not constant
 template <class T, class D>
 class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
  public:
-  /// throws ArgumentError for no channels, groups that do not divide them, and what conv1d refuses of options
+  /// throws ArgumentError for no channels, groups that do not divide them, and options that conv1d refuses
   Conv1d(std::int64_t in, std::int64_t out, std::int64_t kernel, const Conv1dOptions& options = {}, D device = {})
       : detail::ConvLayer<Conv1d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
         kernel_(kernel),
@@ -156,7 +156,7 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
-  /// For U on E, without memory.
+  /// A layer of the same configuration for U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return Conv1d<U, E>(kernel_, options_);
@@ -184,11 +184,11 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
 #include <locus/refuse/nn/no_types.inc>
 
 /// See locus::conv_transpose2d. Parameters: weight (in, out / groups, kh, kw), bias (out), both initialized as in
-/// PyTorch. cost: that of conv_transpose2d
+/// PyTorch. cost: as conv_transpose2d
 template <class T, class D>
 class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T, D> {
  public:
-  /// throws ArgumentError for no channels, groups that do not divide them, and what conv_transpose2d refuses of options
+  /// throws ArgumentError for no channels, groups that do not divide them, and options that conv_transpose2d refuses
   ConvTranspose2d(std::int64_t in, std::int64_t out, Size2d kernel, const ConvTranspose2dOptions& options = {},
                   D device = {})
       : detail::ConvLayer<ConvTranspose2d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
@@ -201,7 +201,7 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.transposed = true, .groups = options_.groups}; }
-  /// For U on E, without memory.
+  /// A layer of the same configuration for U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return ConvTranspose2d<U, E>(options_);

@@ -13,17 +13,17 @@ struct Conv3dOptions {
   Size3d dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
-  PadMode padding_mode = PadMode::constant;  ///< what stands in the border; constant: zeros
+  PadMode padding_mode = PadMode::constant;  ///< fill of the border; constant: zeros
 };
 
 /// See locus::conv3d. Parameters: weight (out, in / groups, kd, kh, kw), bias (out), both initialized as in PyTorch.
-/// cost: that of conv3d, and of pad where padding_mode is not constant
+/// cost: conv3d, and pad if padding_mode is not constant
 ///
 ///     nn::Conv3d<float, D> conv{1, 16, {1, 3, 3}, {.padding = {0, 1, 1}}};
 template <class T, class D>
 class Conv3d final : public detail::ConvLayer<Conv3d<T, D>, T, D> {
  public:
-  /// throws ArgumentError for no channels, groups that do not divide them, and what conv3d refuses of options
+  /// throws ArgumentError for no channels, groups that do not divide them, and options that conv3d refuses
   Conv3d(std::int64_t in, std::int64_t out, Size3d kernel, const Conv3dOptions& options = {}, D device = {})
       : detail::ConvLayer<Conv3d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
         kernel_(kernel),
@@ -42,7 +42,7 @@ class Conv3d final : public detail::ConvLayer<Conv3d<T, D>, T, D> {
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
-  /// For U on E, without memory.
+  /// A layer of the same configuration for U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return Conv3d<U, E>(kernel_, options_);

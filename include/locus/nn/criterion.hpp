@@ -1,5 +1,5 @@
 #pragma once
-// Losses as objects with options: what PyTorch's tutorials call the criterion.
+// Losses as objects with options: the criterion of PyTorch's tutorials.
 
 #include <locus/nn/loss.hpp>
 #include <locus/ops/index.hpp>
@@ -8,8 +8,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
 struct NoClassWeights {};
-/// Whether class weights of T are those of a loss of logits: of their type, or of 16 bits where losses are measured in
-/// float.
+/// Whether class weights of T fit logits of L: both have one type, or weights of 16 bits stand beside logits of float.
 template <class L, class Y, class T, class D>
 concept WeightedBy =
     locus::detail::WeightedLossOperands<L, Y, Tensor<T, D>> ||
@@ -18,7 +17,7 @@ template <class L, class Y, class T, class D>
 struct ClassWeightsMistake : std::conditional_t<WeightedBy<L, Y, T, D>, locus::detail::NoMistake,
                                                 locus::detail::WeightsMistake<L, Y, Tensor<T, D>>> {};
 
-/// By what a mean over labels divides: how many are not ignored, or their weights.
+/// Divisor of a mean over labels: the number of labels that are not ignored, or the sum of their weights.
 template <class D>
 [[nodiscard]] Tensor<float, D> counted_labels(const Tensor<std::int64_t, D>& labels, std::int64_t ignore_index) {
   return sum((labels != ignore_index).template as<float>());
@@ -36,8 +35,8 @@ struct LossOptions {
   Reduction reduction = Reduction::mean;
 };
 
-/// cross_entropy(logits, labels) with options, as torch.nn.CrossEntropyLoss; with a weight per class, on the device of
-/// the logits, where they are given: W is their tensor, or nothing.
+/// cross_entropy(logits, labels) with options, as torch.nn.CrossEntropyLoss; optionally with a weight per class, on the
+/// device of the logits: W is the tensor of weights.
 ///
 ///     const nn::CrossEntropyLoss loss{{.label_smoothing = 0.1}};
 ///     const nn::CrossEntropyLoss weighted{from({1, 2, 0.5f}), {.ignore_index = 0}};
@@ -51,7 +50,7 @@ struct CrossEntropyLoss {
   [[nodiscard]] auto operator()(const L& logits, const Y& labels) const {
     return cross_entropy(logits, labels, options);
   }
-  /// By what Reduction::mean divides: the number of labels that are not ignored. shape: ()     cost: one launch
+  /// Divisor of Reduction::mean: the number of labels that are not ignored. shape: ()     cost: one launch
   template <class D>
   [[nodiscard]] Tensor<float, D> counted(const Tensor<std::int64_t, D>& labels) const {
     return detail::counted_labels(labels, options.ignore_index);
@@ -67,10 +66,9 @@ struct CrossEntropyLoss<Tensor<T, D>> {
     requires detail::WeightedBy<L, Y, T, D>
   [[nodiscard]] auto operator()(const L& logits, const Y& labels) const {
     if constexpr (std::is_same_v<value_of<L>, T>) return cross_entropy(logits, labels, weights, options);
-    else
-      return cross_entropy(logits, labels, weights.template as<value_of<L>>(), options);  // those of 16 bits in float
+    else return cross_entropy(logits, labels, weights.template as<value_of<L>>(), options);  // 16-bit weights in float
   }
-  /// By what Reduction::mean divides: the weights of the labels that are not ignored. shape: ()
+  /// Divisor of Reduction::mean: the sum of the weights of labels that are not ignored. shape: ()
   [[nodiscard]] Tensor<float, D> counted(const Tensor<std::int64_t, D>& labels) const {
     return detail::counted_labels(labels, options.ignore_index, weights);
   }
@@ -110,7 +108,7 @@ struct HuberLossOptions {
   double delta = 1.0;
   Reduction reduction = Reduction::mean;
 };
-/// huber_loss(prediction, target, delta). throws ArgumentError, where it is called, for a delta out of range
+/// huber_loss(prediction, target, delta). Calls throw ArgumentError for a delta out of range
 struct HuberLoss {
   HuberLossOptions options = {};
 
@@ -126,7 +124,7 @@ struct SmoothL1LossOptions {
   double beta = 1.0;
   Reduction reduction = Reduction::mean;
 };
-/// smooth_l1_loss(prediction, target, beta). throws ArgumentError, where it is called, for a beta out of range
+/// smooth_l1_loss(prediction, target, beta). Calls throw ArgumentError for a beta out of range
 struct SmoothL1Loss {
   SmoothL1LossOptions options = {};
 
@@ -147,7 +145,7 @@ struct KLDivLoss {
   [[nodiscard]] auto operator()(const P& log_prediction, const Y& target) const {
     return kl_div(log_prediction, target, options);
   }
-  /// As what fit and evaluate count the loss of a batch: batchmean is a mean, over samples.
+  /// Reduction as which fit and evaluate count the loss of a batch: batchmean is a mean, over samples.
   [[nodiscard]] Reduction reduces_as() const {
     using enum DivergenceReduction;
     return options.reduction == sum ? Reduction::sum : options.reduction == none ? Reduction::none : Reduction::mean;
@@ -155,8 +153,8 @@ struct KLDivLoss {
 #include <locus/refuse/nn/criterion_kl_div.inc>
 };
 
-/// binary_cross_entropy_with_logits(logits, target): targets are probabilities in [0, 1]. With a weight of positive
-/// targets, on the device of the logits, where that is given: W is its PosWeight, or nothing.
+/// binary_cross_entropy_with_logits(logits, target): targets are probabilities in [0, 1]. Optionally with a weight of
+/// positive targets, on the device of the logits: W is its PosWeight.
 ///
 ///     const nn::BCEWithLogitsLoss loss;
 ///     const nn::BCEWithLogitsLoss weighted{nn::PosWeight{from({9.f})}, {.reduction = Reduction::sum}};
@@ -172,7 +170,7 @@ struct BCEWithLogitsLoss {
 #include <locus/refuse/nn/criterion_bce_with_logits.inc>
 };
 namespace detail {
-/// As WeightedBy, of the weight of positive targets.
+/// As WeightedBy, for the weight of positive targets.
 template <class P, class Y, class T, class D>
 concept PositivelyWeightedBy =
     LossOperands<P, Y> && (locus::detail::IsWrong<LossWeightsMistake<P, Y, T, D>, locus::detail::Wrong::nothing> ||
@@ -189,7 +187,7 @@ struct BCEWithLogitsLoss<PosWeight<T, D>> {
   template <class P, class Y>
     requires detail::PositivelyWeightedBy<P, Y, T, D>
   [[nodiscard]] auto operator()(const P& logits, const Y& target) const {
-    using U = value_of<P>;  // weights of 16 bits beside losses that are measured in float
+    using U = value_of<P>;  // 16-bit weights of losses in float
     const PosWeight<U, D> weights{positive.weights.template as<U>()};
     return binary_cross_entropy_with_logits(logits, target, weights, options.reduction);
   }

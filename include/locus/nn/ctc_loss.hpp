@@ -8,9 +8,9 @@
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 struct CTCLossOptions {
-  std::int64_t blank = 0;  ///< the class that stands between labels
+  std::int64_t blank = 0;  ///< the class between labels
   Reduction reduction = Reduction::mean;
-  bool zero_infinity = false;  ///< a loss of infinity, of labels that do not fit into their input, becomes 0
+  bool zero_infinity = false;  ///< a loss of infinity (labels that do not fit into their input) becomes 0
 };
 
 namespace detail {
@@ -42,13 +42,13 @@ void require_lengths(const char* what, const Tensor<std::int64_t, D>& lengths, s
 }  // namespace detail
 
 /// -log of the probability of labels, added up over all ways to spread them over the input with blanks between them:
-/// torch.nn.functional.ctc_loss. Logarithms are those of probabilities, as log_softmax makes them. What labels has
-/// beyond a label length, and logarithms beyond an input length, does not count.
+/// torch.nn.functional.ctc_loss. `logarithms` are log-probabilities, as log_softmax returns. Labels beyond a label
+/// length, and logarithms beyond an input length, do not count.
 /// shape:    logarithms (time, batch, classes), labels (batch, most labels), both lengths (batch,) -> scalar;
 ///           Reduction::none gives (batch,). The mean is over the batch of each loss divided by its label length, or by
 ///           1 where that is 0.
-/// gradient: -g times the share of the paths that have the class at that time. 0 where the loss is infinite. (PyTorch's
-///           is that of logits, before log_softmax; behind it both are the same.)
+/// gradient: -g times the share of the paths that have the class at that time. 0 where the loss is infinite. (PyTorch
+///           returns the gradient of the logits before log_softmax; after log_softmax's backward both are equal.)
 /// cost:     a launch for each time forward, and one backward, over (batch, 2 most labels + 1); 19 more forward, 9 more
 ///           backward. Saves two tensors of (time, batch, 2 most labels + 1), and the indices of the labels in another
 /// throws ShapeError naming all four shapes; ArgumentError for a blank that is no class, and, where the host can read
@@ -81,7 +81,7 @@ template <class L, class Y, class I, class J>
   const Tensor<R, D> skips({shape[1], states}, given.device());
   skips.fill_(-std::numeric_limits<R>::infinity());
   if (most > 0) classes.slice(1, 1, states, 2).copy_(present);
-  if (most > 1) {  // between labels that differ no blank is needed
+  if (most > 1) {  // different neighbouring labels need no blank between them
     const auto to_labels = skips.slice(1, 3, states, 2);
     to_labels.copy_(where(present.slice(1, 1) == present.slice(1, 0, most - 1), to_labels, R(0)));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Layers that drop what they are given in training.
+// Layers that drop elements or channels of their input in training.
 
 #include <locus/nn/activation.hpp>
 #include <locus/ops/dropout.hpp>

@@ -9,8 +9,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// The row of a table for every index, as torch.nn.Embedding. Its input holds int64: a network that begins with it is
 /// an nn::Sequential<T, D, std::int64_t>.
-/// shape: (...) -> (..., features). Parameters: weight (entries, features), at first standard normal. The row of
-/// padding_idx is at first 0 and gets no gradient.
+/// shape: (...) -> (..., features). Parameters: weight (entries, features), initially  standard normal. The row of
+/// padding_idx is initially  0 and gets no gradient.
 /// cost:  one launch
 /// throws IndexError for an index that is no row, if the host can read it (elsewhere its vector is NaN)
 ///
@@ -43,7 +43,7 @@ class Embedding final : public Layer<Embedding<T, D>, T, D> {
   void members(const auto& visit) const { visit("weight", weight); }
   [[nodiscard]] const EmbeddingOptions& options() const { return options_; }
   [[nodiscard]] detail::WeightUse weight_use() const { return {.looked_up = true}; }
-  /// For U on E, without memory.
+  /// A layer of the same configuration for U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return Embedding<U, E>(options_);

@@ -6,8 +6,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
-/// Values and gradients of all parameters of a model, each in one dense block; see flatten(parameters). Optimizers that
-/// are made of it, and clipping, use this memory.
+/// Values and gradients of all parameters of a model, each in one dense block; see flatten(parameters). Optimizers made
+/// of its parameters, and clipping, use this memory.
 ///
 ///     const auto flat = nn::flatten(model);
 ///     optim::Sgd optimizer{model.parameters(), {.lr = 0.1}};

@@ -1,12 +1,12 @@
 #pragma once
-// What is wrong with calling a layer, found where possible without compiling its forward, whose own mistakes the
-// compiler reports where the layer is called.
+// Compile-time diagnosis of calls of a layer. It avoids compiling the layer's forward where possible, so that the
+// compiler reports mistakes within forward at the call.
 
 #include <locus/nn/members.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
 
-/// What a layer's forward is called on: the tensor of what is like one, anything else as it is.
+/// Argument of a layer's forward: tensor-like ones are evaluated, others are passed unchanged.
 template <class X>
 [[nodiscard]] decltype(auto) operand(const X& x) {
   if constexpr (TensorLike<X>) return x.eval();
@@ -34,26 +34,26 @@ struct TakesManyReferences {
   NoSuchForward forward(X&&... x) const;
 };
 
-/// Whether M::forward takes these: false too where its body is wrong, once the compiler has said so.
+/// Whether M::forward takes these arguments; also false if its body has a mistake, after the compiler reported it.
 template <class M, class... X>
 concept Forwards = requires(const M& layer, const X&... x) { layer.forward(x...); };
-/// Whether it makes a Y of an X.
+/// Whether M::forward maps an X to a Y.
 template <class M, class X, class Y>
 concept Maps = requires(const M& layer, const X& x) {
   { layer.forward(x).eval() } -> std::convertible_to<Y>;
 };
-/// The same for a plain and a traced tensor. About the traced one it asks only where the plain one is right, so that
-/// what is wrong with both is said once.
+/// Forwards for a plain and a traced tensor. The traced one is tested only if the plain one passes, so that a mistake
+/// of both is reported once.
 template <class M, class T, class D>
 concept ForwardsAndRecords = Forwards<M, Tensor<T, D>> && Forwards<M, Traced<T, D>>;
 
-/// Whether one of them is called in place of M::forward, which M lets Layer see.
+/// Whether a catch-all is called in place of M::forward, which M makes accessible to Layer.
 template <class M, class Takes, class... X>
 concept Overtaken = requires(const typename M::template Or<M, Takes>& layer, const X&... x) {
   { layer.forward(operand(x)...) } -> std::same_as<NoSuchForward>;
 };
-/// Whether the forward of M, which has one, does not take these as `const X&`, or is not const. A call answers where
-/// there is only one and no template, or where the class is final.
+/// Whether an existing M::forward does not take these arguments as `const X&`, or is not const. A call tells by itself
+/// if forward is neither overloaded nor a template, or if the class is final: see AnswersCalls.
 template <class M, class... X>
 concept RefusesArguments =
     (sizeof...(X) > 1 || (Overtaken<M, TakesConst, X...> && Overtaken<M, TakesReference, X...>)) &&

@@ -11,14 +11,14 @@
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
-/// Weights of ones and biases of zeros, or none. throws ArgumentError
+/// Base of layers that normalize channels: weights of ones and biases of zeros, or none. throws ArgumentError
 template <class Derived, class T, class D>
 class ChannelNorm : public Layer<Derived, T, D> {
  public:
   using input_type = T;
 
-  Parameter<T, D> weight;  ///< (channels), at first 1; empty without `affine`
-  Parameter<T, D> bias;    ///< (channels), at first 0; empty without `affine`
+  Parameter<T, D> weight;  ///< (channels), initially 1; empty without `affine`
+  Parameter<T, D> bias;    ///< (channels), initially 0; empty without `affine`
 
   void members(const auto& visit) const {
     visit("weight", weight);
@@ -46,7 +46,7 @@ class ChannelNorm : public Layer<Derived, T, D> {
 }  // namespace detail
 
 /// Normalizes groups of channels of each sample. See locus::group_norm.
-/// shape: that of the input, (batch, channels, ...). Parameters: weight, bias
+/// shape: as the input, (batch, channels, ...). Parameters: weight, bias
 ///
 ///     nn::Sequential net{nn::Conv2d<float, D>{3, 64, 3}, nn::GroupNorm<float, D>{8, 64}, nn::ReLU{}, ...};
 template <class T, class D>
@@ -67,7 +67,7 @@ class GroupNorm final : public detail::ChannelNorm<GroupNorm<T, D>, T, D> {
       fail<ShapeError>({name, ": input of shape ", x.shape(), "; expected (batch, ", this->channels(), ", ...)"});
     return group_norm(x, groups_, this->weight, this->bias, this->eps());
   }
-  /// For U on E.
+  /// A layer of the same configuration for U on E.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return GroupNorm<U, E>(groups_, this->channels(), this->eps(), this->affine());
@@ -80,21 +80,21 @@ class GroupNorm final : public detail::ChannelNorm<GroupNorm<T, D>, T, D> {
 #define LOCUS_REFUSED_LAYER GroupNorm
 #include <locus/refuse/nn/no_types.inc>
 
-/// PyTorch's, with its defaults: nn::InstanceNorm2d<float, D>{64, {.affine = true}}. There is no momentum of None,
-/// which in PyTorch makes running statistics plain means over all batches.
+/// PyTorch's, with its defaults: nn::InstanceNorm2d<float, D>{64, {.affine = true}}. There is no equivalent of
+/// PyTorch's momentum = None, running statistics as plain means over all batches.
 struct InstanceNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;             ///< the new batch's share of running statistics
   bool affine = false;               ///< whether there are a weight and a bias
-  bool track_running_stats = false;  ///< whether there are running statistics, by which plain and frozen inputs go
+  bool track_running_stats = false;  ///< keep running statistics, which normalize plain and frozen inputs
 };
 
 /// Normalizes every channel of each image by its own mean and variance, in training and, without running statistics, in
-/// inference. See locus::instance_norm. Running statistics learn the means over the batch of means and of variances
-/// (with n - 1). shape: that of the input, (batch, channels, height, width); an image without a batch is refused, which
-/// PyTorch takes. Parameters with `affine`: weight, bias. Buffers with `track_running_stats`:
-/// running_mean, running_var, num_batches_tracked, which stays 0, as PyTorch's
-/// cost:  that of instance_norm, in training with running statistics six launches more; with them, inference is
+/// inference. See locus::instance_norm. Running statistics are updated by the batch's average mean and average variance
+/// (with n - 1). shape: as the input, (batch, channels, height, width) (unlike PyTorch, no image without a batch).
+/// Parameters with `affine`: weight, bias. Buffers with `track_running_stats`: running_mean, running_var,
+/// num_batches_tracked, which stays 0, as PyTorch's
+/// cost:  as instance_norm; with running statistics, training takes six launches more, and inference costs as
 /// batch_norm
 template <class T, class D>
 class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T, D> {
@@ -102,8 +102,8 @@ class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T,
   static constexpr const char* name = "InstanceNorm2d";
   using R = compute_t<T>;  ///< of statistics: float for half and bfloat16
 
-  Buffer<R, D> running_mean;                    ///< (channels), at first 0; empty without `track_running_stats`
-  Buffer<R, D> running_var;                     ///< (channels), at first 1; the same
+  Buffer<R, D> running_mean;                    ///< (channels), initially 0; empty without `track_running_stats`
+  Buffer<R, D> running_var;                     ///< (channels), initially 1; the same
   Buffer<std::int64_t, D> num_batches_tracked;  ///< a scalar; the same
 
   /// throws ArgumentError for no channels, an eps below 0, or a momentum outside [0, 1]
@@ -137,7 +137,7 @@ class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T,
     visit("running_var", running_var);
     visit("num_batches_tracked", num_batches_tracked);
   }
-  /// For U on E.
+  /// A layer of the same configuration for U on E.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return InstanceNorm2d<U, E>(this->channels(), options_);
@@ -145,7 +145,7 @@ class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T,
   [[nodiscard]] const InstanceNormOptions& options() const { return options_; }
 
  private:
-  /// The images' means and variances enter the running ones, in place.
+  /// Updates the running statistics in place by the images' means and variances.
   void learn(const Tensor<R, D>& x) const {
     const R share = static_cast<R>(options_.momentum), kept = R(1) - share;
     const auto enter = [&](const Tensor<R, D>& running, const Tensor<R, D>& of_images) {

@@ -30,8 +30,8 @@ struct UniformBetween {
   }
 };
 
-/// The probabilities of what lies below two standardized bounds. Where both lie above 0, of the mirrored ones: those
-/// are close to 0, where numbers are dense, and not to 1.
+/// Normal probabilities below two standardized bounds. Bounds above 0 are mirrored, so that their probabilities are
+/// close to 0, where floating-point numbers are dense, and not to 1.
 struct TruncatedRange {
   bool mirrored;
   double low, high;
@@ -41,18 +41,18 @@ struct TruncatedRange {
   [[nodiscard]] static double below(double x) { return 0.5 * __builtin_erfc(-0.70710678118654752440 * x); }
 };
 
-/// Numbers by the inverse of their distribution function, which no device rounds far from the others: a number that is
-/// drawn until it lies within bounds may be another one where the last bit of the first was.
+/// Truncated normal numbers by inversion of the distribution function: devices differ by rounding alone. Rejection
+/// sampling would return another number where the last bit of a rejected draw differs.
 template <class T>
 struct TruncatedNormal {
   static constexpr bool takes_long = true;
   std::uint64_t seed, offset;
-  double from, width;  ///< probabilities of what lies below the bounds
+  double from, width;  ///< probability below the lower bound, and between the bounds
   double mean, deviation, low, high;
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const double unit =
         uniform_double(seed, offset + static_cast<std::uint64_t>(index), locus::detail::stream_of_64_bits);
-    const double drawn = from + width * (unit + 0x1p-54);  // may have rounded to 0 or 1, which have no quantile
+    const double drawn = from + width * (unit + 0x1p-54);  // may round to 0 or 1, which have no quantile
     const double p = drawn > 0 ? drawn < 1 ? drawn : 1 - 0x1p-53 : 0x1p-1074;
     const double centered = p - 0.5;
     const double x = mean + deviation * locus::detail::normal_quantile(centered, centered < 0 ? p : 1 - p);
@@ -109,8 +109,8 @@ const W& uniform_(const W& weight, double low = 0, double high = 1) {
   return weight;
 }
 
-/// Normal. throws ArgumentError for a negative deviation, and for what is no finite number of the type in which T is
-/// computed
+/// Normal. throws ArgumentError for a negative deviation, and for a mean or deviation that is not finite in the type in
+/// which T is computed
 template <detail::Fillable W>
 const W& normal_(const W& weight, double mean = 0, double deviation = 1) {
   using R = compute_t<value_of<W>>;
@@ -121,9 +121,9 @@ const W& normal_(const W& weight, double mean = 0, double deviation = 1) {
   return weight;
 }
 
-/// Normal, of which only what lies in [low, high] is drawn; the bounds are rounded to the element type. One launch.
-/// throws ArgumentError unless low <= high, all are finite, the deviation is above 0, and a bound that lies between the
-/// mean and the other is 37.5 deviations or less from the mean: what is farther off has no probability in double
+/// Normal, truncated to [low, high]; the bounds are rounded to the element type. One launch.
+/// throws ArgumentError unless low <= high, all are finite, the deviation is above 0, and, if both bounds lie on one
+/// side of the mean, the nearer bound is at most 37.5 deviations from it: beyond, probabilities underflow in double
 template <detail::Fillable W>
 const W& trunc_normal_(const W& weight, double mean = 0, double deviation = 1, double low = -2, double high = 2) {
   using T = value_of<W>;
@@ -157,9 +157,9 @@ struct Fans {
   return {shape[1] * field, shape[0] * field};
 }
 
-/// What follows a layer.
+/// The nonlinearity after a layer.
 enum class Nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
-/// How much larger initial values are before a nonlinearity, so that it keeps the variance. PyTorch's numbers.
+/// Factor on initial values before a nonlinearity, so that it keeps the variance. PyTorch's numbers.
 [[nodiscard]] inline double calculate_gain(Nonlinearity next, double negative_slope = 0.01) {
   switch (next) {
     case Nonlinearity::tanh: return 5.0 / 3;
@@ -172,7 +172,7 @@ enum class Nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
   return 1;
 }
 
-/// Which variance initial values keep: that of the forward pass or that of the backward pass.
+/// Whether initial values keep the variance of activations in the forward pass or of gradients in the backward pass.
 enum class FanMode { fan_in, fan_out };
 struct KaimingOptions {
   double negative_slope = 0;  ///< of leaky_relu
@@ -194,7 +194,7 @@ namespace detail {
   const auto [in, out] = fans(shape);
   return in + out > 0 ? gain * math::sqrt(2.0 / static_cast<double>(in + out)) : 0.0;
 }
-/// The bound of uniform numbers of a deviation.
+/// Bound of the uniform distribution with this deviation.
 [[nodiscard]] inline double bound_of(double deviation) { return math::sqrt(3.0) * deviation; }
 }  // namespace detail
 

@@ -8,7 +8,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
-/// throws ArgumentError unless there is something to normalize, with a number for eps
+/// throws ArgumentError unless every extent is positive and eps is finite and not below 0
 LOCUS_OUT_OF_LINE inline const Shape& require_normalizable(const char* layer, const Shape& shape, double eps) {
   bool positive = shape.rank() > 0;
   for (const auto extent : shape) positive = positive && extent > 0;
@@ -20,7 +20,7 @@ LOCUS_OUT_OF_LINE inline const Shape& require_normalizable(const char* layer, co
 }  // namespace detail
 
 /// y = (x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions, which `normalized_shape` names.
-/// shape: that of the input, (..., normalized_shape). Parameters: weight, at first 1, and bias, at first 0, both of
+/// shape: as the input, (..., normalized_shape). Parameters: weight, initially  1, and bias, initially  0, both of
 /// normalized_shape. cost: one launch
 ///
 ///     nn::Sequential<float, D> net{nn::Linear<float, D>{784, 64}, nn::LayerNorm<float, D>{64}, nn::GELU<>{}, ...};
@@ -55,7 +55,7 @@ class LayerNorm final : public Layer<LayerNorm<T, D>, T, D> {
     visit("weight", weight);
     visit("bias", bias);
   }
-  /// For U on E, without memory.
+  /// A layer of the same configuration for U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return LayerNorm<U, E>(normalized_shape_, eps_, false);
@@ -69,7 +69,7 @@ class LayerNorm final : public Layer<LayerNorm<T, D>, T, D> {
 #include <locus/refuse/nn/no_types.inc>
 
 /// y = x / sqrt(mean(x^2) + eps) * weight over the last dimensions, which `normalized_shape` names.
-/// shape: that of the input, (..., normalized_shape). Parameters: weight, at first 1. cost: one launch
+/// shape: as the input, (..., normalized_shape). Parameters: weight, initially  1. cost: one launch
 template <class T, class D>
 class RMSNorm final : public Layer<RMSNorm<T, D>, T, D> {
  public:
@@ -94,7 +94,7 @@ class RMSNorm final : public Layer<RMSNorm<T, D>, T, D> {
   }
 
   void members(const auto& visit) const { visit("weight", weight); }
-  /// For U on E, without memory.
+  /// A layer of the same configuration for U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return RMSNorm<U, E>(normalized_shape_, eps_, false);

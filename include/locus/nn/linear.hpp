@@ -42,7 +42,7 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
     visit("weight", weight);
     visit("bias", bias);
   }
-  /// For U on E, without memory.
+  /// A layer of the same configuration for U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return Linear<U, E>();

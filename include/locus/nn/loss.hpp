@@ -1,5 +1,5 @@
 #pragma once
-// Losses. Predictions and targets are in one place; either may be traced, or a parameter beside the other.
+// Losses. Predictions and targets are in one place; either may be traced, or be a parameter.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/ops/cross_entropy.hpp>
@@ -9,14 +9,14 @@ namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 using locus::cross_entropy;
 
-/// What becomes of the divergences of single elements: the mean over all of them, as of other losses; or their sum over
-/// the first extent, the number of distributions, which is the divergence's definition.
+/// Reduction of divergences of single elements. `mean` averages over all elements, as other losses do; `batchmean`
+/// divides the sum by the first extent, the number of distributions, which is the divergence's definition.
 enum class DivergenceReduction { mean, batchmean, sum, none };
 
 namespace detail {
 using namespace locus::detail;
 
-/// The elementwise losses as they are, added, or averaged.
+/// Elementwise losses unreduced, summed, or averaged.
 template <class L>
 [[nodiscard]] auto reduced(L&& losses, Reduction reduction) {
   using Result = std::remove_cvref_t<decltype(losses.eval())>;
@@ -28,7 +28,7 @@ template <class L>
   return Result(mean(std::forward<L>(losses)));
 }
 
-/// A tensor as one of U: itself where it is one.
+/// Converts a tensor to U; returns a tensor of U unchanged.
 template <class U, class X>
 [[nodiscard]] auto converted(const X& x) {
   if constexpr (std::is_same_v<value_of<X>, U>) return x;
@@ -94,7 +94,7 @@ struct Divergence {
     return {-y, math::log(y) + T(1) - x};
   }
 };
-/// The same of the logarithm of y.
+/// Divergence given the logarithm of y.
 struct DivergenceOfLogarithms {
   static constexpr unsigned reads(int) { return 3u; }
   template <class T>
@@ -109,7 +109,7 @@ struct DivergenceOfLogarithms {
   }
 };
 
-/// Divergences of single elements as they are, added, or averaged.
+/// Divergences of single elements unreduced, summed, or averaged.
 template <class L>
 [[nodiscard]] auto reduced(L&& losses, DivergenceReduction reduction) {
   using Result = std::remove_cvref_t<decltype(losses.eval())>;
@@ -131,7 +131,7 @@ template <class P, class Y>
 concept LossOperands = TensorLike<P> && TensorLike<Y> && Combinable<P, Y> && FloatingDType<value_of<P>>;
 template <class P, class Y>
 struct LossMistake : FirstMistake<Mistake<P, Y>, IntegerMistake<P>> {};
-/// What is wrong with weights of T on D beside predictions that are right themselves.
+/// Mistake of weights of T on D, beside valid predictions.
 template <class P, class Y, class T, class D>
 struct LossWeightsMistake : NoMistake {};
 template <class P, class Y, class T, class D>
@@ -170,8 +170,8 @@ template <class P, class Y>
   return detail::reduced(abs(prediction - target), reduction);
 }
 
-/// Huber's loss: d^2 / 2 where d = |prediction - target| < delta, delta (d - delta / 2) elsewhere. Of a NaN the loss is
-/// NaN and its slope 0 (PyTorch's is NaN), as that of abs.
+/// Huber's loss: d^2 / 2 where d = |prediction - target| < delta, delta (d - delta / 2) elsewhere. For a NaN the loss
+/// is NaN, and the slope 0 as abs has it (PyTorch's is NaN).
 /// throws ArgumentError unless delta is finite and above 0, also as a number of the type in which losses are computed
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
@@ -190,8 +190,8 @@ template <class P, class Y>
 }
 
 /// Huber's loss over beta: d^2 / (2 beta) where d = |prediction - target| < beta, d - beta / 2 elsewhere; l1_loss for a
-/// beta of 0. Of a NaN as huber_loss. throws ArgumentError for a beta that is negative or no finite number of the type
-/// in which losses are computed
+/// beta of 0. NaN as in huber_loss. throws ArgumentError for a beta that is negative or no finite number of the type in
+/// which losses are computed
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
 [[nodiscard]] auto smooth_l1_loss(const P& prediction, const Y& target, double beta = 1.0,
@@ -212,8 +212,8 @@ struct KLDivLossOptions {
   bool log_target = false;  ///< targets are logarithms, too
 };
 /// The Kullback-Leibler divergence of a prediction, given by its logarithms, from a target: y (log(y) - x), and 0 where
-/// the target is 0.     gradient: -g y, g (log(y) + 1 - x); by a target of 0 it is -infinity of g > 0, and NaN where x
-/// is -infinity, too, though the value is 0. That of log_target is 0 there.
+/// the target is 0.     gradient: -g y, g (log(y) + 1 - x). At a target of 0, where the value is 0, the target's
+/// gradient is -infinity for g > 0, and NaN if x is -infinity, too; with log_target it is 0.
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
 [[nodiscard]] auto kl_div(const P& log_prediction, const Y& target, const KLDivLossOptions& options = {}) {
@@ -226,8 +226,8 @@ template <class P, class Y>
   return detail::reduced(elementwise(detail::Divergence{}, log_prediction, target), options.reduction);
 }
 
-/// Binary cross-entropy of sigmoid(logits), stable for large logits: max(x, 0) - x y + log(1 + e^-|x|). Infinite logits
-/// cost nothing where the target is 0 or 1 and they are right, and infinity elsewhere.
+/// Binary cross-entropy of sigmoid(logits), stable for large logits: max(x, 0) - x y + log(1 + e^-|x|). An infinite
+/// logit costs 0 if the target is 0 or 1 and the logit is right, otherwise infinity.
 /// Targets are probabilities in [0, 1], of the logits' element type.     gradient: g (sigmoid(x) - y)
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
@@ -237,8 +237,8 @@ template <class P, class Y>
   return detail::reduced(elementwise(detail::LogisticLoss{}, logits, target), reduction);
 }
 
-/// How much more a positive target counts than a negative one, for each class: PyTorch's pos_weight. Where a class is
-/// rare, its number of negative samples over that of positive ones weighs both sides alike.
+/// How much more a positive target counts than a negative one, for each class: PyTorch's pos_weight. For a rare class,
+/// the ratio of negative to positive samples balances both sides.
 ///
 ///     nn::PosWeight{from({9.f, 1.f})}   // of logits (batch, 2), on their device
 template <class T, class D>
@@ -248,8 +248,8 @@ struct PosWeight {
 template <class T, class D>
 PosWeight(const Tensor<T, D>&) -> PosWeight<T, D>;
 
-/// The same with a weight p of positive targets: -p y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)). As in PyTorch, a
-/// mean divides by the number of elements, whatever their weights.
+/// Weighted version, with a weight p of positive targets: -p y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)). As in
+/// PyTorch, a mean divides by the number of elements, whatever their weights.
 /// gradient: g ((1 - y) sigmoid(x) - p y sigmoid(-x))
 /// throws ShapeError unless shapes are equal and weights broadcast to them
 template <class P, class Y, class T, class D>

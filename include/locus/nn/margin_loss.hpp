@@ -1,5 +1,5 @@
 #pragma once
-// Losses with a margin: of distances that are measured, and of pairs and triplets of vectors.
+// Losses with a margin: of given distances, and of pairs and triplets of vectors.
 
 #include <locus/autograd/parameter.hpp>
 #include <locus/nn/criterion.hpp>
@@ -8,8 +8,8 @@
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
-/// An operand of several formulas, in the type in which it is computed: traced where another one is, so that a
-/// parameter keeps its gradient in formulas of it alone.
+/// An operand of several formulas, in its compute type. It is traced if another operand is, so that a parameter gets
+/// its gradient also from formulas without other operands.
 template <Role role, class X>
 [[nodiscard]] auto seen_in(const X& x) {
   using R = compute_t<value_of<X>>;
@@ -52,7 +52,7 @@ template <class A, class B>
 }
 }  // namespace detail
 
-/// Of a measured distance x: x where the target is 1, max(0, margin - x) where it is -1, and the sum of both elsewhere.
+/// For a given distance x: x where the target is 1, max(0, margin - x) where it is -1, and the sum of both elsewhere.
 /// shape: (), or the operands' with Reduction::none. throws ShapeError unless shapes are equal; ArgumentError for a
 /// margin that is no finite number of the type in which losses are computed
 template <class P, class Y>
@@ -68,7 +68,7 @@ template <class P, class Y>
   return detail::reduced(fuse(formula, distance, target), reduction);
 }
 
-/// Of the cosine c between vectors: 1 - c where the target is 1, max(0, c - margin) where it is -1, and 0 elsewhere.
+/// For the cosine c between vectors: 1 - c where the target is 1, max(0, c - margin) where it is -1, and 0 elsewhere.
 /// shape: (n, d), (n, d), (n,) -> (); or (d,), (d,), () -> (). Reduction::none gives the shape of the target.
 /// cost: four launches of plain vectors; eight of traced ones, seven with Reduction::none. 16 bits take one more for
 /// each operand and for the result.
@@ -103,13 +103,13 @@ struct TripletMarginLossOptions {
   double margin = 1.0;
   double p = 2;       ///< of the norm that measures distances
   double eps = 1e-6;  ///< added to each difference
-  bool swap = false;  ///< the negative may be compared with the positive, where that is nearer (Balntas et al., 2016)
+  bool swap = false;  ///< measure the negative from the positive if that is nearer (Balntas et al., 2016)
   Reduction reduction = Reduction::mean;
 };
 /// max(0, margin + |anchor - positive| - |anchor - negative|) of vectors along the last axis.
 /// shape: (n, d) each -> (), or (d,) each -> (). Reduction::none gives (n,), or ().
 /// cost: three launches of plain vectors, five with swap; six of traced ones, one less with Reduction::none, nine with
-/// swap. Each distance takes three more for p other than 1, 2 and infinity, two if traced, and those of norm where
+/// swap. Each distance takes three more, two if traced, for p other than 1, 2 and infinity, and norm's own where
 /// squares vanish.
 /// throws ShapeError unless shapes are equal; ArgumentError for a margin or an eps that is not finite, and unless p > 0
 template <class A, class P, class N>

@@ -11,13 +11,13 @@ namespace locus { inline namespace LOCUS_ABI { namespace nn { namespace detail {
   return prefix.empty() ? std::string(name) : join(prefix, ".", name);
 }
 
-/// Base of all layers: whether the members were moved to another layer.
+/// Base of all layers; notes whether the members were moved to another layer.
 class Movable {
   template <class M>
   friend void require_present(const M& layer);
   locus::detail::Presence presence_;
 };
-/// throws ArgumentError naming the layer, where it was moved from
+/// throws ArgumentError naming the layer if it was moved from
 template <class M>
 void require_present([[maybe_unused]] const M& layer) {
   if constexpr (std::is_base_of_v<Movable, M>)
@@ -36,7 +36,7 @@ template <class M>
 struct AlsoNames : M, Names {};
 #pragma GCC diagnostic pop
 
-/// Whether a layer has a forward. A final class is believed.
+/// Whether a layer has a forward. A final class is assumed to have one.
 template <class M>
 concept HasForward =
     std::is_class_v<M> && requires { sizeof(M); } && (std::is_final_v<M> || !requires { &AlsoNames<M>::forward; });
@@ -50,7 +50,7 @@ concept HasMembers = requires(const M& layer, const VisitNothing& visit) { layer
 template <class X>
 concept ListOfMembers = requires(const X& list) { list.begin(), list.end(), list.size(); } && !HasMembers<X>;
 
-/// What a network takes whose first layer is M: what that names as its input_type, or T.
+/// Input element type of a network whose first layer is M: M::input_type, or T.
 template <class T, class M>
 struct InputOf {
   using type = T;
@@ -61,34 +61,34 @@ struct InputOf<T, M> {
   using type = typename M::input_type;
 };
 
-/// Says that a module may be made of a layer that is called in other ways than a module, to list it.
+/// Tag: wrap any layer as a module, to list it, even if it cannot be called like a module.
 struct AnyLayer {};
 
-/// What a layer says of its weights by weight_use(), for who reads their shapes; without, they are (out, in, ...).
+/// How to read the shapes of a layer's weights, as its weight_use() returns it; without, weights are (out, in, ...).
 struct WeightUse {
   bool looked_up = false;             ///< a table, whose rows are looked up
   bool transposed = false;            ///< (in, out, ...)
   std::int64_t groups = 1;            ///< of a convolution
-  std::int64_t width = 0, heads = 0;  ///< of an attention, whose weights are those of the layers below and its own
+  std::int64_t width = 0, heads = 0;  ///< of an attention, whose weights are its own and its layers'
 };
 
-/// What walk_members finds below a layer of T on D. Names are full, such as "0.weight".
+/// Visitor of the members that walk_members finds below a layer of T on D. Names are full, such as "0.weight".
 template <class T, class D>
 class MemberWalk {
  public:
   virtual void parameter(const std::string& /*name*/, const Parameter<T, D>& /*parameter*/) {}
   virtual void buffer(const std::string& /*name*/, const AnyBuffer<D>& /*buffer*/) {}
   virtual void child(const std::string& /*name*/, const Module<T, D>& /*module*/) {}
-  /// Before the members of a layer that has weight_use().
+  /// Called before the members of a layer that has weight_use().
   virtual void layer(const std::string& /*name*/, const WeightUse& /*use*/) {}
 
  protected:
   ~MemberWalk() = default;
 };
-/// How far it goes: to all parameters and buffers, depth first, or to the layers directly below.
+/// How far a walk goes: to all parameters and buffers, depth first, or to the layers directly below.
 enum class Depth { all, children };
 
-/// Whether a layer is a type-erased module, which walks through what it holds.
+/// Whether a layer is a type-erased module, which walks its own members.
 template <class M, class T, class D>
 concept WalksItself = requires(const M& layer, const std::string& prefix, MemberWalk<T, D>& walk) {
   layer.walk_members(Depth::all, prefix, walk);
@@ -96,7 +96,7 @@ concept WalksItself = requires(const M& layer, const std::string& prefix, Member
 /// Whether a layer lists its members, itself or through the module it wraps.
 template <class M>
 concept ListsMembers = HasMembers<M> || (HasPlace<M> && WalksItself<M, value_of<M>, device_of<M>>);
-/// Whether it has functions of that name that cannot be called.
+/// Whether a layer has functions named members that cannot be called.
 template <class M>
 concept HidesMembers = std::is_class_v<M> && !std::is_final_v<M> && !ListsMembers<M> &&
                        !requires { &AlsoNames<M>::members; } && !requires { &M::members; };
@@ -104,7 +104,7 @@ concept HidesMembers = std::is_class_v<M> && !std::is_final_v<M> && !ListsMember
 #include <locus/refuse/nn/members_mistakes.inc>
 
 LOCUS_REFUSALS_BEGIN
-/// Says at compile time, in the lines of members(visit) that list them, which members of a layer of T on D are none.
+/// Reports invalid members of a layer of T on D at compile time, at the lines of members(visit) that list them.
 template <class T, class D>
 struct CheckMembers {
   template <class X>
@@ -123,7 +123,7 @@ LOCUS_REFUSALS_END
 template <Depth depth, class T, class D, class M>
 void walk_members(const M& layer, const std::string& prefix, MemberWalk<T, D>& walk);
 
-/// What `walk` says to a member of this name. The members of a list are "name.0", "name.1", ...
+/// Visits a member under this name. The members of a list are "name.0", "name.1", ...
 template <Depth depth, class T, class D, class X>
 void walk_member(const std::string& name, const X& member, MemberWalk<T, D>& walk) {
   if constexpr (ListOfMembers<X>) {
@@ -136,13 +136,13 @@ void walk_member(const std::string& name, const X& member, MemberWalk<T, D>& wal
       if (member.defined()) walk.buffer(name, AnyBuffer<D>(member));
   } else if constexpr (depth == Depth::all) {
     walk_members<depth>(member, name, walk);
-  } else if constexpr (IsWrong<MemberMistake<X, T, D>, Wrong::nothing>) {  // what is no member was refused where listed
+  } else if constexpr (IsWrong<MemberMistake<X, T, D>, Wrong::nothing>) {  // others were refused where listed
     walk.child(name, Module<T, D>(AnyLayer{}, member));
   }
 }
 
-/// What a layer lists its members to. A class of its own, not a lambda of walk_members: it is compiled for each type of
-/// member, not for each of every layer.
+/// The `visit` of a layer's members(visit). A class, not a lambda of walk_members, so that it is compiled once for each
+/// type of member, not for each layer.
 template <Depth depth, class T, class D>
 struct WalkMember {
   const std::string& prefix;

@@ -12,7 +12,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
 
-/// Layers of Locus that copies of a type-erased module look for; in nn/shipped_layers.hpp.
+/// Layers of Locus that a copied type-erased module may hold; defined in nn/shipped_layers.hpp.
 template <class T, class D>
 struct ShippedLayers;
 template <class... M>
@@ -23,12 +23,12 @@ struct Layers {
 
 template <class M, class U, class E>
 concept OfTypeAndPlace = HasPlace<M> && std::is_same_v<value_of<M>, U> && std::is_same_v<device_of<M>, E>;
-/// Whether layers that a move from T on D to U on E names are those that a module of T on D can hold.
+/// Whether a module of T on D can hold all layers that a move to U on E names.
 template <class T, class D, class U, class E, class... Own>
 concept NamesHeldLayers =
     (std::is_same_v<T, U> && std::is_same_v<D, E>) || ((!HasPlace<Own> || OfTypeAndPlace<Own, T, D>)&&...);
 
-/// Leaves the default generator of E as it was: what is drawn in between is thrown away.
+/// Restores the default generator of E at the end of its scope, as if nothing had been drawn in between.
 template <class E>
 class KeepGenerator {
  public:
@@ -68,14 +68,14 @@ concept Copies =
       { layer.template twin<U, E>() } -> OfTypeAndPlace<U, E>;
     };
 
-/// Makes copies for U on E of what a model of T on D is made of. What layers share is copied once. Own are the layers
-/// that type-erased modules may hold beside those of Locus, or, where one of Locus is among them, all that they may
-/// hold beside a Sequential: only these are compiled then.
+/// Copies the parameters, buffers and layers of a model of T on D for U on E; members shared by several layers once.
+/// `Own` are layers that type-erased modules may hold in addition to all layers of Locus. If `Own` includes a layer of
+/// Locus, modules may hold only `Own` and Sequential, and only these are compiled.
 template <class T, class D, class U, class E, class... Own>
 class ModelCopy {
  public:
   static constexpr bool keeps_types = std::is_same_v<T, U> && std::is_same_v<D, E>;
-  /// What a module takes that took In.
+  /// Input type of the copy of a module of In.
   template <class In>
   using input = std::conditional_t<std::is_same_v<In, T>, U, In>;
 
@@ -110,7 +110,7 @@ class ModelCopy {
     buffers_.emplace_back(Shared<BufferState<D>>(source.state_.get()), Shared<BufferState<E>>(result.state_.get()));
     return result;
   }
-  /// A layer: what it lists is copied, everything else is what its twin() has, or, where types stay, what it has
+  /// Copies a layer: listed members are copied, everything else is taken from its twin(), or, if types stay, from
   /// itself.
   template <class M>
   [[nodiscard]] auto layer(const M& source) {
@@ -128,7 +128,7 @@ class ModelCopy {
       return copy;
     }
   }
-  /// The copy of a module whose layer has another type then.
+  /// Copies a module whose layer changes its type.
   template <class In>
   [[nodiscard]] Module<U, E, input<In>> module(const Module<T, D, In>& source) {
     static_assert(
@@ -144,7 +144,7 @@ class ModelCopy {
     return std::move(found.front());
   }
 
-  /// Takes parameters and buffers away from what was copied: from then on its use throws.
+  /// Takes parameters and buffers away from the copied model; its use throws from then on.
   void retire() {
     for (const auto& [source, copy] : parameters_) source.retire();
     for (const auto& [source, copy] : buffers_) source->retire();
@@ -182,7 +182,7 @@ class ModelCopy {
     }
   }
 
-  // Classes rather than lambdas, so that what does not depend on the layer is compiled once.
+  // Classes rather than lambdas, so that code independent of the layer is compiled once.
   struct Count {
     std::size_t& members;
     template <class X>
@@ -190,7 +190,7 @@ class ModelCopy {
       ++members;
     }
   };
-  /// Looks for the member number `wanted` of a layer, of which `place` becomes a copy.
+  /// Makes `place` a copy of the layer's member number `wanted`, if that has the same name.
   template <class P>
   struct AssignTo {
     ModelCopy& copy;
@@ -204,7 +204,7 @@ class ModelCopy {
       if (at++ == wanted && other == name) found = copy.assign(place, member, name);
     }
   };
-  /// The members of `copy`, in the order in which it lists them, become copies of those of `source`.
+  /// Makes each member of `copy` a copy of the member of `source` at the same position in the list, of the same name.
   template <class Copy, class M>
   void copy_members(const Copy& copy, const M& source) {
     std::size_t members = 0, copied = 0;
@@ -222,8 +222,8 @@ class ModelCopy {
                          name.empty() ? "" : ", from '", name, name.empty() ? "" : "' on",
                          "; let it make a layer of the same configuration"});
   }
-  /// Whether a member of type X becomes one of type P. `place` is a member of a copy, which is not const;
-  /// members(visit) is.
+  /// Makes `place` a copy of `member`; false if their types do not allow it. `place` is const because members(visit)
+  /// is; the copy that it belongs to is not.
   template <class P, class X>
   bool assign(const P& place, const X& member, std::string_view name) {
     P& target = const_cast<P&>(place);

@@ -1,5 +1,5 @@
 #pragma once
-// What a layer is, and the type-erased module that networks are composed of at run time.
+// The base class of layers, and the type-erased module that networks are composed of at run time.
 
 #include <locus/expr/chosen_activation.hpp>
 #include <locus/nn/forward.hpp>
@@ -21,14 +21,14 @@ struct NamedParameter {
 namespace detail {
 #include <locus/refuse/nn/module_mistakes.inc>
 
-/// Whether a layer says at compile time which activation it is, and which it computes in its own launch: members of
-/// these names that are not static are its own.
+/// Whether a layer declares which activation it is, and which activations it computes in its own launch. Only static
+/// members count; others of these names have a meaning of their own.
 template <class M>
 concept SaysActivation = requires { requires std::is_same_v<decltype(&M::activation), const Activation*>; };
 template <class M>
 concept SaysAbsorbed = requires { M::absorbs(Activation::relu); };
 
-/// What a layer lists, each under its first name. One class for each kind: most programs list parameters alone.
+/// Members that a layer lists, each under its first name. One class for each kind: most programs list parameters alone.
 template <class T, class D>
 struct ListParameters final : MemberWalk<T, D> {
   static constexpr Depth depth = Depth::all;
@@ -62,7 +62,7 @@ template <class List, class T, class D, class M>
   return std::move(walk.list);
 }
 
-/// Whether all parameters and buffers of a layer are in one place.
+/// Looks for parameters and buffers of a layer that are not in one place.
 template <class T, class D>
 struct LookElsewhere final : MemberWalk<T, D> {
   D place;
@@ -82,8 +82,8 @@ template <class T, class D, class M>
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// Base of a layer with parameters of T on D, and of your own modules. A derived class lists its parameters, buffers
-/// and children, and computes, from one argument or several:
+/// Base of layers with parameters of T on D, including your own modules. A derived class lists its parameters, buffers
+/// and children, and computes from one or several arguments:
 ///
 ///     template <Device D>
 ///     struct Residual : nn::Layer<Residual<D>, float, D> {
@@ -107,7 +107,7 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
     requires detail::IsWrong<detail::CallMistake<Self, X, More...>, detail::Wrong::nothing>
   [[nodiscard]] auto operator()(const X& x, const More&... more) const {
     if constexpr (detail::HasMembers<Self>) {
-      if (false) derived().members(detail::VisitNothing{});  // nvcc warns of what is asked for and not called
+      if (false) derived().members(detail::VisitNothing{});  // nvcc warns of functions that are named but not called
     }
     detail::require_present(derived());
     return derived().forward(x.eval(), detail::operand(more)...);
@@ -174,13 +174,13 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
 
-  /// Freezes all parameters (false) or trains them again: see Parameter::requires_grad_. With names, those of these
-  /// parameters or layers alone; `*` stands for any characters.
+  /// Freezes all parameters (false) or trains them again: see Parameter::requires_grad_. With names, only the named
+  /// parameters and the parameters of named layers; `*` stands for any characters.
   /// throws ArgumentError for a name that no parameter or layer has; then nothing was changed. A name alone, which C++
   /// would take for true, does not compile
   ///
   ///     model.requires_grad_(false);                       // all of them
-  ///     model.requires_grad_(true, "layer4", "fc");        // what these layers hold
+  ///     model.requires_grad_(true, "layer4", "fc");        // parameters of these layers
   ///     model.requires_grad_(false, "*.bias");
   template <class... Names, class Self = Derived>
     requires(detail::ListsMembers<Self> && (std::is_convertible_v<const Names&, std::string_view> && ...))
@@ -194,8 +194,8 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
     detail::require_gradients(all, wanted, {patterns, sizeof...(Names)});
   }
 
-  /// A copy with parameters and buffers of its own, of the same names, each on the ordinal of the one that it copies;
-  /// what layers share, those of the copy share. It has no gradients. cost: a copy of each
+  /// A copy with parameters and buffers of its own, under the same names and on the same ordinals; members that layers
+  /// share are shared in the copy. It has no gradients. cost: a copy of each
   /// throws ArgumentError for a member that a layer holds by a pointer, and for a model that was moved
   template <class Self = Derived>
     requires detail::ListsMembers<Self>
@@ -207,16 +207,16 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
   }
 
   /// The same model on E: std::move(model).to<Cpu>(), or .to(Cuda{1}) for an ordinal. The model that was moved, its
-  /// copies and optimizers made of it throw ArgumentError when they are used. Where all of it is there already it is
-  /// itself, as a tensor is. A layer of your own needs one line, twin() with the constructor's arguments:
+  /// copies and optimizers made of it throw ArgumentError when they are used. A model that is entirely there already is
+  /// returned itself, like a tensor. A layer of your own needs one line, twin() with the constructor's arguments:
   ///
   ///     template <class U, class E>
   ///     auto twin() const { return Residual<U, E>{width}; }   // its members become copies of this one's
   ///
   /// and, where a Module or Sequential holds it, its name at the move: std::move(model).to<Cpu, Residual<float,
-  /// Cuda>>(). Name the layers of Locus that they hold, too, and only these are compiled for the new place. Layers of
-  /// Locus that are not named then throw ArgumentError. cost: a copy of each parameter and buffer. They are released
-  /// when all are copied
+  /// Cuda>>(). If you name the layers of Locus that they hold, too, only the named layers are compiled for the new
+  /// place, and others throw ArgumentError. cost: a copy of each parameter and buffer. They are released when all are
+  /// copied
   template <Device E, class... Own, class Self = Derived>
     requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, T, E>, detail::Wrong::nothing> &&
              detail::NamesHeldLayers<T, D, T, E, Own...>
@@ -229,8 +229,8 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
     }
     return moved(detail::ModelCopy<T, D, T, E, Own...>(device));
   }
-  /// The same model computed in another floating type: parameters and buffers of T become those of U. Name layers as in
-  /// to(). Layers of Locus that are not named then throw ArgumentError.
+  /// The same model computed in another floating type: parameters and buffers of T are converted to U. Name layers as
+  /// in to(), with the same errors.
   ///
   ///     auto model16 = std::move(model).as<bfloat16>();
   template <FloatingDType U, class... Own, class Self = Derived>
@@ -257,7 +257,7 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
-  /// For detail::Overtaken: here, so that a layer can make Layer its friend and keep its forward private.
+  /// For detail::Overtaken. A member of Layer, so that a layer can make Layer its friend and keep its forward private.
   template <class Self, class Takes>
   struct Or : Self, Takes {
     using Self::forward;
@@ -288,7 +288,7 @@ class Module : public Layer<Module<T, D, In>, T, D> {
              detail::IsWrong<detail::LayerMistake<std::remove_cvref_t<M>, T, D, In>, detail::Wrong::nothing>)
   Module(M&& layer) {
     using Given = std::remove_cvref_t<M>;
-    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    // Named here to shorten the compiler's path from your program to a mistake in the layer's forward.
     using Output [[maybe_unused]] =
         decltype(std::declval<const Given&>().forward(std::declval<const Tensor<In, D>&>()));
     if constexpr (detail::Forwards<Given, Tensor<In, D>>) {
@@ -303,7 +303,7 @@ class Module : public Layer<Module<T, D, In>, T, D> {
       model_ = Shared<const Interface>(new ModelOf<Given>(std::forward<M>(layer)));
     }
   }
-  /// For children(): any layer. What is called in other ways than a module throws ArgumentError where this one is.
+  /// For children(): wraps any layer. Calls throw ArgumentError if the layer cannot be called like a module.
   template <class M>
   Module(detail::AnyLayer, const M& layer) {
     if constexpr (std::is_same_v<M, Module>) *this = layer;
@@ -315,9 +315,9 @@ class Module : public Layer<Module<T, D, In>, T, D> {
   [[nodiscard]] Tensor<T, D> forward(const Tensor<In, D>& x) const { return model_->forward(x); }
   [[nodiscard]] Traced<T, D> forward(const Traced<In, D>& x) const { return model_->forward(x); }
 
-  /// What this module is, if another can compute it in its own launch.
+  /// The activation that this module is, if another module can compute it in its own launch.
   [[nodiscard]] Activation activation() const { return model_->activation(); }
-  /// Whether this module can compute the activation after it in its own launch, and that.
+  /// Whether this module can compute `next`, the activation after it, in its own launch.
   [[nodiscard]] bool absorbs(Activation next) const { return next != Activation::none && model_->absorbs(next); }
   [[nodiscard]] Tensor<T, D> forward_with(const Tensor<In, D>& x, Activation next) const {
     return model_->forward_with(x, next);
@@ -330,15 +330,15 @@ class Module : public Layer<Module<T, D, In>, T, D> {
     model_->walk_members(depth, prefix, walk);
   }
 
-  /// The module itself, if it is an M.
+  /// The wrapped layer if it is an M, otherwise null.
   template <class M>
   [[nodiscard]] const M* target() const {
     return type() == typeid(M) ? static_cast<const M*>(model_->address()) : nullptr;
   }
-  /// What it is.
+  /// The type of the wrapped layer.
   [[nodiscard]] const std::type_info& type() const { return model_->type(); }
 
-  /// Its copy.
+  /// A copy of this module.
   template <class U, class E, class... Own>
   [[nodiscard]] auto copied(detail::ModelCopy<T, D, U, E, Own...>& copy) const {
     if constexpr (std::is_same_v<T, U> && std::is_same_v<D, E>) return Module(model_->copied(copy));
@@ -346,7 +346,7 @@ class Module : public Layer<Module<T, D, In>, T, D> {
   }
 
  private:
-  /// What does not depend on the layer's type is no virtual function: each is compiled for every type of layer.
+  /// Functions independent of the layer's type are not virtual: virtual functions are compiled for every type of layer.
   struct Interface : Counted {
     static constexpr const char* handle_name = "Module";
     Interface(const std::type_info& type, const void* layer, Activation activation, unsigned absorbed)
@@ -433,7 +433,7 @@ class Module : public Layer<Module<T, D, In>, T, D> {
                            dtype_name<T>(), "; call it through its own type"});
     }
   };
-  /// Of a layer that computes an activation in its own launch.
+  /// A Model of a layer that computes an activation in its own launch.
   template <class M, bool any = false>
   struct AbsorbingModel final : Model<M, any> {
     using Model<M, any>::Model;

@@ -7,7 +7,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 struct NLLLossOptions {
   Reduction reduction = Reduction::mean;
-  std::int64_t ignore_index = -100;  ///< a label that contributes neither loss nor gradient nor weight
+  std::int64_t ignore_index = -100;  ///< this label contributes neither loss nor gradient nor weight
 };
 
 namespace detail {
@@ -64,7 +64,7 @@ template <class L, class Y, class... W>
 }
 }  // namespace detail
 
-/// -x of the class that the label names, of logarithms of probabilities. cross_entropy(logits, labels) is that of
+/// Minus the log-probability of each label's class. cross_entropy(logits, labels) computes the nll_loss of
 /// log_softmax(logits, 1) in fewer launches.
 /// shape: logarithms (n, classes), labels (n,) -> scalar; or (n, classes, d...), (n, d...). Reduction::none gives the
 ///        shape of the labels. The mean is over the weights of the labels that are not ignored (NaN if there are none).
@@ -75,7 +75,7 @@ template <class L, class Y>
 [[nodiscard]] auto nll_loss(const L& logarithms, const Y& labels, const NLLLossOptions& options = {}) {
   return detail::nll_loss_of(options, logarithms, labels);
 }
-/// The same with a weight per class, a plain tensor of shape (classes,) on the same device.
+/// nll_loss with a weight per class, a plain tensor of shape (classes,) on the same device.
 template <class L, class Y, class W>
   requires locus::detail::WeightedLossOperands<L, Y, W>
 [[nodiscard]] auto nll_loss(const L& logarithms, const Y& labels, const W& weights,
@@ -85,7 +85,7 @@ template <class L, class Y, class W>
 
 #include <locus/refuse/nn/nll_loss.inc>
 
-/// nll_loss(logarithms, labels) with options, and with a weight per class where they are given, as CrossEntropyLoss.
+/// nll_loss(logarithms, labels) with options, and optionally with a weight per class, as CrossEntropyLoss.
 template <class W = detail::NoClassWeights>
 struct NLLLoss {
   NLLLossOptions options = {};
@@ -95,7 +95,7 @@ struct NLLLoss {
   [[nodiscard]] auto operator()(const L& logarithms, const Y& labels) const {
     return nll_loss(logarithms, labels, options);
   }
-  /// By what Reduction::mean divides: the number of labels that are not ignored. shape: ()     cost: one launch
+  /// Divisor of Reduction::mean: the number of labels that are not ignored. shape: ()     cost: one launch
   template <class D>
   [[nodiscard]] Tensor<float, D> counted(const Tensor<std::int64_t, D>& labels) const {
     return detail::counted_labels(labels, options.ignore_index);
@@ -112,7 +112,7 @@ struct NLLLoss<Tensor<T, D>> {
   [[nodiscard]] auto operator()(const L& logarithms, const Y& labels) const {
     return nll_loss(logarithms, labels, weights.template as<value_of<L>>(), options);
   }
-  /// By what Reduction::mean divides: the weights of the labels that are not ignored. shape: ()
+  /// Divisor of Reduction::mean: the sum of the weights of labels that are not ignored. shape: ()
   [[nodiscard]] Tensor<float, D> counted(const Tensor<std::int64_t, D>& labels) const {
     return detail::counted_labels(labels, options.ignore_index, weights);
   }

@@ -26,8 +26,9 @@ void orthonormalize_rows(T* rows, std::int64_t count, std::int64_t length) {
     for (std::int64_t k = 0; k < length; ++k) row[k] *= scale;
   }
 }
-/// The same of a matrix with no more rows than columns, 32 rows at a time: products subtract what lies along all rows
-/// before them. Everything twice, after which rows are orthogonal to the last digits (Giraud et al., 2005).
+/// Makes the rows of a matrix with no more rows than columns orthonormal, 32 at a time: products subtract their
+/// projections on all earlier rows. Each panel is treated twice, after which rows are orthogonal to the last digits
+/// (Giraud et al., 2005).
 template <class T>
 void orthonormalize(const Tensor<T, Cpu>& matrix) {
   constexpr std::int64_t rows_at_once = 32;
@@ -42,8 +43,8 @@ void orthonormalize(const Tensor<T, Cpu>& matrix) {
 }
 }  // namespace detail
 
-/// gain times an orthogonal matrix, all of which are equally likely (Saxe et al., 2013), of shape (size(0), the rest):
-/// its rows are orthonormal, or its columns where it has more rows. Computed on the host, in double.
+/// gain times a uniformly distributed orthogonal matrix (Saxe et al., 2013) of shape (size(0), the rest): its rows are
+/// orthonormal, or its columns if it has more rows. Computed on the host, in double.
 /// cost: 2 m n k multiplications where k is the smaller of m and n, and a copy to the device
 /// throws ShapeError for a weight of fewer than two dimensions, ArgumentError for a gain that is negative or not finite
 template <detail::Fillable W>

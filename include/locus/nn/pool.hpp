@@ -7,7 +7,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
-/// Base of a layer that pools windows: it keeps the arguments, which `check`, made for the operation, refuses or takes.
+/// Base of a layer that pools windows: it keeps the arguments and validates them by `check`, the operation's own.
 template <class Derived, class Extent, class Options, auto check>
 struct PoolLayer : Stateless<Derived> {
   Extent kernel, stride, padding;
@@ -20,7 +20,7 @@ struct PoolLayer : Stateless<Derived> {
 };
 }  // namespace detail
 
-/// See locus::max_pool2d: made of its arguments after x, which are fields: kernel, stride, padding, options.
+/// See locus::max_pool2d: constructed from its arguments after x, kept as fields: kernel, stride, padding, options.
 /// throws ArgumentError
 ///
 ///     nn::Sequential model{nn::MaxPool2d{2}, nn::Flatten{}, nn::Linear<float, D>{196, 10}};
@@ -29,21 +29,21 @@ struct MaxPool2d final : detail::PoolLayer<MaxPool2d, Size2d, MaxPool2dOptions, 
 #include <locus/refuse/nn/max_pool2d_class.inc>
   [[nodiscard]] auto forward(const auto& x) const { return max_pool2d(x, kernel, stride, padding, options); }
 };
-/// See locus::max_pool1d: made of its arguments after x, which are fields: kernel, stride, padding, options.
+/// See locus::max_pool1d: constructed from its arguments after x, kept as fields: kernel, stride, padding, options.
 /// throws ArgumentError
 struct MaxPool1d final : detail::PoolLayer<MaxPool1d, std::int64_t, MaxPool1dOptions, &locus::detail::max_pool1d> {
   using PoolLayer::PoolLayer;
 #include <locus/refuse/nn/max_pool1d_class.inc>
   [[nodiscard]] auto forward(const auto& x) const { return max_pool1d(x, kernel, stride, padding, options); }
 };
-/// See locus::avg_pool2d: made of its arguments after x, which are fields: kernel, stride, padding, options.
+/// See locus::avg_pool2d: constructed from its arguments after x, kept as fields: kernel, stride, padding, options.
 /// throws ArgumentError
 struct AvgPool2d final : detail::PoolLayer<AvgPool2d, Size2d, AvgPoolOptions, &locus::detail::avg_pool2d> {
   using PoolLayer::PoolLayer;
 #include <locus/refuse/nn/avg_pool2d_class.inc>
   [[nodiscard]] auto forward(const auto& x) const { return avg_pool2d(x, kernel, stride, padding, options); }
 };
-/// See locus::avg_pool1d: made of its arguments after x, which are fields: kernel, stride, padding, options.
+/// See locus::avg_pool1d: constructed from its arguments after x, kept as fields: kernel, stride, padding, options.
 /// throws ArgumentError
 struct AvgPool1d final : detail::PoolLayer<AvgPool1d, std::int64_t, AvgPoolOptions, &locus::detail::avg_pool1d> {
   using PoolLayer::PoolLayer;

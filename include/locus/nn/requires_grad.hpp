@@ -1,12 +1,12 @@
 #pragma once
-// Which parameters of a model are frozen, by the names of parameters and layers.
+// Freezes parameters of a model by the names of parameters and layers.
 
 #include <locus/core/printable.hpp>
 #include <locus/nn/members.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
 
-/// Whether a text is as the pattern says, in which `*` stands for any characters.
+/// Whether a text matches a pattern; `*` stands for any characters.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline bool matches(std::string_view pattern, std::string_view text) {
   std::size_t at = 0, star = std::string_view::npos, resume = 0, read = 0;
   while (read < text.size()) {
@@ -23,14 +23,14 @@ namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
   while (at < pattern.size() && pattern[at] == '*') ++at;
   return at == pattern.size();
 }
-/// Whether a pattern names a parameter, or a layer that it is part of.
+/// Whether a pattern names a parameter, or a layer that contains the parameter.
 [[nodiscard]] inline bool names_parameter(std::string_view pattern, std::string_view name) {
   for (std::size_t i = 0; i < name.size(); ++i)
     if (name[i] == '.' && matches(pattern, name.substr(0, i))) return true;
   return matches(pattern, name);
 }
 
-/// Parameters under all of their names: layers that share one have several.
+/// Parameters under all of their names: a parameter shared by layers has several.
 template <class T, class D>
 struct ListAllNames final : MemberWalk<T, D> {
   std::vector<std::pair<std::string, Parameter<T, D>>> list;
@@ -39,8 +39,8 @@ struct ListAllNames final : MemberWalk<T, D> {
   }
 };
 
-/// Freezes or trains the parameters that some pattern names; all of them, where there is no pattern.
-/// throws ArgumentError for a pattern that names none; then nothing was changed
+/// Freezes or trains the parameters that a pattern names, or all without a pattern.
+/// throws ArgumentError for a pattern that names no parameter; then nothing was changed
 template <class T, class D>
 LOCUS_OUT_OF_LINE void require_gradients(const ListAllNames<T, D>& names, bool wanted,
                                          Span<const std::string_view> patterns) {

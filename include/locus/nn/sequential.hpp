@@ -1,5 +1,5 @@
 #pragma once
-// Layers one after the other.
+// A chain of layers.
 
 #include <locus/nn/activation.hpp>
 #include <locus/nn/shipped_layers.hpp>
@@ -7,7 +7,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
-/// The first module, where it takes another element type than the others.
+/// The first module, if it takes another element type than the others.
 template <class T, class D, class In>
 class FirstModule {
  public:
@@ -31,7 +31,7 @@ class FirstModule<T, D, T> {
 }  // namespace detail
 
 /// Applies its modules in order; their names are "0", "1", ... An activation after a layer that can compute it in its
-/// own launch costs none. The first module maps In to T, where that is another type: one that begins with an Embedding
+/// own launch costs none. If In differs from T, the first module maps In to T: a network that begins with an Embedding
 /// takes int64, and is an nn::Sequential<float, D, std::int64_t>.
 ///
 ///     nn::Sequential<float, D> net{nn::Linear<float, D>{784, 32}, nn::ReLU{}, ...};
@@ -47,7 +47,7 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
              (std::is_constructible_v<Module<T, D>, M&&> && ...) &&
              !(sizeof...(M) == 0 && std::is_same_v<std::remove_cvref_t<First>, Sequential>))
   explicit(false) Sequential(First&& first, M&&... modules) {
-    // Module asks the same. Asked here first, the compiler's path from your program to a mistake in yours is short.
+    // Module checks the same. Checked here first to shorten the compiler's path from your program to its mistake.
     const auto check = [](const auto& layer) {
       if constexpr (detail::HasMembers<std::remove_cvref_t<decltype(layer)>>) {
         layer.members(detail::CheckMembers<T, D>{});
@@ -83,7 +83,7 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
     detail::require_present(*this);
     return first_.size() + modules_.size();
   }
-  /// throws IndexError; also for module 0 where In is not T: that is first()
+  /// throws IndexError; also for module 0 if In is not T: use first()
   [[nodiscard]] const Module<T, D>& operator[](std::size_t i) const {
     if (i >= size()) fail<IndexError>({"Sequential: module ", i, " of ", size()});
     if constexpr (!std::is_same_v<In, T>) {
@@ -100,7 +100,7 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
   [[nodiscard]] Tensor<T, D> forward(const Tensor<In, D>& x) const { return run<Tensor<T, D>>(x); }
   [[nodiscard]] Traced<T, D> forward(const Traced<In, D>& x) const { return run<Traced<T, D>>(x); }
 
-  /// Its copy, module by module.
+  /// A copy, module by module.
   template <class U, class E, class... Own>
   [[nodiscard]] auto copied(detail::ModelCopy<T, D, U, E, Own...>& copy) const {
     using To = typename detail::ModelCopy<T, D, U, E, Own...>::template input<In>;
@@ -125,7 +125,7 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
     if constexpr (std::is_same_v<In, T>) modules_.push_back(std::move(module));
     else first_.set(std::move(module));
   }
-  /// Of one module, with the activation after it where it computes that too; takes it out of `next`.
+  /// Applies one module, together with the activation after it if the module absorbs it; then advances `next` past it.
   template <class M, class X>
   [[nodiscard]] auto apply(const M& module, const X& x, std::size_t& next) const {
     const Activation activation = next < modules_.size() ? modules_[next].activation() : Activation::none;
@@ -159,7 +159,8 @@ template <class T, class D, class In>
 inline constexpr bool is_sequential<Sequential<T, D, In>> = true;
 }  // namespace detail
 
-/// The network lives where the first of its layers with parameters does. Of a network alone, it is a copy.
+/// The network's type and place are taken from its first layer with parameters. A Sequential alone is copied, not
+/// nested.
 template <class M, class... Rest>
   requires(sizeof...(Rest) > 0 || !detail::is_sequential<std::remove_cvref_t<M>>)
 Sequential(M&&, Rest&&...) -> Sequential<

@@ -1,5 +1,5 @@
 #pragma once
-// The layers of Locus, among which a copy of a type-erased module finds its own.
+// The layers of Locus that a copy of a type-erased module looks for.
 
 #include <locus/nn/activation.hpp>
 #include <locus/nn/batch_norm.hpp>
@@ -18,7 +18,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
 
-/// A layer that is not listed here must be named where a network that holds it is moved, as a user's own.
+/// To move a network that holds a layer not listed here, name the layer like a user's own.
 template <class T, class D>
 struct ShippedLayers {
   using list = Layers<Linear<T, D>, Sequential<T, D>, Sequential<T, D, std::int64_t>, Embedding<T, D>, LayerNorm<T, D>,

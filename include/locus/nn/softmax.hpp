@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
-/// See locus::softmax: nn::Softmax{1}. The dimension is always said.
+/// See locus::softmax: nn::Softmax{1}. The dimension has no default.
 struct Softmax final : Stateless<Softmax> {
   int dim;
   explicit Softmax(int along) : dim(along) {}

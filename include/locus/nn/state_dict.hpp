@@ -1,5 +1,5 @@
 #pragma once
-// The parameters and buffers of a model by name: what is saved, loaded, and copied from one model into another.
+// The parameters and buffers of a model by name, to be saved, loaded, and copied from one model into another.
 
 #include <locus/core/element_type.hpp>
 #include <locus/core/printable.hpp>
@@ -22,9 +22,9 @@ class StateDict {
     Shape shape;
     Tensor<std::uint8_t, D> bytes;  ///< the elements, dense and row-major
   };
-  /// What a file had beside the tensors, and Locus has no tensors for.
+  /// An entry of a file for which Locus has no tensor type.
   struct Unread {
-    std::string name, type;  ///< type: with the shape, as the file says, "I16 of shape [2,3]"
+    std::string name, type;  ///< type: with the shape, in the file's words, "I16 of shape [2,3]"
   };
 
   [[nodiscard]] std::size_t size() const {
@@ -40,20 +40,20 @@ class StateDict {
     presence_.require("StateDict");
     return positions_.contains(name);
   }
-  /// What io::load found in the file and could not read: other element types, more than eight dimensions.
+  /// Entries of the file that io::load could not read: other element types, more than eight dimensions.
   [[nodiscard]] const std::vector<Unread>& unread() const { return unread_; }
-  /// The file that it was read from, which messages name; empty for others.
+  /// Path of the file that the state was read from, for messages; otherwise empty.
   [[nodiscard]] const std::string& file() const { return file_; }
   void set_file(std::string path) { file_ = std::move(path); }
 
-  /// Adds a tensor under a name. A dense one shares its memory, another is copied.
+  /// Adds a tensor under a name. A dense tensor shares its memory, others are copied.
   /// throws ArgumentError for a name that is there already
   template <DType T>
   void add(std::string name, const Tensor<T, D>& x) {
     const Tensor<T, D> dense = x.contiguous();
     add({std::move(name), element_type<T>, dense.shape(), detail::bytes_of(dense)});
   }
-  /// The same of an entry, whose memory it shares.
+  /// Adds an entry, which shares its memory.
   void add(Entry entry) {
     presence_.require("StateDict");
     if (entries_.size() == entries_.capacity())
@@ -63,21 +63,21 @@ class StateDict {
     entries_.push_back(std::move(entry));
   }
 
-  /// Notes what a file has under a name and Locus cannot read.
+  /// Notes an entry of a file that Locus cannot read.
   void add_unread(std::string name, std::string type) { unread_.push_back({std::move(name), std::move(type)}); }
 
-  /// throws ArgumentError where the file had what Locus could not read: `caller` would lose it
+  /// throws ArgumentError if there are unread entries: `caller` would lose them
   void require_all_read(const char* caller) const {
     if (unread_.empty()) return;
     fail<ArgumentError>({caller, ": '", locus::detail::printable(unread_.front().name),
                          "' would be lost: the state was read without it, as it is ", unread_.front().type,
                          "; to save the others alone, say state.drop_unread() first"});
   }
-  /// Forgets what the file had and Locus could not read, so that the others can be saved.
+  /// Forgets the unread entries, so that the others can be saved.
   void drop_unread() { unread_.clear(); }
 
-  /// The same tensors, each without this prefix of its name: state.without_prefix("module.") of what PyTorch's
-  /// DistributedDataParallel saved. throws ArgumentError for a name that does not begin so
+  /// The same tensors, each without this prefix of its name: state.without_prefix("module.") for a file of PyTorch's
+  /// DistributedDataParallel. throws ArgumentError for a name without the prefix
   [[nodiscard]] StateDict without_prefix(std::string_view prefix) const {
     const auto rest = [&](const std::string& name) {
       if (!name.starts_with(prefix))
@@ -92,7 +92,7 @@ class StateDict {
     return result;
   }
 
-  /// Takes out the tensor of a name. Whether there was one.
+  /// Removes the tensor of a name. Returns whether there was one.
   bool erase(std::string_view name) {
     const auto found = positions_.find(name);
     if (found == positions_.end()) return false;
@@ -110,8 +110,8 @@ class StateDict {
     return Tensor<T, D>(entry.bytes.buffer(), reinterpret_cast<T*>(entry.bytes.data()), entry.shape,
                         row_major(entry.shape));
   }
-  /// The entry of a name. throws ArgumentError for a name that is not there, or another element type; DataError where
-  /// it lies in a mapped file that was truncated since
+  /// The entry of a name. throws ArgumentError for a name that is not there, or another element type; DataError if its
+  /// mapped file was truncated since
   [[nodiscard]] const Entry& find(std::string_view name, ElementType type) const {
     presence_.require("StateDict");
     const auto position = positions_.find(name);
@@ -125,8 +125,8 @@ class StateDict {
     return entry;
   }
 
-  /// The same tensors in another place. Where they are there already it is the state itself, as of tensors: the memory
-  /// is shared, also that with a model. For a copy say clone().
+  /// The same tensors in another place. Tensors that are there already share their memory, also with a model. For a
+  /// copy say clone().
   template <MemorySpace E>
   [[nodiscard]] StateDict<E> to(E place = {}) const {
     presence_.require("StateDict");
@@ -140,7 +140,7 @@ class StateDict {
     return result;
   }
 
-  /// A copy with memory of its own, which stays as it is whatever becomes of a model: the best weights so far.
+  /// A copy with memory of its own, unaffected by later changes of the model: the best weights so far.
   ///
   ///     auto best = nn::state_dict(model).clone();
   [[nodiscard]] StateDict clone() const {
@@ -187,11 +187,11 @@ struct StateMember {
   [[nodiscard]] bool is_buffer() const { return !kept.empty(); }
   [[nodiscard]] ElementType type() const { return is_buffer() ? kept[0].type() : element_type<T>; }
   [[nodiscard]] const Shape& shape() const { return is_buffer() ? kept[0].shape() : parameter.shape(); }
-  /// Dense: the member's own memory, or, where that is not, a copy.
+  /// The member's own memory if dense, otherwise a dense copy.
   [[nodiscard]] Tensor<std::uint8_t, D> bytes() const {
     return is_buffer() ? kept[0].bytes() : bytes_of(parameter.value().contiguous());
   }
-  /// The same for all that share it.
+  /// Whether both are the same parameter or buffer.
   [[nodiscard]] bool is(const StateMember& other) const {
     return is_buffer() ? kept == other.kept : !other.is_buffer() && parameter == other.parameter;
   }
@@ -204,7 +204,7 @@ struct StateMember {
   }
 };
 
-/// Everything that is saved of a model, under every name: what layers share has several.
+/// All saved members of a model, under every name: members shared by layers have several.
 template <class T, class D>
 struct StateList final : MemberWalk<T, D> {
   std::vector<StateMember<T, D>> members;
@@ -221,7 +221,7 @@ struct StateList final : MemberWalk<T, D> {
     members.push_back(std::move(member));
   }
 };
-/// throws ArgumentError for two of one name
+/// throws ArgumentError for two members of one name
 template <class M>
 [[nodiscard]] auto state_members(const M& model) {
   StateList<value_of<M>, device_of<M>> list;
@@ -230,10 +230,10 @@ template <class M>
 }
 }  // namespace detail
 
-/// The parameters and buffers of a model under their full names, such as "0.weight", as PyTorch names them; what layers
-/// share under all of its names. Dense ones share the model's memory: save them, or copy them with .clone(), before it
-/// changes.
-/// throws ArgumentError for two of one name
+/// The parameters and buffers of a model under their full names, such as "0.weight", as PyTorch names them; members
+/// shared by layers appear under all of their names. Dense ones share the model's memory: save them, or copy them with
+/// .clone(), before it changes.
+/// throws ArgumentError for two members of one name
 template <class M>
   requires detail::ListsMembers<M>
 [[nodiscard]] auto state_dict(const M& model) {
@@ -246,13 +246,13 @@ template <class M>
 struct LoadOptions {
   bool strict = true;  ///< whether the names must be the model's, all of them and no others
 };
-/// Names that were in the model or in the state alone.
+/// Names that only the model has (missing) or only the state (unexpected).
 struct LoadedState {
   std::vector<std::string> missing, unexpected;
 };
 
 namespace detail {
-/// What is wrong with loading a state of D into a model.
+/// Mistake of loading a state of D into a model.
 template <class M, class D>
 struct StateMistake : NoMistake {};
 template <HasPlace M, class D>
@@ -268,8 +268,7 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
   return shown.text();
 }
 
-/// What may have happened where no name of a model is in a state; empty where some are. `models`: the names of the
-/// model.
+/// A guess why no name of a model is in a state; empty if some are. `models`: the names of the model.
 [[nodiscard]] inline std::string guess_about_names(const LoadedState& names, const std::set<std::string_view>& models) {
   if (names.missing.empty() || names.unexpected.empty() || names.missing.size() < models.size()) return {};
   const std::string& first = names.unexpected.front();
@@ -292,9 +291,9 @@ template <class T, class D>
 struct ModelLoad {
   LoadedState names;
   std::vector<StateMember<T, D>> members;
-  std::vector<std::pair<std::size_t, Tensor<std::uint8_t, D>>> copies;  ///< what each of these members becomes
+  std::vector<std::pair<std::size_t, Tensor<std::uint8_t, D>>> copies;  ///< index of a member, its new elements
 
-  /// Allocates nothing where parameters are dense, as those of layers are.
+  /// Allocates nothing if parameters are dense, as in layers.
   void apply() const {
     for (const auto& [i, source] : copies) members[i].write(source);
   }
@@ -346,8 +345,9 @@ template <class M, class D>
 }  // namespace detail
 
 /// Copies a state into the parameters and buffers of a model, of the same names, shapes and element types. All of it is
-/// checked before anything is copied. What layers share needs one of its names; of several, the last one counts.
-/// throws ArgumentError for names that do not fit, unless not strict, or another element type, those included that
+/// checked before anything is copied. Members shared by layers need one of their names; of several, the last one
+/// counts.
+/// throws ArgumentError for names that do not fit, unless not strict, or another element type, including types that
 /// Locus lacks; ShapeError for another shape
 ///
 ///     load_state_dict(model, io::load<Cuda>("model.safetensors"));

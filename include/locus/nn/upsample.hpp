@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
-/// See locus::interpolate, of which it keeps the options. throws ArgumentError
+/// See locus::interpolate; keeps its options. throws ArgumentError
 ///
 ///     nn::Upsample{{.scale_factor = 2, .mode = InterpolateMode::bilinear}}
 struct Upsample final : Stateless<Upsample> {

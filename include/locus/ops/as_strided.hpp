@@ -1,5 +1,5 @@
 #pragma once
-// A view by strides of one's own, which may overlap, checked.
+// A view with custom strides, which may overlap; bounds are checked.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -11,7 +11,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// throws ArgumentError, IndexError unless all that the strides reach is among `count` elements
+/// throws ArgumentError; IndexError unless every element that the strides reach is among `count` elements
 LOCUS_OUT_OF_LINE inline void require_reach(const Shape& shape, const Strides& strides, std::int64_t offset,
                                             std::int64_t count) {
   if (shape.rank() != strides.rank())
@@ -32,7 +32,7 @@ LOCUS_OUT_OF_LINE inline void require_reach(const Shape& shape, const Strides& s
                       count});
 }
 
-/// Which element of the dense tensor an element of the view is.
+/// Maps an element of the view to its element of the dense tensor.
 struct StridedPlace {
   std::int64_t extent[max_rank] = {}, stride[max_rank] = {};
   int rank;
@@ -84,10 +84,10 @@ struct AsStrided {
 
 }  // namespace operation
 
-/// The elements of a dense tensor, from number `offset` on, under a shape and strides of one's own, which may overlap.
+/// Views the elements of a dense tensor, from number `offset` on, with a custom shape and strides, which may overlap.
 /// gradient: g, added up where elements overlap
-/// cost:     nothing; backward two launches, and those of index_add
-/// throws IndexError where an element would be none of x; ArgumentError for negative strides; ShapeError for a view
+/// cost:     nothing; backward two launches and index_add
+/// throws IndexError where the strides reach outside x; ArgumentError for negative strides; ShapeError for a view
 ///
 ///     auto windows = as_strided(signal, {n - 2, 3}, {1, 1});
 template <detail::Operand X>

@@ -13,12 +13,12 @@ namespace detail {
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// Which keys a query attends to: a tensor of bool on D, true where it does, or numbers of T that are added to the
-/// scores, -infinity where it does not. It collects no gradient.
+/// Which keys a query attends to: a tensor of bool on D, true where it does; or numbers of T that are added to the
+/// scores, -infinity where it does not. The mask collects no gradient.
 template <class T, class D>
 class AttentionMask {
  public:
-  AttentionMask() = default;  ///< all of them
+  AttentionMask() = default;  ///< all keys
   template <TensorLike X>
     requires detail::IsWrong<detail::AttentionMaskMistake<detail::bare_t<X>, T, D>, detail::Wrong::nothing>
   AttentionMask(const X& mask) {
@@ -48,12 +48,12 @@ struct AttentionOptions {
   AttentionMask<T, D> mask = {};     ///< broadcasts to (..., l, s)
   bool is_causal = false;            ///< query i attends to keys 0 to i alone
   double dropout = 0;                ///< probability with which a weight is dropped in training
-  std::optional<double> scale = {};  ///< of products of queries and keys; absent: 1 / sqrt(e)
+  std::optional<double> scale = {};  ///< factor of q k^T; absent: 1 / sqrt(e)
 };
 
 namespace detail {
 
-/// Whether a shape is repeated to another one by broadcasting.
+/// Whether `shape` broadcasts to `target`.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline bool broadcasts_to(const Shape& shape, const Shape& target) {
   if (shape.rank() > target.rank()) return false;
   for (int i = 1; i <= shape.rank(); ++i)
@@ -61,8 +61,8 @@ namespace detail {
   return true;
 }
 
-/// A mask that broadcasts to `scores`, as (batch, heads, l, s), whose extents may be 1. Of scores of more than four
-/// dimensions a copy where those before the last three do not merge.
+/// A mask that broadcasts to `scores`, as (batch, heads, l, s) with extents that may be 1. A copy if scores have more
+/// than four dimensions and those before the last three do not merge.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> mask_as_heads(const Tensor<T, D>& mask, const Shape& scores) {
   Tensor<T, D> heads = mask;
@@ -79,7 +79,7 @@ template <class Q, class K, class V>
 concept AttentionOperands = Computes<Q> && TensorLike<K> && TensorLike<V> && FloatingDType<value_of<Q>> &&
                             CombinablePair<Q, K> && CombinablePair<Q, V> && NotParametersAlone<Q, K, V>;
 
-/// Draws what dropout needs, where it acts.
+/// Draws the numbers of dropout, where it acts.
 template <class T, class D, class DrawOf>
 void draw_attention(AttentionSettings<T, D>& settings, bool acts, double dropout, std::int64_t weights,
                     const DrawOf& draw_of) {
@@ -89,7 +89,7 @@ void draw_attention(AttentionSettings<T, D>& settings, bool acts, double dropout
   settings.draw = draw_of(weights);
 }
 
-/// What options say of a call whose scores have this shape. acts: whether there may be dropout.
+/// The settings that options make for a call whose scores have this shape. acts: whether there may be dropout.
 template <class T, class D, class DrawOf>
 [[nodiscard]] AttentionSettings<T, D> attention_settings(const AttentionOptions<T, D>& options, const Shape& scores,
                                                          bool acts, const DrawOf& draw_of) {
@@ -133,15 +133,15 @@ LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads)
 ///           The mask broadcasts to (..., l, s). A query that attends to no key gives 0, as in PyTorch.
 /// gradient: with weights p, of g: p^T g for v; with ds = scale p (g v^T - sum(p g v^T)), ds k for q and ds^T q for k.
 ///           None for the mask.
-/// cost:     Scores are never stored whole: those of some queries are computed, used, and computed again for gradients.
-///           What that needs takes 1 MiB on hosts, 64 MiB on Cuda, up to four times as much where that is less than 128
-///           queries need, or one query's if they are more; of 16 bits also, in float, gradients of the keys and values
-///           of heads whose queries are not all computed at once. For each part four launches, backward seven; a mask
-///           takes one more. is_causal takes one more for each part and one for all, cuts parts of at most 128 rows, on
-///           Cuda 512, and leaves out the keys behind them. Batches and heads that do not merge take a product each.
-///           Saves q, k, v, the mask, and two numbers for each query.
-/// dropout:  of weights, after softmax, where an operand is traced and none is frozen. What is dropped follows from a
-///           draw and is not stored.
+/// cost:     Scores are never stored whole: blocks of queries are computed, used, and recomputed for gradients. Their
+///           memory is 1 MiB on hosts, 64 MiB on Cuda; up to four times as much if that holds fewer than 128 queries,
+///           and always one query. In 16 bits, keys and values of heads whose queries are computed in several parts
+///           also need their gradients in float. Each part takes four launches, backward seven; a mask takes one more.
+///           is_causal takes one more for each part and one for all, limits parts to 128 rows, on Cuda 512, and skips
+///           the keys behind them. Batches and heads that do not merge take a product each. Saves q, k, v, the mask,
+///           and two numbers for each query.
+/// dropout:  of weights, after softmax, where an operand is traced and none is frozen. The dropped weights follow from
+///           a draw; no mask is stored.
 /// 16-bit floats are summed in float; scores and weights are rounded to 16 bits between products.
 /// throws ShapeError for shapes that do not fit each other; ArgumentError unless 0 <= dropout <= 1 and scale is finite
 ///
@@ -153,7 +153,7 @@ template <class Q, class K, class V>
                                                 const AttentionOptions<value_of<Q>, device_of<Q>>& options = {}) {
   return detail::attention(q, k, v, options, [&](std::int64_t count) { return Draw(count, q.device()); });
 }
-/// The same with numbers of a given generator.
+/// The same with the numbers of a given generator.
 template <class Q, class K, class V>
   requires detail::AttentionOperands<Q, K, V>
 [[nodiscard]] auto scaled_dot_product_attention(const Q& q, const K& k, const V& v,
@@ -162,10 +162,10 @@ template <class Q, class K, class V>
   return detail::attention(q, k, v, options, [&](std::int64_t count) { return Draw(count, generator, q.device()); });
 }
 
-/// The same of several heads, whose queries, keys and values lie side by side in x, as one projection makes them.
+/// The same for several heads, whose queries, keys and values lie side by side in x, as one projection makes them.
 /// shape: x (batch, l, 3 width), or without the batch -> (batch, l, width): queries, keys and values of `width` each,
 ///        in each of them the heads one after the other. A mask broadcasts to (batch, heads, l, l).
-/// cost:  that of scaled_dot_product_attention; nothing is copied
+/// cost:  as scaled_dot_product_attention; nothing is copied
 /// throws ShapeError also unless the heads divide the width
 ///
 ///     auto y = packed_attention(linear(x, weight, bias), 12, {.is_causal = true});

@@ -1,5 +1,5 @@
 #pragma once
-// Batch normalization: every channel by the mean and variance of its elements in the batch, or by running ones.
+// Batch normalization: normalizes each channel by the mean and variance of the batch, or by running ones.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -12,50 +12,50 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// What batch_norm keeps of the batches that it saw, for inference; it changes them in place. Without memory: nothing.
+/// The running statistics of batch_norm, for inference; it updates them in place. Without memory: none are kept.
 template <class R, class D>
 struct RunningStatistics {
   using value_type = R;  ///< the type in which tensors are computed: float for half and bfloat16
   using device_type = D;
   Tensor<R, D> mean, var;           ///< (channels); the variance is the sample's, with n - 1
-  Tensor<std::int64_t, D> batches;  ///< (): how many were counted; needed where momentum is absent
+  Tensor<std::int64_t, D> batches;  ///< (): batches counted so far; needed if momentum is absent
 };
 
-/// A batch of which batch_norm sees one part, while other ranks see the rest. All of them make the same calls in the
-/// same order. R is the type in which tensors are computed.
+/// A batch that is divided among ranks: batch_norm sees one part here. All ranks make the same calls in the same order.
+/// R is the type in which tensors are computed.
 template <class R, class D>
 class SharedBatch : public Counted {
  public:
   virtual ~SharedBatch() = default;
-  /// In place: mean and standard deviation (over n) of the `count` elements of each channel in this part become those
-  /// of the whole batch. Returns how many elements of each channel that has. shape: all (channels)
+  /// In place: turns mean and standard deviation (over n) of this part's `count` elements of each channel into the mean
+  /// and deviation of the whole batch. Returns the whole batch's elements of each channel. shape: all (channels)
   [[nodiscard]] virtual Tensor<R, D> combine(const Tensor<R, D>& mean, const Tensor<R, D>& deviation,
                                              std::int64_t count) const = 0;
-  /// In place: each of two sums over this part becomes that over all parts, divided by the elements of each channel.
+  /// In place: sums each of two partial sums over all parts, and divides by the elements of each channel.
   /// shape: all (channels)
   virtual void average(const Tensor<R, D>& a, const Tensor<R, D>& b, const Tensor<R, D>& elements) const = 0;
 };
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  /// The new batch's share of running statistics; absent: they are the mean over all batches.
+  /// The weight of the new batch in running statistics; absent: they are the mean over all batches.
   std::optional<double> momentum = 0.1;
   bool relu = false;  ///< max(0, the result), computed with it
 };
 
 namespace operation {
 
-/// A weight or bias without memory is none. `training`: by the statistics of the batch, which the running ones learn.
+/// A weight or bias without memory is absent. `training`: uses the batch's statistics and updates the running ones.
 template <class R, class D>
 struct BatchNorm {
   static constexpr const char* name = "batch_norm";
   RunningStatistics<R, D> running;
   BatchNormOptions options;
   bool training;
-  Shared<const SharedBatch<R, D>> whole;  ///< in training, what x is a part of; null: x is all
+  Shared<const SharedBatch<R, D>> whole;  ///< in training, the batch of which x is a part; null: x is the batch
 
-  /// For backward: x, the weight, the bias, and the mean and reciprocal deviation of each channel. Of a batch that is
-  /// shared, the elements of each channel, (channels). And where a residual was added before relu, y.
+  /// For backward: x, the weight, the bias, and the mean and reciprocal deviation of each channel. For a shared batch,
+  /// the elements of each channel, (channels). If a residual was added before relu, y.
   template <class T>
   using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Tensor<R, D>, Tensor<T, D>>;
 
@@ -116,7 +116,7 @@ struct BatchNorm {
   }
 
  private:
-  /// The gradient of x, which may be that of the residual, and g its memory.
+  /// The gradient of x. If x is also the residual, the gradient may share the memory of g.
   template <class T>
   void give_input(const Saved<T>& saved, const Tensor<T, D>& g, const Tensor<R, D>& sum,
                   const Tensor<R, D>& sum_normalized, const detail::NormalizeChannel<R>& channel,
@@ -179,7 +179,7 @@ struct BatchNorm {
   [[nodiscard]] static detail::NormalizeChannel<R> channel_of(const Tensor<T, D>& weight, bool rectifies) {
     return {static_cast<bool>(weight.buffer()), rectifies};
   }
-  /// What tells where relu passed the gradient: y, unless x tells.
+  /// y, if backward needs it to locate where relu passed the gradient: x does not tell beside a residual.
   template <class T>
   [[nodiscard]] Tensor<T, D> saved_output(const Tensor<T, D>& y, const Tensor<T, D>& residual) const {
     return options.relu && residual.buffer() ? y : Tensor<T, D>{};
@@ -207,7 +207,7 @@ struct BatchNorm {
                        static_cast<const Results*>(nullptr), results);
   }
 
-  /// One launch, or two where weight and bias are one tensor, or none where no gradient is wanted.
+  /// One launch; two if weight and bias are one tensor; none if no gradient is wanted.
   /// shape: sums (channels)
   template <class T>
   static void give_sums(const Tensor<R, D>& sum, const Tensor<R, D>& sum_normalized, Gradient<T, D>& dweight,
@@ -237,8 +237,8 @@ struct BatchNorm {
                     Pack<T*, T*>(weight.out.data(), bias.out.data()));
   }
 
-  /// The means of the channels; writes their reciprocal deviations, and learns the running statistics. Of a batch that
-  /// is shared, `elements` become how many each channel has.
+  /// The means of the channels; writes their reciprocal deviations and updates the running statistics. For a shared
+  /// batch, sets `elements` to the elements of each channel.
   template <class T>
   Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd, Tensor<R, D>& elements) const {
     const std::int64_t count = x.elements() / x.size(1);
@@ -253,8 +253,8 @@ struct BatchNorm {
     running.var.changed();
     return mean.reshape(rstd.shape());
   }
-  /// Mean, variance and deviation of each channel. One launch, and two more where a device that folds_again finds that
-  /// the first lost some. shape: (channels, 3)
+  /// Mean, variance and deviation of each channel. One launch; two more if the first loses terms to overflow or
+  /// underflow on a device that folds_again. shape: (channels, 3)
   template <class T>
   [[nodiscard]] Tensor<R, D> moments_of(const Tensor<T, D>& x) const {
     const Tensor<R, D> moments({x.size(1), 3}, x.device());
@@ -319,21 +319,22 @@ template <class X, class S, class... W>
 }
 }  // namespace detail
 
-/// (x - mean) / sqrt(var + eps) * weight + bias in every channel (Ioffe and Szegedy, 2015). In training, where an
-/// operand is traced and none is frozen(), mean and variance are those of the batch, and the running ones learn them,
-/// in place: running = (1 - momentum) running + momentum * new, or, without a momentum, the mean over all batches;
-/// `batches` counts. Otherwise they are the running ones. Parameters that requires_grad_(false) froze change nothing of
-/// this. Without running statistics, always those of the batch. What a checkpoint computes again learns nothing. With
-/// `whole`, the batch that counts in training is that of all ranks, of which x is a part, and may be an empty one;
-/// gradients are those of the sum of all ranks' losses, of the weight and bias this part's share.
-/// shape: x and residual (batch, channels, ...), weight and bias (channels) or empty handles for none -> that of x
+/// (x - mean) / sqrt(var + eps) * weight + bias in every channel (Ioffe and Szegedy, 2015). In training (an operand is
+/// traced and none is frozen()), mean and variance are the batch's, and the running ones are updated in place:
+/// running = (1 - momentum) running + momentum * new, or, without a momentum, the mean over all batches; `batches`
+/// counts. Otherwise the running ones apply, or the batch's if there are none. Freezing parameters by
+/// requires_grad_(false) changes none of this. Recomputation for a checkpoint updates nothing. With `whole`, the batch
+/// in training spans all ranks; x is this rank's part and may be empty. Gradients then belong to the sum of all ranks'
+/// losses; the weight and bias get this part's share.
+/// shape: x and residual (batch, channels, ...), weight and bias (channels) or empty handles for none -> the shape of x
 /// gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
-///        otherwise; sum(g n) for the weight, sum(g) for the bias and g for the residual, where g is 0 where relu is
-/// With `relu` in the options, the result is max(0, that), of the same numbers as relu(batch_norm(...)). With a
-/// residual, it is that + residual, with relu max(0, that + residual), which 16 bits round once.
+///        otherwise; sum(g n) for the weight, sum(g) for the bias and g for the residual; g counts as 0 where relu
+///        gives 0
+/// Option `relu` gives max(0, y), with the numbers of relu(batch_norm(...)). A residual gives y + residual, or with
+/// relu max(0, y + residual), which 16-bit types round once.
 /// cost:  training three launches, which read x twice, and one that counts, on Cpu two more where squares overflow or
-///        vanish; otherwise two. Backward at most three, which read x and g twice, and one more where relu follows a
-///        residual. Saves x, and where relu follows a residual y
+///        vanish; otherwise two. Backward at most three, which read x and g twice, and one more if relu follows a
+///        residual. Saves x, and y if relu follows a residual
 /// throws ShapeError; ArgumentError for one value per channel in training, as PyTorch does, an eps below 0, running
 ///        statistics whose elements share memory, or neither momentum nor `batches`. An empty batch changes no
 ///        statistics but the count

@@ -1,5 +1,5 @@
 #pragma once
-// Distances between every two of two sets of vectors. Not part of locus/locus.hpp.
+// Pairwise distances between two sets of vectors. Not part of locus/locus.hpp.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -19,8 +19,8 @@ void require_vectors(const Tensor<T, D>& x, const Tensor<T, D>& y) {
         {"cdist: operands of shapes ", x.shape(), " and ", y.shape(), "; expected (..., m, d) and (..., n, d)"});
 }
 
-/// Adds slope(g, distance, vector, other) to the gradient of one set, summed over the other and over batches to which
-/// this one is repeated. One launch.
+/// Adds slope(g, distance, vector, other) to the gradient of one set, summed over the other set and over the batches to
+/// which this set is broadcast. One launch.
 template <class Slope, class T, class D>
 void add_slopes(const Slope& slope, Gradient<T, D>& gradient, const Tensor<T, D>& g, const Tensor<T, D>& distances,
                 const Tensor<T, D>& vectors, const Tensor<T, D>& others) {
@@ -36,7 +36,7 @@ void add_slopes(const Slope& slope, Gradient<T, D>& gradient, const Tensor<T, D>
               Apply<Slope, Symbol<0>, Symbol<1>, Symbol<2>, Symbol<3>>{slope, {}}, fold::Sum<T>{}, g.unsqueeze(-1),
               distances.unsqueeze(-1), vectors.unsqueeze(-2), others.unsqueeze(-3));
 }
-/// The same of both sets.
+/// The same for both sets.
 template <class Slope, class T, class D>
 void add_slopes_of_both(const Slope& slope, const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>& saved,
                         const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dy) {
@@ -60,7 +60,7 @@ struct Cdist {
     return Forwarded{distances, Tuple(x, y, distances)};
   }
 
-  /// What a distance, which was rounded to T, gives the vector from which `other` is subtracted.
+  /// The gradient of `vector` for its distance from `other`; the distance was rounded to T.
   template <class T>
   struct Slope {
     template <class R>
@@ -81,7 +81,7 @@ struct Cdist {
   }
 };
 
-/// Of any other p > 0.
+/// Any other p > 0.
 struct PowerCdist {
   static constexpr const char* name = "cdist";
   double p;
@@ -111,16 +111,16 @@ struct PowerCdist {
 
 }  // namespace operation
 
-/// The distance between every vector of x and every one of y: torch.cdist. p = 1 sums the magnitudes of differences,
-/// p = 2 is Euclid's, p = infinity takes the largest, p = 0 counts those that are not 0, and any other p >= 0 is
-/// (sum |x - y|^p)^(1/p). Nothing cancels: vectors that are near each other have their exact distance, and a vector has
-/// 0 to itself.
+/// The distance between each vector of x and each of y: torch.cdist. p = 1 sums the magnitudes of differences, p = 2 is
+/// Euclid's, p = infinity takes the largest, p = 0 counts nonzero differences, and any other p >= 0 is
+/// (sum |x - y|^p)^(1/p). There is no cancellation: vectors near each other have their exact distance, and a vector has
+/// distance 0 to itself.
 /// shape: (..., m, d), (..., n, d) -> (..., m, n); batches broadcast
 /// gradient: g sign(x - y) (|x - y| / distance)^(p - 1), 0 where a difference or the distance is 0; for p = infinity
-///           g sign(x - y) where that is the largest; none for p = 0
-/// cost: one launch of m n d steps, and on Cpu two more where squares overflow or vanish, as those of a vector to
-///       itself; of another p two and one of m n, and a power for each step; as much as one for each gradient, of
-///       another p with a power. Nothing of the size m n d is stored
+///           g sign(x - y) for the largest difference; none for p = 0
+/// cost: one launch of m n d steps, and on Cpu two more where squares overflow or vanish, as between a vector and
+///       itself; for another p two such launches with a power for each step, and one of m n. Backward one such launch
+///       for each gradient, with powers for another p. Nothing of the size m n d is stored
 /// throws ShapeError naming the shapes; ArgumentError where p is NaN, below 0, or finite beyond the largest number of
 ///        the type
 template <class X, class Y>

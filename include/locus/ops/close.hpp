@@ -1,5 +1,5 @@
 #pragma once
-// Whether numbers are equal but for rounding: isclose, allclose.
+// Whether numbers are equal up to rounding: isclose, allclose.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -37,7 +37,7 @@ template <class X, class Y>
 [[nodiscard]] auto isclose(const X& x, const Y& y, const CloseOptions& options = {}) {
   return elementwise(detail::IsClose{options.relative, options.absolute, options.equal_nan}, x, y);
 }
-/// Whether all are. cost: one launch; waits for the device
+/// Whether all elements are close. cost: one launch; waits for the device
 ///
 ///     if (!allclose(y, expected, {.relative = 1e-3})) ...
 template <class X, class Y>

@@ -1,8 +1,8 @@
 #pragma once
 // Convolutions of images (batch, channels, height, width) and of lines (batch, channels, length), and their adjoints.
-// Values and both gradients are matrix products over columns of windows, of so many images at once as have
-// detail::column_bytes of columns, or of some windows of a large one. With groups of at most four channels in and out,
-// depthwise ones among them, each output is computed by itself.
+// Values and both gradients are matrix products over columns of windows. detail::column_bytes bounds the columns at
+// once: of several images, or of some windows of a large one. Groups of at most four channels in and out, such as
+// depthwise ones, compute each output by itself.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -27,15 +27,15 @@ struct Conv2dOptions {
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0;
-  Size2d output_padding = 0;  ///< rows and columns that the result has more, at its end
+  Size2d output_padding = 0;  ///< extra rows and columns at the end of the result
   std::int64_t groups = 1;
   Size2d dilation = 1;
   bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
 };
 
 namespace detail {
-/// A view of images as (batch, channels, 1, height, width), of lines as (batch, channels, 1, 1, length); volumes have
-/// that shape.
+/// Views images as (batch, channels, 1, height, width), lines as (batch, channels, 1, 1, length); volumes stay as they
+/// are.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> as_volumes(const Tensor<T, D>& x, bool has_batch) {
   Tensor<T, D> volumes = has_batch ? x : x.unsqueeze(0);
@@ -96,7 +96,7 @@ struct Convolution {
   [[nodiscard]] bool is_batched(const Tensor<T, D>& x) const {
     return x.rank() == request.dims + 2;
   }
-  /// The result's: of one image without a batch, the dimensions mean others than those of a format.
+  /// The result's format: row-major for one image without a batch, whose dimensions are not a format's.
   template <class T, class D>
   [[nodiscard]] MemoryFormat format_of(const Tensor<T, D>& x) const {
     return is_batched(x) ? x.layout().format() : MemoryFormat::row_major;
@@ -145,29 +145,29 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           -> (batch, out, rows, cols), with or without the batch, where rows, likewise cols, is
 ///           (h + 2 padding - dilation (kh - 1) - 1) / stride + 1
 /// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
-/// cost:     for each part of the columns two launches forward, of a kernel of one element and stride 1 one for all;
-///           two for dx; three for dw, five for several parts of 16 bits, which are added up in float; one product for
-///           each group. With groups of at most four channels in and out one launch, one for dx, for dw one for each
-///           tap and one more. w and, for gradients, g are copied where they are not dense. Saves x and w.
-///           Columns take 64 MiB on Cuda, 4 MiB on hosts, or as many elements as the weights.
+/// cost:     by columns, each part of them takes two launches forward, or one in all for a kernel of one element and
+///           stride 1; two for dx; three for dw, five for several parts of 16 bits, which are summed in float; and one
+///           product for each group. Groups of at most four channels in and out take one launch, one for dx, and for dw
+///           one for each tap and one more. w and, for gradients, g are copied if not dense. Saves x and w. Columns
+///           take 64 MiB on Cuda, 4 MiB on hosts, or as many elements as the weights.
 ///           In a program with cuDNN, a pass on Cuda of float, half or bfloat16 is one launch where cuDNN supports it,
-///           with a bias two: see cuda::allow_cudnn. Its workspace has the same bound, for which a batch may take
-///           several launches. Images that are neither dense nor channels-last are copied; of channels-last
-///           images and results a launch more turns the weights.
-///           On Cpu a pass of float is one launch for one group where channels in times channels out are 16 or more,
-///           but for the gradient of images of few channels, of which columns are small; images are dense or
-///           channels-last. With 16 channels or more, in and out, those of 3 x 3 and stride 1 are Winograd's (see
-///           cpu::allow_winograd), all others products of windows where they lie. It takes at most eight times the
-///           weights and 32 MiB for each thread, which threads keep for the next; what would take more has columns.
-///           So is one of bfloat16 with Isa::avx512_bf16 and later, by products of windows, of any layout of images,
-///           where a group has 8 channels out and a window of 16 elements, or more, and images have 8 windows. So is
-///           one of float or bfloat16 of groups of one channel in and at most four out. Passes of half, and of bfloat16
-///           where those of float are faster (without instructions for it; with Isa::avx512_bf16 where Winograd's would
-///           do, from 32 channels in and out), are those of float: parts of the batch that take 4 MiB as floats, with
-///           their results, or as many elements as the weights, are converted by one launch for each operand and one
-///           for the result, which is rounded once.
+///           two with a bias: see cuda::allow_cudnn. Its workspace has the same bound, so that a batch may take several
+///           launches. Images that are neither dense nor channels-last are copied; channels-last images and results
+///           take a further launch, which permutes the weights.
+///           On Cpu a pass of float is one launch for one group if channels in times channels out are 16 or more,
+///           except for the gradient of images of few channels, whose columns are small; images are dense or
+///           channels-last. Kernels of 3 x 3 and stride 1 with 16 channels or more, in and out, use Winograd's
+///           algorithm (see cpu::allow_winograd), all others direct products of windows. A pass takes at most eight
+///           times the weights and 32 MiB for each thread, which threads keep for the next pass; a pass that would take
+///           more uses columns. A pass of bfloat16 with Isa::avx512_bf16 and later is one launch, too, by products of
+///           windows, with images of any layout, if a group has 8 channels out and a window of 16 elements, or more,
+///           and images have 8 windows. So is a pass of float or bfloat16 with groups of one channel in and at most
+///           four out. Passes of half, and of bfloat16 where float is faster (without instructions for bfloat16; with
+///           Isa::avx512_bf16 where Winograd's algorithm applies, from 32 channels in and out), run in float: parts of
+///           the batch that take 4 MiB as floats, with their results, or as many elements as the weights, are converted
+///           by one launch for each operand and one for the result, which is rounded once.
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
-/// another number of them; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
+/// another number of channels; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride
 ///
 ///     auto y = conv2d(images, w, b, {.stride = 2, .padding = 1});
@@ -202,9 +202,9 @@ template <class X, class W>
 ///           -> (batch, out, rows, cols), with or without the batch, where rows, likewise cols, is
 ///           (h - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1
 /// gradient: conv2d of g for x, windows of g times x for w, the sum of g's channels for b
-/// cost:     that of conv2d's gradient; its gradient that of conv2d
-/// throws as conv2d, and ShapeError where padding leaves no element; ArgumentError for output padding that is neither
-/// less than the stride nor than the dilation
+/// cost:     as the gradient of conv2d; its gradient as conv2d
+/// throws as conv2d, and ShapeError where padding leaves no element; ArgumentError for output padding that is at least
+/// the larger of stride and dilation
 template <class X, class W, class B>
   requires detail::ConvOperands<X, W, B>
 [[nodiscard]] auto conv_transpose2d(const X& x, const W& w, const B& b, const ConvTranspose2dOptions& options = {}) {

@@ -23,8 +23,8 @@ namespace detail {
 /// shape:    x (batch, in, d, h, w), w (out, in / groups, kd, kh, kw), b (out,) or an empty handle for none
 ///           -> (batch, out, planes, rows, cols), with or without the batch; extents as of conv2d
 /// gradient: as of conv2d
-/// cost:     that of conv2d through columns, on every device. On Cpu a volume of depth 1 and a kernel of depth 1 are a
-///           conv2d in all
+/// cost:     as conv2d through columns, on every device. On Cpu a volume of depth 1 with a kernel of depth 1 is
+///           computed as by conv2d
 /// throws as conv2d
 ///
 ///     auto y = conv3d(scans, w, b, {.stride = {1, 2, 2}, .padding = 1});

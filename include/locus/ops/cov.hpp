@@ -21,7 +21,7 @@ template <class X>
         {name, ": x of shape ", x.shape(), "; expected (variables, observations), or a list of observations"});
   return reshape(x, {rank == 1 ? 1 : x.shape()[0], x.shape()[-1]});
 }
-/// The mean of each variable. The distances from it sum to 0, so that their products pass no gradient through it.
+/// The mean of each variable. Distances from the mean sum to 0, so that their products pass no gradient through it.
 template <class X>
 [[nodiscard]] auto means_of(std::string_view name, const X& rows) {
   return exact_mean({name, rows.shape(), -1}, rows.value());
@@ -34,8 +34,8 @@ template <class X>
 }
 }  // namespace detail
 
-/// Covariances between every two rows of x, each a variable, whose columns are observations: numpy.cov, torch.cov. A
-/// list is one variable. The sums of products are divided by the number of observations less `correction`. Accurate
+/// Covariances between every two rows of x: numpy.cov, torch.cov. Each row is a variable, and columns are observations;
+/// a list is one variable. The sums of products are divided by the number of observations less `correction`. Accurate
 /// beside an offset common to a variable.
 /// shape: (v, n) -> (v, v); (n,) -> ()
 /// gradient: (g + g^T) (x - mean) / (n - correction)
@@ -48,17 +48,17 @@ template <detail::FloatingOperand X>
   const auto rows = detail::variables_of("cov", x);
   const auto [mean, rest] = detail::means_of("cov", rows);
   const R degrees = static_cast<R>(rows.shape()[1]) - less;
-  // Roots of the divisor before the product: its sum may overflow where the covariance does not.
+  // Divides by the root before the product: the sum of products may overflow where the covariance does not.
   const R root = math::sqrt(degrees > R(0) ? degrees : R(1));
   const auto centered = ((rows - mean - rest) / root).eval();
   const auto all = detail::products(centered, x.shape().rank());
   return degrees > R(0) ? all : (all / R(0)).eval();
 }
 
-/// Correlation coefficients between every two rows of x: numpy.corrcoef, torch.corrcoef, also where covariances are no
-/// numbers of the type. What rounding makes larger than 1 is 1. NaN where a variable is constant.
+/// Correlation coefficients between every two rows of x: numpy.corrcoef, torch.corrcoef. Right also where covariances
+/// are not representable. Clamped to [-1, 1] against rounding. NaN where a variable is constant.
 /// shape: (v, n) -> (v, v); (n,) -> ()
-/// gradient: that of cov, through its quotient with the deviations
+/// gradient: as cov, through its quotient with the deviations
 /// cost: five launches, one of them a product
 /// throws ShapeError for more than two dimensions
 template <detail::FloatingOperand X>

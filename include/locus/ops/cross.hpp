@@ -56,8 +56,8 @@ struct Cross {
 }  // namespace operation
 
 /// The cross product of vectors of three elements along an axis: torch.linalg.cross.
-/// shape: two of one number of dimensions, which broadcast to each other, with extent 3 along the axis
-/// gradient: b x g and g x a, summed over what was repeated     cost: three launches; as many for each gradient
+/// shape: operands of equal rank that broadcast to each other, with extent 3 along the axis
+/// gradient: b x g and g x a, summed over broadcast dimensions     cost: three launches; as many for each gradient
 /// throws ShapeError naming the shapes; IndexError
 template <class A, class B>
   requires(detail::Computes<A> && TensorLike<A> && TensorLike<B> && detail::CombinablePair<A, B> &&

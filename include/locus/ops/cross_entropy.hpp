@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// What becomes of the losses of the single examples.
+/// How the losses of the examples are combined.
 enum class Reduction { mean, sum, none };
 
 struct CrossEntropyOptions {
@@ -21,8 +21,8 @@ struct CrossEntropy {
   static constexpr const char* name = "cross_entropy";
   CrossEntropyOptions options;
 
-  /// The loss, and for backward the logits (dense around the class axis), the labels, the class weights, two sums per
-  /// row, what the result was divided by, and the shape of the logits.
+  /// The loss, and for backward the logits (dense around the class axis), the labels, the class weights, two sums for
+  /// each row, the divisor of the result, and the shape of the logits.
   template <class T, class D, class R = compute_t<T>>
   using Result =
       Forwarded<Tensor<T, D>, Tensor<T, D>, Tensor<std::int64_t, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Shape>;
@@ -72,7 +72,7 @@ struct CrossEntropy {
             static_cast<compute_t<T>>(options.label_smoothing)};
   }
 
-  /// The result and what it was divided by. One launch.
+  /// The result and its divisor. One launch.
   template <class R, class D>
   Tensor<R, D> fold(const Tensor<R, D>& losses, const Tensor<R, D>& shares) const {
     using Total = detail::LossTotal<R>;
@@ -148,7 +148,7 @@ template <class L, class Y>
 struct EntropyMistake : FirstMistake<PlaceMistake<L, Y, error::input_is_on, error::labels_are_on>, MemoryMistake<L>,
                                      ParametersMistake<L, Y>, ExchangeMistake<L, Y>, IntegerMistake<L>,
                                      IndexTypeMistake<Y, error::labels_hold>> {};
-/// With weights, which may be wrong too: never both, so that one refusal answers.
+/// With weights, which may be wrong too: at most one of the two mistakes holds, so that one refusal answers.
 template <class L, class Y, class W>
 struct WeightedLabelsMistake : NoMistake {};
 template <class L, class Y, TensorLike W>
@@ -159,7 +159,7 @@ template <class L, class Y, TensorLike W>
   requires IsWrong<EntropyMistake<L, Y>, Wrong::nothing>
 struct WeightsMistake<L, Y, W>
     : FirstMistake<PlaceMistake<L, W, error::input_is_on, error::weights_are_on>, PairMistake<L, W>> {};
-/// Weights with which nothing is wrong but that they are traced, or a parameter.
+/// Weights whose only mistake is that they are traced, or a parameter.
 template <class L, class Y, class W>
 concept CollectingWeights = bare_t<W>::role != Role::plain && IsWrong<WeightedLabelsMistake<L, Y, W>, Wrong::nothing> &&
                             IsWrong<WeightsMistake<L, Y, W>, Wrong::nothing>;

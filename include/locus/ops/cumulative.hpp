@@ -1,6 +1,6 @@
 #pragma once
-// Running products, extremes, and logarithms of running sums of exponentials. Running sums are in ops/scan.hpp. Along
-// an axis in reverse they are flip(cumprod(flip(x, axis), axis), axis).
+// Running products, extremes, and logarithms of running sums of exponentials. Running sums are in ops/scan.hpp. For the
+// reverse order, use flip(cumprod(flip(x, axis), axis), axis).
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -24,7 +24,7 @@ struct LogAddExp {
   }
 };
 
-/// The first zero of a row, given how many zeros there are up to each element.
+/// x, with the first zero of its row replaced by 1. `zeros` counts the zeros up to each element.
 struct WithoutFirstZero {
   template <class R>
   LOCUS_FN R operator()(R x, std::int64_t zeros) const {
@@ -37,8 +37,8 @@ struct IsZero {
     return x == R(0);
   }
 };
-/// The gradient of a running product. `all`: sums of g y from each element on; `without`: the same where the first zero
-/// of the row is 1.
+/// The gradient of a running product. `all`: sums of g y from each element on; `without`: the same with the row's first
+/// zero replaced by 1.
 struct ProductSlope {
   template <class R>
   LOCUS_FN R operator()(R x, std::int64_t zeros, R all, R without) const {
@@ -65,18 +65,18 @@ struct SumOfParts {
   }
 };
 
-/// Whether the later of two elements is the extreme of both: the last of equals, NaN over all, as in PyTorch.
+/// Whether the later of two elements is the extreme of both: the last of equals wins, and NaN over all, as in PyTorch.
 template <bool largest, class R>
 [[nodiscard]] LOCUS_FN bool takes_later(R earlier, R later) {
   return later != later || (earlier == earlier && (largest ? later >= earlier : later <= earlier));
 }
 
-/// Where the extreme of each element and all before it stands: by passes, as ScanPass.
+/// The position of the running extreme at each element, by passes as in ScanPass.
 template <class T, bool largest>
 struct ExtremePass {
   static constexpr int reach = 8;
   const T* x;
-  const std::int64_t* in;  ///< null: every element is its own
+  const std::int64_t* in;  ///< null: each element is its own extreme
   std::int64_t cols, inner, step;
   LOCUS_FN void operator()(std::int64_t at, std::int64_t& out) const {
     const std::int64_t outer = inner == 1 ? at : at / inner, position = outer % cols, first = at - position * inner;
@@ -90,7 +90,7 @@ struct ExtremePass {
     out = best;
   }
 };
-/// The same one after the other, by rows of work that are some rows side by side.
+/// The same sequentially; a row of work is some rows side by side.
 template <class T, bool largest>
 struct ExtremeOnHost {
   static constexpr int fragments = 0;
@@ -202,7 +202,7 @@ struct CumulativeLogSumExp {
 }  // namespace operation
 
 /// Running products along an axis: y[i] = x[0] * ... * x[i]. Integers and bool give int64.
-/// shape: that of x     gradient: sums of g y from each element on, divided by it, zeros included
+/// shape: as x     gradient: sums of g y from each element on, divided by the element; right beside zeros
 /// cost:  as of cumsum, on hosts multiplied in double; backward four scans and five launches
 template <detail::Operand X>
 [[nodiscard]] auto cumprod(const X& x, int axis) {
@@ -210,24 +210,23 @@ template <detail::Operand X>
 }
 
 /// log(e^x[0] + ... + e^x[i]) along an axis, also where exponentials overflow or vanish.
-/// shape: that of x     gradient: e^x times the sums of g e^-y from each element on, as logarithms
+/// shape: as x     gradient: e^x times the sums of g e^-y from each element on, as logarithms
 /// cost:  as of cumprod; backward two scans and three launches
 template <detail::FloatingOperand X>
 [[nodiscard]] auto logcumsumexp(const X& x, int axis) {
   return apply(operation::CumulativeLogSumExp{axis}, x);
 }
 
-/// The largest of each element and those before it along an axis, and where it stands: the last of equals; from the
-/// first NaN on, NaN.
-/// shape: that of x, both     gradient: of the values, g added up where they came from
-/// cost:  one launch on hosts, on Cuda ceil(log8(extent)), and that of gather
+/// The largest element so far along an axis, and its position: the last of equals; from the first NaN on, NaN.
+/// shape: as x, both     gradient: for the values, g added up at their positions
+/// cost:  one launch on hosts, on Cuda ceil(log8(extent)), and gather
 ///
 ///     auto [values, indices] = cummax(x, 0);
 template <detail::Operand X>
 [[nodiscard]] auto cummax(const X& x, int axis) {
   return detail::scan_to_extreme<true>("cummax", x, axis);
 }
-/// The smallest, as cummax.
+/// The smallest element so far, as cummax.
 template <detail::Operand X>
 [[nodiscard]] auto cummin(const X& x, int axis) {
   return detail::scan_to_extreme<false>("cummin", x, axis);

@@ -1,5 +1,5 @@
 #pragma once
-// Dropout. What is dropped follows from a draw, which the backward pass reads again: no mask is stored.
+// Dropout. The dropped elements follow from a draw, which the backward pass reads again: no mask is stored.
 
 #include <locus/expr/drawn.hpp>
 #include <locus/ops/reduction.hpp>
@@ -8,7 +8,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace functor {
 
-/// x / (1 - p) where the bits are among those that keep it, else 0 * x.
+/// x / (1 - p) where the bits keep it, else 0 * x.
 class Dropout {
  public:
   /// throws ArgumentError unless 0 <= p <= 1
@@ -43,7 +43,7 @@ class Dropout {
 
 namespace detail {
 
-/// x itself, as what dropout gives: a plain temporary expression stays pending.
+/// x itself, in the form that dropout returns: a plain temporary expression stays pending.
 template <class X>
 [[nodiscard]] auto undropped(X&& x) {
   constexpr bool pending = is_expr<X> && !std::is_lvalue_reference_v<X> && bare_t<X>::role == Role::plain;
@@ -51,7 +51,7 @@ template <class X>
   else return bare_t<decltype(x.eval())>(std::forward<X>(x).eval());
 }
 
-/// dropout with the draw that draw_of(count, device) makes: one launch, with the expression that x is.
+/// dropout with the draw that draw_of(count, device) makes: one launch, fused with an expression x.
 template <class X, class DrawOf>
 [[nodiscard]] auto dropped(const functor::Dropout& f, X&& x, const DrawOf& draw_of) {
   if constexpr (bare_t<X>::role != Role::traced) {
@@ -68,7 +68,7 @@ template <class X, class DrawOf>
   }
 }
 
-/// By which element i of a tensor is multiplied.
+/// The dropout factor of element i of a tensor.
 template <class T, class D>
 struct DropoutFactor {
   functor::Dropout f;
@@ -80,7 +80,7 @@ struct DropoutFactor {
 
 namespace operation {
 
-/// One factor for each channel, which the backward pass computes again.
+/// One factor for each channel, recomputed by the backward pass.
 struct ChannelDropout {
   static constexpr const char* name = "dropout2d";
   functor::Dropout f;
@@ -112,14 +112,14 @@ struct ChannelDropout {
 
 }  // namespace operation
 
-/// In training, each element is 0 with probability p, and divided by 1 - p otherwise. Training is a type: a traced
-/// tensor that is not frozen. A plain or frozen one is returned as it is.
-/// shape: that of x     gradient: g / (1 - p) where x was kept, else 0
-/// cost:  one launch, the expression that x is included; backward one; stores nothing. None for plain and frozen
+/// In training (x is traced and not frozen), each element is 0 with probability p, and divided by 1 - p otherwise. A
+/// plain or frozen tensor is returned as it is.
+/// shape: as x     gradient: g / (1 - p) where x was kept, else 0
+/// cost:  one launch, fused with an expression x; backward one; stores nothing. None for plain and frozen tensors
 /// throws ArgumentError unless 0 <= p <= 1
 ///
-/// Of equal generators, what is kept is where bernoulli(1 - p, x.shape()) is 1. A dropped infinity or NaN is NaN, as in
-/// PyTorch.
+/// With equal generators, elements are kept where bernoulli(1 - p, x.shape()) is 1. A dropped infinity or NaN is NaN,
+/// as in PyTorch.
 ///
 ///     auto h = dropout(relu(linear(x, w, b)), 0.1);
 template <class X>
@@ -128,7 +128,7 @@ template <class X>
   return detail::dropped(functor::Dropout(p), std::forward<X>(x),
                          [](std::int64_t count, auto device) { return Draw(count, device); });
 }
-/// The same with numbers of a given generator.
+/// The same with the numbers of a given generator.
 template <class X>
   requires detail::FloatingOperand<detail::bare_t<X>>
 [[nodiscard]] auto dropout(X&& x, double p, Generator<device_of<X>>& generator) {
@@ -136,8 +136,8 @@ template <class X>
                          [&](std::int64_t count, auto device) { return Draw(count, generator, device); });
 }
 
-/// Dropout of whole channels of (batch, channels, ...): all elements of one are kept, or none.
-/// shape: that of x     gradient: as dropout's
+/// Dropout of whole channels of (batch, channels, ...): each channel is kept or dropped as a whole.
+/// shape: as x     gradient: as dropout's
 /// cost:  two launches, one of them for a number per channel; backward the same; stores nothing
 /// throws ShapeError for fewer than two dimensions; ArgumentError unless 0 <= p <= 1
 template <class X>

@@ -27,7 +27,7 @@ struct Labelled {
   }
 };
 
-/// An operand as one of the type in which all are multiplied: traced where one of them is.
+/// An operand converted to the common type of the factors: traced if any operand is.
 template <class Y, class X>
 [[nodiscard]] Y as_factor(const X& x) {
   if constexpr (IsParameter<X> && Y::role == Role::traced) return trace(x);
@@ -35,15 +35,15 @@ template <class Y, class X>
   else return Y(x.value());
 }
 
-/// The sum over axes, in the operand's own type, also of integers.
+/// The sum over axes in the operand's own type, also for integers.
 template <class Y, class X>
 [[nodiscard]] Y sum_as(X&& x, const Axes& axes) {
   if constexpr (std::is_same_v<sum_value_t<value_of<X>>, value_of<X>>) return Y(sum(std::forward<X>(x), axes));
   else return Y(sum(std::forward<X>(x), axes).template as<value_of<X>>());
 }
 
-/// An operand with each label once, on the diagonal where it had it twice, and without those that are repeated to the
-/// extent that they have elsewhere.
+/// An operand with each label once: a label given twice takes the diagonal, and dimensions that broadcast to a larger
+/// extent elsewhere are dropped.
 template <class Y>
 [[nodiscard]] Labelled<Y> with_labels_once(Y value, const Dims& labels, const BoundEinsum& bound) {
   Labelled<Y> x{std::move(value), labels};
@@ -65,7 +65,7 @@ template <class Y>
   return x;
 }
 
-/// Summed over all dimensions whose label is not kept.
+/// Sums over all dimensions whose label is not kept.
 template <class Y>
 [[nodiscard]] Labelled<Y> sum_but(const Labelled<Y>& x, EinsumLabels kept) {
   Axes axes;
@@ -91,7 +91,7 @@ template <class Y>
   return order.rank() == labels.rank() ? ordered : reshape(ordered, shape);
 }
 
-/// The labels of x that are in a mask, in its order.
+/// The labels of x that are in a mask, in the order of x.
 [[nodiscard]] inline Dims chosen(const Dims& labels, EinsumLabels mask) {
   Dims result;
   for (const auto label : labels)
@@ -102,7 +102,7 @@ inline void append(Dims& to, const Dims& values) {
   for (const auto value : values) to.push_back(value);
 }
 
-/// The dimensions of x as those of a batch, and two: its rows and columns.
+/// x with its dimensions as a batch, rows and columns.
 template <class Y>
 [[nodiscard]] Y as_matrices(const Labelled<Y>& x, const Dims& batch, const Dims& rows, const Dims& columns) {
   Axes order;
@@ -122,8 +122,8 @@ template <class Y>
   return reshape(permute(x.value, order), shape);
 }
 
-/// The product of two operands, summed over the labels that are not kept: of matrices where a label of both is summed
-/// and one of them has a label of its own, and elementwise otherwise.
+/// The product of two operands, summed over the labels that are not kept: a matrix product if a common label is summed
+/// and one operand has a label of its own, elementwise otherwise.
 template <class Y>
 [[nodiscard]] Labelled<Y> multiplied(const Labelled<Y>& x, const Labelled<Y>& y, EinsumLabels kept) {
   const EinsumLabels of_x = mask_of(x.labels), of_y = mask_of(y.labels);
@@ -152,7 +152,7 @@ template <class Y>
   return {reshape(product, shape), labels};
 }
 
-/// The sum of products of operands that an equation, bound to their shapes, says.
+/// Evaluates an equation, bound to the operands' shapes.
 template <class Y, std::size_t n>
 [[nodiscard]] Y contracted(const BoundEinsum& bound, Y (&operands)[n]) {
   Labelled<Y> factors[n];
@@ -166,7 +166,8 @@ template <class Y, std::size_t n>
     for (std::size_t i = 0; i < n; ++i)
       if ((left >> i & 1u) != 0 && static_cast<int>(i) != step.left) kept |= mask_of(factors[i].labels);
     Labelled<Y>&a = factors[step.left], &b = factors[step.right];
-    // The last product is made in the result's order where its rows come first there.
+    // Exchanges the operands if only the first has the result's last label, so that the product is in the result's
+    // order.
     const bool is_turned =
         !bound.result.empty() && a.place_of(bound.result[-1]) >= 0 && b.place_of(bound.result[-1]) < 0;
     a = is_turned ? multiplied(b, a, kept) : multiplied(a, b, kept);
@@ -177,12 +178,12 @@ template <class Y, std::size_t n>
 
 #include <locus/refuse/ops/einsum_mistakes.inc>
 
-/// Tensors of one element type in one place, one of them no parameter, that can be multiplied.
+/// Tensors of one element type in one place, not all of them parameters, that can be multiplied.
 template <class... X>
 concept Factors = (TensorLike<X> && ...) && IsWrong<FactorsMistake<X...>, Wrong::nothing> &&
                   (!std::is_same_v<value_of<X>, bool> && ...);
 
-/// What a product of these operands is: traced where one of them is.
+/// The type of a product of these operands: traced if any of them is.
 template <class X, class... Rest>
 [[nodiscard]] auto product_type() {
   if constexpr (X::role == Role::traced)
@@ -195,15 +196,15 @@ using product_t = typename decltype(product_type<X...>())::type;
 
 }  // namespace detail
 
-/// The sum of products that an equation names, as numpy.einsum and torch.einsum have it: letters that the result has
-/// not are summed over. A letter twice in one operand is its diagonal. An extent of 1 is repeated to what another
-/// operand has. Of three or more operands two at a time are multiplied, in the order that multiplies least: as matrices
-/// where a letter of both is summed and one of them has a letter of its own, elementwise otherwise.
-/// shape:    what the letters say; the result of one operand may be a view of it
-/// gradient: those of the products that it is made of
-/// cost:     for each two operands one matmul, or one launch; a sum for each operand with letters of its own alone; a
-///           copy where dimensions that become one do not lie so. A constant equation is not parsed again.
-/// throws ArgumentError for an equation that does not parse, naming the place, or of another number of operands;
+/// The sum of products that an equation names, as in numpy.einsum and torch.einsum. Letters absent from the result are
+/// summed over. A letter twice in one operand takes its diagonal. An extent of 1 broadcasts to another operand's
+/// extent. Three or more operands are multiplied in pairs, in the order of fewest multiplications. A pair is multiplied
+/// as matrices if a common letter is summed and one of them has a letter of its own, elementwise otherwise.
+/// shape:    as the letters say; the result of one operand may be a view of it
+/// gradient: as of the products it consists of
+/// cost:     for each pair of operands one matmul, or one launch; a sum for each operand with letters of its own alone;
+///           a copy where dimensions to be merged are not adjacent in memory. A constant equation is not parsed again.
+/// throws ArgumentError for an equation that does not parse, naming the place, or that has another number of operands;
 /// ShapeError for shapes that do not fit it
 ///
 ///     auto scores = einsum("bhld,bhsd->bhls", queries, keys);
@@ -221,9 +222,9 @@ template <class... X>
   return detail::contracted(detail::BoundEinsum(equation, shapes), operands);
 }
 
-/// The sum of products over dimensions of a and as many of b, in pairs: numpy.tensordot and torch.tensordot.
-/// shape: the dimensions of a that are left, then those of b     gradient: that of the matrix product
-/// cost:  one matmul, and a copy where dimensions that become one do not lie so
+/// The sum of products over pairs of dimensions of a and of b: numpy.tensordot and torch.tensordot.
+/// shape: the remaining dimensions of a, then of b     gradient: as the matrix product
+/// cost:  one matmul, and a copy where dimensions to be merged are not adjacent in memory
 /// throws ArgumentError unless both name as many dimensions, none twice; IndexError; ShapeError
 ///
 ///     auto y = tensordot(a, b, {2, 0}, {0, 1});   // (4, 5, 3) and (3, 4, 2) -> (5, 2)
@@ -252,7 +253,7 @@ template <class A, class B>
   return tensordot(a, b, of_a, of_b);
 }
 
-/// Every element of one vector times every one of another.
+/// The outer product: every element of one vector times every element of another.
 /// shape: (m), (n) -> (m, n)     gradient: g b and a g     cost: one launch     throws ShapeError for other ranks
 template <class A, class B>
   requires detail::Factors<A, B>
@@ -263,7 +264,7 @@ template <class A, class B>
   return tensordot(a, b, 0);
 }
 
-/// The Kronecker product: b once for each element of a, times that.
+/// The Kronecker product: each element of a times the whole of b.
 /// shape: (m, n), (p, q) -> (m p, n q), and so for any rank; the shorter shape gets ones in front
 /// gradient: sums of g b and of g a     cost: one launch     throws ShapeError for more than four dimensions
 template <class A, class B>
@@ -285,9 +286,9 @@ template <class A, class B>
   return reshape(Y(reshape(x, of_x) * reshape(y, of_y)), result);
 }
 
-/// What two inputs give together, for each pair of their features a weight: torch.nn.functional.bilinear.
+/// A bilinear form of two inputs, with a weight for each pair of their features: torch.nn.functional.bilinear.
 /// shape: x (..., m), y (..., n), weight (out, m, n) -> (..., out)
-/// cost:  two products, in the order that multiplies less     throws ShapeError naming the shapes
+/// cost:  two products, in the order of fewer multiplications     throws ShapeError naming the shapes
 template <class X, class Y, class W>
   requires detail::Factors<X, Y, W>
 [[nodiscard]] detail::product_t<X, Y, W> bilinear(const X& x, const Y& y, const W& weight) {

@@ -1,5 +1,5 @@
 #pragma once
-// The largest and smallest elements along axes, and where they stand.
+// The largest and smallest elements along axes, and their positions.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -11,7 +11,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// throws ShapeError where a result would be the extreme of nothing
+/// throws ShapeError if a result would have no elements to fold
 inline void require_elements(std::string_view name, const Shape& shape, const ReduceAxes& axes) {
   if (FoldedAxes(name, shape, axes).count == 0) {
     fail<ShapeError>({name, ": a tensor of shape ", shape,
@@ -50,7 +50,7 @@ struct Extreme {
     return Forwarded{y, Tuple(x, y)};
   }
 
-  /// An even share for every element that attains the extreme.
+  /// An equal share for every element that attains the extreme.
   struct Share {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R y, std::int64_t ties) const {
@@ -70,11 +70,11 @@ struct Extreme {
 
 }  // namespace operation
 
-/// What functions return that find elements and say where they were: `auto [values, indices] = cummax(x, 0);`
+/// Elements and their positions: `auto [values, indices] = cummax(x, 0);`
 template <class Values, class Indices>
 struct ValuesAndIndices {
   Values values;    ///< traced where x is
-  Indices indices;  ///< where they were along the axis: plain, of int64
+  Indices indices;  ///< positions along the axis: plain, of int64
 };
 
 /// Largest element along axes (all of them by default): torch.amax. NaN wins.
@@ -100,14 +100,14 @@ auto locate(std::string_view name, X&& x, const ReduceAxes& axes, bool keepdim) 
 }
 }  // namespace detail
 
-/// Position of the largest element along one axis, or in row-major order over all: a plain int64 tensor. The first wins
-/// among equals, NaN over all. cost: one launch     throws ShapeError over no elements
+/// The position of the largest element along one axis, or in row-major order over all: a plain int64 tensor. The first
+/// of equals wins, and NaN over all. cost: one launch     throws ShapeError over no elements
 template <detail::Operand X>
 [[nodiscard]] auto argmax(X&& x, const ReduceAxes& axis = {}, bool keepdim = false) {
   return detail::locate<true>("argmax", std::forward<X>(x), axis, keepdim);
 }
 
-/// Position of the smallest element, as argmax.
+/// The position of the smallest element, as argmax.
 template <detail::Operand X>
 [[nodiscard]] auto argmin(X&& x, const ReduceAxes& axis = {}, bool keepdim = false) {
   return detail::locate<false>("argmin", std::forward<X>(x), axis, keepdim);
@@ -123,8 +123,8 @@ auto picked_along(const X& x, const I& index, int along, bool keepdim) {
 }
 }  // namespace detail
 
-/// The largest element along an axis, the first of equals, and where it stands: torch.max with an axis.
-/// gradient: of the values, g where they came from, while max gives equal parts to equal elements
+/// The largest element along an axis, the first of equals, and its position: torch.max with an axis.
+/// gradient: for the values, g at their positions; max, by contrast, divides g among equal elements
 /// cost: two launches     throws as argmax
 ///
 ///     auto [values, indices] = max_with_indices(scores, 1);
@@ -134,7 +134,7 @@ template <detail::Operand X>
   const int along = normalize_axis(axis, x.shape().rank(), "max_with_indices");
   return detail::picked_along(x, argmax(x.eval().value(), along, true), along, keepdim);
 }
-/// The smallest, as max_with_indices.
+/// The smallest element, as max_with_indices.
 template <detail::Operand X>
   requires(!detail::IsParameter<X>)
 [[nodiscard]] auto min_with_indices(const X& x, int axis, bool keepdim = false) {

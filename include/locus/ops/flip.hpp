@@ -10,8 +10,8 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// A view in which the dimensions of `axes`, a bit for each, go down. For launches of map alone, which walk negative
-/// strides.
+/// A view with the dimensions of `axes`, a bit for each, reversed. For launches of map alone: others do not walk
+/// negative strides.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> reversed(const Tensor<T, D>& x, unsigned axes) {
   Layout layout = x.layout();
@@ -21,7 +21,7 @@ template <class T, class D>
   return Tensor<T, D>(x.buffer(), x.data() + offset, layout.shape, layout.strides);
 }
 
-/// By how much each dimension is rotated, in [0, extent).
+/// The rotation of each dimension, in [0, extent).
 struct Shifts {
   std::int64_t by[max_rank] = {};
 
@@ -45,7 +45,7 @@ struct Shifts {
   }
 };
 
-/// Calls put(part of to, part of from) for every part that stays together when elements are rotated.
+/// Calls put(part of to, part of from) for every block that a rotation moves as a whole.
 template <class T, class D, class Put>
 void roll_parts(const Tensor<T, D>& to, const Tensor<T, D>& from, const Shifts& shifts, const Put& put, int dim = 0) {
   while (dim < from.rank() && shifts.by[dim] == 0) ++dim;
@@ -94,16 +94,16 @@ struct Roll {
 }  // namespace operation
 
 /// The elements in reverse along axes: one, a list, or all of them. A copy, as in PyTorch.
-/// shape: that of x     gradient: g, reversed     cost: one launch; backward one
+/// shape: as x     gradient: g, reversed     cost: one launch; backward one
 /// throws IndexError; ArgumentError for an axis that is named twice
 template <detail::Operand X>
 [[nodiscard]] auto flip(const X& x, const ReduceAxes& axes = {}) {
   return apply(operation::Flip{detail::FoldedAxes("flip", x.shape(), axes).folded}, x);
 }
 
-/// The elements moved on by `shifts` along axes; what leaves at the end comes back at the start. Negative shifts move
-/// back. Without an axis, as if x had one dimension.
-/// shape: that of x     gradient: g, moved back
+/// Rotates the elements by `shifts` along axes; elements beyond the end come back at the start. Negative shifts move
+/// back. Without an axis, x counts as one dimension.
+/// shape: as x     gradient: g, moved back
 /// cost:  two launches, twice as many for each further axis; backward the same
 /// throws IndexError; ArgumentError unless there is a shift for each axis
 template <detail::Operand X>
@@ -115,7 +115,7 @@ template <detail::Operand X>
   return reshape(roll(reshape(x, {inferred}), shift, 0), x.shape());
 }
 
-/// A plane of two dimensions turned by k quarters from the first towards the second, as in NumPy and PyTorch.
+/// Turns a plane of two dimensions by k quarters from the first towards the second, as in NumPy and PyTorch.
 /// shape: (m, n) -> (n, m) for odd k     gradient: g, turned back     cost: one launch, none where k is a multiple of 4
 template <detail::Operand X>
 [[nodiscard]] auto rot90(const X& x, int k = 1, int first = 0, int second = 1) {

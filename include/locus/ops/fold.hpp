@@ -8,12 +8,12 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// How elements are folded. Each has an Accumulator, identity(), lift(value), combine(a, b) and finish(a). One whose
-/// Accumulator is a struct may have of_run(run), which folds lifted elements by loops over numbers: run[k] is element
-/// k of run.size(), and run.fold(op, map) folds map(element k, k). A device may use it; it gives what combine gives,
-/// but for rounding. A run that is_short has at most 16 elements, in registers, so that loops over it are unrolled. One
-/// that `adds_slow_terms` needs no sums side by side for additions not to wait. One that `commutes` combines b and a to
-/// the bits of a and b.
+/// The interface of a fold: an Accumulator, identity(), lift(value), combine(a, b) and finish(a). If the Accumulator is
+/// a struct, the fold may have of_run(run), which folds lifted elements by loops over numbers: run[k] is element k of
+/// run.size(), and run.fold(op, map) folds map(element k, k). A device may use of_run in place of combine; their
+/// results differ by rounding alone. A run that is_short has at most 16 elements, in registers, so that loops over it
+/// are unrolled. A fold that `adds_slow_terms` needs no parallel sums to hide the latency of additions. A fold that
+/// `commutes` gives the same bits for combine(a, b) and combine(b, a).
 namespace fold {
 
 /// Integers are added in 64 bits, 16-bit floats in float.
@@ -78,7 +78,7 @@ struct Min {
   LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return functor::Minimum{}(a, b); }
   LOCUS_FN Accumulator finish(Accumulator a) const { return a; }
 };
-/// The largest number, where NaN is passed over: one instruction.
+/// The largest number; NaN is skipped: one instruction.
 template <class T>
 struct LargestNumber : Max<T> {
   static constexpr bool commutes = true;
@@ -90,7 +90,7 @@ struct LargestNumber : Max<T> {
     return b > a ? b : a;
   }
 };
-/// Whether all elements, or any, are not zero: 1 or 0, since compilers do not make vectors of bool.
+/// Whether all elements, or any, are not zero: 1 or 0, since compilers do not vectorize bool.
 struct All {
   using Accumulator = std::int32_t;
   LOCUS_FN Accumulator identity() const { return 1; }
@@ -111,7 +111,7 @@ struct Any {
   LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return a | b; }
   LOCUS_FN bool finish(Accumulator a) const { return a != 0; }
 };
-/// The bits that any element has.
+/// The bitwise or of all elements.
 template <class Bits>
 struct BitOr {
   using Accumulator = Bits;
@@ -126,7 +126,7 @@ struct CountNonzero : Sum<std::int64_t> {
   }
 };
 
-/// A value and where it stands; among equal values the first wins, and NaN wins over all, as in NumPy.
+/// A value and its position; among equal values the first wins, and NaN wins over all, as in NumPy.
 template <class T>
 struct Located {
   compute_t<T> value;
@@ -144,8 +144,8 @@ struct ArgExtreme {
     if (is_ahead(b.value, a.value)) return b;
     return is_ahead(a.value, b.value) || a.index < b.index ? a : b;
   }
-  /// The extreme, and then the first place that has it. Where that is NaN, or where no place has it since a fused
-  /// formula is computed once more and rounds otherwise, elements are compared one by one.
+  /// Finds the extreme, then its first position. If the extreme is NaN, or no element equals it because a fused formula
+  /// is recomputed and rounds otherwise, elements are compared one by one.
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
     using Extreme = std::conditional_t<largest, Max<T>, Min<T>>;
@@ -162,16 +162,16 @@ struct ArgExtreme {
   LOCUS_FN std::int64_t finish(const Accumulator& a) const { return a.index; }
 
  private:
-  /// Whether x wins over y wherever they stand.
+  /// Whether x wins over y whatever their positions.
   LOCUS_FN static bool is_ahead(compute_t<T> x, compute_t<T> y) { return y == y && !(largest ? x <= y : x >= y); }
 };
 
-/// The largest of some numbers, and the sum of their e^(x - largest).
+/// The largest of some numbers, and the sum of e^(x - largest).
 template <class R>
 struct Exponentials {
   R largest, sum;
 };
-/// Both by one pass: where a larger number is met, what was summed before is scaled (Milakov and Gimelshein, 2018).
+/// Both in one pass: a larger number rescales the sum so far (Milakov and Gimelshein, 2018).
 template <class T>
 struct SumExponentials {
   using R = compute_t<T>;
@@ -190,9 +190,9 @@ struct SumExponentials {
   }
 };
 
-/// Powers of two by which numbers are scaled where their squares overflow, or vanish. The sum of squares tells which:
-/// it is infinite, or below `least`, so that squares may be missing from it. The scaled squares are exact, but for
-/// those that are too small to count; of up to 2^32 numbers the sum is finite.
+/// Powers of two that scale numbers whose squares overflow or vanish. The sum of squares tells which: it is infinite,
+/// or below `least`, so that squares may be missing from it. Scaled squares are exact, except for those too small to
+/// count; the sum over up to 2^32 numbers is finite.
 template <class R>
 struct SquareScales {
   static constexpr int exponents = std::numeric_limits<R>::max_exponent;  // 128 or 1024
@@ -206,7 +206,7 @@ struct SquareScales {
   static constexpr R least_root = power(-exponents / 32 * 11);
   /// Whether a sum of squares is exact without a scale.
   static constexpr LOCUS_FN bool fits(R squares) { return squares >= least && squares <= most; }
-  /// By what to scale numbers of which this is the sum of squares.
+  /// The scale for numbers with this sum of squares.
   static constexpr LOCUS_FN R for_squares(R squares) { return squares < least ? up : down; }
 };
 
@@ -218,7 +218,7 @@ LOCUS_FN void note_loss([[maybe_unused]] Atomic<bool>* lost) {
 #endif
 }
 
-/// Sums of squares as they are, scaled down and scaled up.
+/// Sums of squares: unscaled, scaled down and scaled up.
 template <class R>
 struct ScaledSquares {
   R plain, lowered, raised;
@@ -250,7 +250,7 @@ struct ScaledNorm {
   }
 };
 
-/// How often moments of a run are computed at most. In a short one no element lies 4 deviations from the mean.
+/// How often the moments of a run are computed at most. In a short run no element lies 4 deviations from the mean.
 template <class Run>
 inline constexpr int most_passes = requires { requires Run::is_short; } ? 1 : 2;
 
@@ -270,12 +270,12 @@ template <class R>
   return {sum, (a - (sum - of_b)) + (b - of_b)};
 }
 
-/// Mean with twice the digits of T, so that distances from it lose none beside an offset or an outlier.
+/// A mean with twice the digits of T: distances from it lose no digits beside an offset or an outlier.
 template <class T>
 struct ExactMean {
   using R = compute_t<T>;
   using Accumulator = DoubleWord<R>;
-  R scale = R(1);  ///< of elements: a power of two with which no sum overflows
+  R scale = R(1);  ///< of elements: a power of two that keeps every sum from overflowing
   R count = R(0);  ///< of scaled elements
   explicit ExactMean(std::int64_t elements) {
     for (std::int64_t n = 1; n < elements; n *= 2) scale *= R(0.5);
@@ -287,7 +287,7 @@ struct ExactMean {
     const Accumulator sum = exact_sum(a.high, b.high);
     return {sum.high, sum.low + (a.low + b.low)};
   }
-  /// In double where that has more digits; else distances from one of a few elements, or from near the mean of many.
+  /// In double if that has more digits; else by distances from one of a few elements, or from near the mean of many.
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
     if constexpr (sizeof(R) < sizeof(double) && most_passes<Run> > 1) {
@@ -299,7 +299,7 @@ struct ExactMean {
       const R n = static_cast<R>(run.size()), near = level_of(run);
       const R rest =
           run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.high - near; });
-      const R product = math::fma(near, n, R(0));  // a plain product would be contracted with what follows
+      const R product = math::fma(near, n, R(0));  // a plain product would be contracted with the next addition
       return exact_sum(product, math::fma(near, n, -product) + rest);
     }
   }
@@ -310,7 +310,7 @@ struct ExactMean {
   }
 
  private:
-  /// Of few elements the smaller one of two, of which one may be an outlier.
+  /// Of few elements, the first or second, whichever is smaller in magnitude: one of them may be an outlier.
   template <class Run>
   LOCUS_FN static R level_of(const Run& run) {
     if constexpr (most_passes<Run> > 1) {
@@ -323,8 +323,8 @@ struct ExactMean {
   }
 };
 
-/// Count, mean and sum of squared deviations of some elements. The mean is mean + rest: rounded, it would lose the
-/// digits that matter beside an offset common to all.
+/// Count, mean and sum of squared deviations of some elements. The mean is mean + rest: rounded to one number, it would
+/// lose the digits that matter beside an offset common to all.
 template <class R>
 struct Moments {
   R count, mean, rest, squares;
@@ -333,11 +333,11 @@ struct Moments {
 template <class R>
 struct JointMean {
   R count, mean, rest;
-  R delta;   ///< from the mean of a to that of b
-  R weight;  ///< squares of the two sets together are the sum of both, and weight * delta * delta
+  R delta;   ///< the mean of b less the mean of a
+  R weight;  ///< the squares of both together exceed the two sums by weight * delta * delta
   template <class M>
   LOCUS_FN JointMean(const M& a, const M& b) : count(a.count + b.count) {
-    const R share = b.count / (count > R(1) ? count : R(1));  // 0 or 1 where one is empty
+    const R share = b.count / (count > R(1) ? count : R(1));  // 0 or 1 if one set is empty
     const R mean_of_a = a.count > R(0) ? a.mean : b.mean;
     delta = (b.mean - mean_of_a) + (b.rest - a.rest);
     const auto sum = exact_sum(mean_of_a, a.rest + delta * share);
@@ -346,8 +346,8 @@ struct JointMean {
     weight = share * a.count;
   }
 };
-/// Whether the first of `count` elements lies 4 deviations from their mean: distances from it lose digits of the
-/// others.
+/// Whether the first of `count` elements lies 4 deviations from their mean: distances from this element then lose
+/// digits of the others.
 template <class R>
 [[nodiscard]] LOCUS_FN bool is_outlier(R distance, R count, R squares) {
   return distance * distance * count > R(16) * squares;
@@ -364,7 +364,7 @@ struct Variance {
     const JointMean<R> joint(a, b);
     return {joint.count, joint.mean, joint.rest, a.squares + b.squares + joint.weight * joint.delta * joint.delta};
   }
-  /// The mean, and then the squared distances from it. Both from the first element on, or from near the mean.
+  /// The mean, and then the squared distances from it. Both relative to the first element, or to a point near the mean.
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
     const R count = static_cast<R>(run.size());
@@ -392,8 +392,8 @@ struct Variance {
   LOCUS_FN static bool is_whole(R squares) { return squares <= SquareScales<R>::most; }
   LOCUS_FN static R degrees_of_freedom(R count, R correction) { return count > correction ? count - correction : R(0); }
 };
-/// The root of it. Where squares vanish, the sum is at least `noted`, unless all elements are equal: a sum of 0 is
-/// exact, so that equal elements are not taken for a loss.
+/// The root of the variance. Where squares vanish, the sum is at least `noted`, unless all elements are equal: a sum of
+/// 0 is exact, so that equal elements do not count as a loss.
 template <class T>
 struct Deviation : Variance<T> {
   using R = compute_t<T>;
@@ -422,14 +422,14 @@ struct Deviation : Variance<T> {
     if (!is_whole(deviation)) note_loss(this->lost);
     return deviation;
   }
-  /// Whether all squares count in it.
+  /// Whether the deviation lost no square.
   LOCUS_FN static bool is_whole(R deviation) {
     return deviation == R(0) || (deviation >= SquareScales<R>::least_root && deviation <= SquareScales<R>::most);
   }
 };
 
-/// The moments of quarters of elements, no two of which are too far apart for the type, with the sum of squares as it
-/// is, scaled down and scaled up.
+/// The moments of the elements divided by four, no two of which are too far apart for the type, with the sum of squares
+/// unscaled, scaled down and scaled up.
 template <class R>
 struct ScaledMoments {
   R count, mean, rest, plain, lowered, raised;
@@ -482,7 +482,7 @@ struct ScaledVariance {
     const R scale = scale_of(a) * R(0.25);
     return squares_of(a) / Variance<T>::degrees_of_freedom(a.count, correction) / scale / scale + nothing(a);
   }
-  /// The root of the variance, also where that is no number of the type.
+  /// The root of the variance, also if the variance is not representable.
   LOCUS_FN R deviation(const Accumulator& a) const {
     const R of_scaled = math::sqrt(squares_of(a) / Variance<T>::degrees_of_freedom(a.count, correction));
     return of_scaled / (scale_of(a) * R(0.25)) + nothing(a);
@@ -491,7 +491,7 @@ struct ScaledVariance {
  private:
   /// 0, or NaN beside an infinite element.
   LOCUS_FN static R nothing(const Accumulator& a) { return a.mean - a.mean; }
-  /// Of the distances from `from`, whose sum may overflow.
+  /// The mean of the distances from `from`; their sum may overflow.
   template <class Run>
   LOCUS_FN static R mean_of(const Run& run, R from) {
     const R count = static_cast<R>(run.size());
@@ -502,7 +502,7 @@ struct ScaledVariance {
     const R mean = scaled(R(1));
     return mean - mean == R(0) ? mean : scaled(Scales::down) / Scales::down;
   }
-  /// Of the three sums of squares the one that is exact, and its scale.
+  /// The exact one of the three sums of squares; scale_of gives its scale.
   LOCUS_FN static R squares_of(const Accumulator& a) {
     return Scales::fits(a.plain) ? a.plain : a.plain < Scales::least ? a.raised : a.lowered;
   }

@@ -1,11 +1,11 @@
 #pragma once
-// Folds that are fast where nothing is lost to overflow, and safe everywhere.
+// Folds that are fast where no term is lost to overflow, and safe everywhere.
 
 #include <locus/device/cost_model.hpp>
 #include <locus/ops/reduction.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
-/// What Fast computed, or what is safe where Fast lost what it was to add.
+/// The result of Fast, or the safe one if Fast lost terms.
 template <class Fast>
 struct UnlessLost {
   template <class R>
@@ -13,8 +13,8 @@ struct UnlessLost {
     return Fast::is_whole(fast) ? fast : safe;
   }
 };
-/// fold(fast), and in the places where it lost what it was to add fold(safe), so that no place depends on what others
-/// hold. A device that folds_again looks and folds again if it must; others fold(safe) at once, so that nothing waits.
+/// fold(fast), and fold(safe) in the places where fast lost terms, so that no place depends on the values of others. A
+/// device that folds_again checks and folds again if it must; others fold(safe) at once, so that nothing waits.
 template <class T, class D, class Fold, class Fast, class Safe>
 [[nodiscard]] Tensor<T, D> fold_safely(const Fold& fold, [[maybe_unused]] Fast fast, const Safe& safe) {
   if constexpr (CostModel<D>::folds_again) {

@@ -1,6 +1,6 @@
 #pragma once
-// Group normalization and instance normalization: of each sample, the channels of a group, or each channel, by the mean
-// and variance of their own elements.
+// Group normalization and instance normalization: in each sample, a group of channels, or each channel, is normalized
+// by its own mean and variance.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -12,7 +12,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// (x - mean) * rstd * weight + bias, of which a weight or bias may be absent; the mean is first + offset.
+/// (x - mean) * rstd * weight + bias; weight or bias may be absent; the mean is first + offset.
 struct NormalizeGroup {
   bool scales, shifts;
   template <class R>
@@ -22,7 +22,7 @@ struct NormalizeGroup {
   }
 };
 
-/// What each element of a group is multiplied by in LayerNormRowBackward: the weight of its channel.
+/// The factor of each element of a group in LayerNormRowBackward: the weight of its channel.
 template <class R>
 struct ChannelWeights {
   const R* weight;  ///< of the first group's first channel; null: 1
@@ -35,8 +35,8 @@ struct ChannelWeights {
     return here;
   }
   LOCUS_FN R operator()(R dy, std::int64_t c) const {
-    // c / elements, which takes several times as long. The half keeps quotients away from whole numbers: exact below
-    // 2^50 elements.
+    // Replaces the division c / elements, which takes several times as long. The half keeps quotients away from whole
+    // numbers: exact below 2^50 elements.
     const auto channel = static_cast<std::int64_t>((static_cast<double>(c) + 0.5) * channels_per_element);
     return dy * weight[channel * channel_stride];
   }
@@ -52,7 +52,7 @@ template <class R, class D>
 struct ChannelGroups {
   Shape shape;
 
-  /// `groups` 0: each channel is one. throws ShapeError, ArgumentError
+  /// `groups` 0: each channel is a group. throws ShapeError, ArgumentError
   LOCUS_OUT_OF_LINE ChannelGroups(const char* name, const Shape& x, std::int64_t groups, double eps) {
     if (x.rank() < 2)
       fail<ShapeError>({name, ": input of shape ", x, "; expected two dimensions or more, (batch, channels, ...)"});
@@ -68,7 +68,7 @@ struct ChannelGroups {
 
   [[nodiscard]] std::int64_t rows() const { return product_or_most(shape[0], shape[1]); }
   [[nodiscard]] Shape row() const { return {product_or_most(shape[2], shape[3])}; }
-  /// A vector with an element for each channel, beside x.
+  /// The shape of a vector of one element for each channel, to broadcast with x.
   [[nodiscard]] Shape vector() const { return {shape[1], shape[2], 1}; }
   [[nodiscard]] Shape group() const { return {shape[0], shape[1], 1, 1}; }
 };
@@ -77,11 +77,11 @@ struct ChannelGroups {
 
 namespace operation {
 
-/// A weight or bias without memory is none.
+/// A weight or bias without memory is absent.
 struct GroupNorm {
   static constexpr const char* name = "group_norm";
   const char* caller;   ///< for messages
-  std::int64_t groups;  ///< 0: each channel is one
+  std::int64_t groups;  ///< 0: each channel is a group
   double eps;
 
   /// For backward: x, (batch, groups, channels of a group, ...), the weight, (groups, channels of a group, 1) or
@@ -169,7 +169,7 @@ struct GroupNorm {
     return Tensor<T, D>(gradient.shape(), device).fill_(T(0));
   }
 
-  // What is known of each group, (batch, groups, 1, 1).
+  // The moments of each group, (batch, groups, 1, 1).
   template <class T, class D, class R>
   [[nodiscard]] static Tensor<R, D> rstd(const Tensor<T, D>& x, const Tensor<R, D>& moments) {
     return moments.select(0, 0).reshape({x.size(0), x.size(1), 1, 1});
@@ -215,14 +215,13 @@ LOCUS_OUT_OF_LINE inline operation::GroupNorm instance_norm(const Shape& x, doub
 }
 }  // namespace detail
 
-/// (x - mean) / sqrt(variance + eps) * weight + bias, where mean and variance, the population's, are those of a group
-/// of neighbouring channels in one sample (Wu and He, 2018). Accurate beside an offset common to a group, however
-/// large.
-/// shape:    x (batch, channels, ...), weight and bias (channels) or an empty handle for none -> that of x
+/// (x - mean) / sqrt(variance + eps) * weight + bias. Mean and variance, the population's, are taken over a group of
+/// neighbouring channels in one sample (Wu and He, 2018). Accurate beside an offset common to a group, however large.
+/// shape:    x (batch, channels, ...), weight and bias (channels) or an empty handle for none -> the shape of x
 /// gradient: as layer_norm's over the elements of a group, with the weight of each channel
 /// cost:     two launches, which read x twice, and without weight and bias one; backward one for each gradient that is
-///           wanted, and in 16 bits a small one, of the weight for x. Saves x, the weight and two numbers per group.
-///           Strides that are not row-major cost a copy
+///           wanted, and in 16 bits a small one for x, which converts the weight. Saves x, the weight and two numbers
+///           per group. Strides that are not row-major cost a copy
 /// throws ShapeError naming the shapes; ArgumentError where groups do not divide the channels, or for an eps below 0
 ///
 ///     auto y = group_norm(x, 8, weight, bias);
@@ -238,7 +237,7 @@ template <class X, class W, class B>
 
 /// The same with each channel as a group (Ulyanov, Vedaldi and Lempitsky, 2016): by the statistics of each image, in
 /// training and inference.
-/// shape: x (batch, channels, length, ...), weight and bias (channels) or an empty handle for none -> that of x
+/// shape: x (batch, channels, length, ...), weight and bias (channels) or an empty handle for none -> the shape of x
 /// gradient and cost: as group_norm     throws as group_norm; ArgumentError for one value per channel
 template <detail::FloatingOperand X>
 [[nodiscard]] auto instance_norm(const X& x, double eps = 1e-5) {

@@ -1,5 +1,5 @@
 #pragma once
-// How many elements fall where: histogram, bincount. Not part of locus/locus.hpp.
+// Counts of elements by value: histogram, bincount. Not part of locus/locus.hpp.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -46,9 +46,9 @@ concept IntegerOperand = CountedOperand<X> && IntegerDType<value_of<X>>;
 
 }  // namespace detail
 
-/// How many elements fall into each of `bins` equal parts of low ... high: torch.histc, as int64. The upper end of each
-/// bin belongs to the next, that of the last one to itself; elements outside, and NaN, are not counted. Bins are found
-/// in float (double for double and integers), so that an element close to an end may count beyond it.
+/// Counts the elements in each of `bins` equal parts of low ... high: torch.histc, as int64. A bin's upper end belongs
+/// to the next bin; the last bin includes its own. Elements outside, and NaN, are not counted. Bins are found in float
+/// (double for double and integers), so that an element close to an end may count beyond it.
 /// shape: any -> (bins,)     cost: two launches and the device's count
 /// throws ArgumentError unless bins is 1 to 2^31 - 2 and low < high, both finite
 template <detail::CountedOperand X>
@@ -71,8 +71,8 @@ template <detail::CountedOperand X>
   return detail::count_bins(found, bins);
 }
 
-/// How often each of the integers 0, 1, ... occurs, up to the largest there is, but at least `minlength` of them:
-/// torch.bincount, as int64.
+/// Counts each of the integers 0, 1, ... up to the largest element, but at least `minlength` of them: torch.bincount,
+/// as int64.
 /// shape: (n,) -> (max(x) + 1 or minlength,)
 /// cost:  four launches, for int32 three, and the device's count; waits for the device, so it cannot be part of a CUDA
 ///        graph

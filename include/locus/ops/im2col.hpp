@@ -21,7 +21,7 @@ inline void require_padding(std::string_view name, const Size2d& padding) {
   if (padding.height < 0 || padding.width < 0)
     fail<ArgumentError>({name, ": padding of ", padding, "; expected 0 or more"});
 }
-/// Images with their border. throws ShapeError where they have more than 2^63 elements
+/// The size of images with their border. throws ShapeError if they have more than 2^63 elements
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Size2d padded_size(std::string_view name, const Size2d& size,
                                                           const Size2d& padding) {
   Size2d padded = size;
@@ -61,7 +61,7 @@ template <detail::FloatingOperand X>
 /// Adds columns of windows up to images: F.fold, with its order of arguments, the adjoint of im2col.
 /// shape: (batch, c kh kw, windows) -> (batch, c, h, w) for the size {h, w}, with or without the batch
 /// cost:  two launches and one to make the columns dense; backward one
-/// throws ShapeError unless the columns are those of such images; ArgumentError
+/// throws ShapeError unless the columns fit such images; ArgumentError
 template <detail::FloatingOperand X>
 [[nodiscard]] auto col2im(const X& x, Size2d size, Size2d kernel, Size2d dilation = 1, Size2d padding = 0,
                           Size2d step = 1) {

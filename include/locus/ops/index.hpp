@@ -2,7 +2,7 @@
 // Elements and rows picked by int64 indices: index_select, gather, embedding, one_hot.
 //
 // An index out of range throws IndexError where the host can read the indices. On a device whose memory it cannot read,
-// nothing out of range is touched: what such an index picks is NaN (0 for integers), and its gradient goes nowhere.
+// nothing out of range is accessed: such an index picks NaN (0 for integers), and its gradient is dropped.
 
 #include <locus/expr/operands.hpp>
 #include <locus/ops/index/index_elements.hpp>
@@ -28,13 +28,13 @@ void pick_by_rows(const Tensor<T, D>& out, const Tensor<T, D>& x, const Tensor<s
   Backend<D>::for_each_row(out.device(), x.size(0) * rows_per_outer * pick.pieces_per_row(), pick.piece(), pick);
 }
 
-/// For for_each_row: so many columns, though no row is that long, are work for a thread of its own.
+/// A nominal number of columns for for_each_row, enough for a thread of its own; no row is that long.
 [[nodiscard]] inline std::int64_t work_of_a_thread(std::int64_t elements) {
   return smaller(elements, std::int64_t{4096});
 }
 
-/// sums(outer, indices[j], inner) += g(outer, j, inner): where there is work for several threads, by ranges of the
-/// extent, among which the indices are split first.
+/// sums(outer, indices[j], inner) += g(outer, j, inner). Work for several threads is divided by ranges of the extent;
+/// the indices are then split among the ranges first.
 template <class T, class R, class D>
 void scatter_rows(const Tensor<R, D>& sums, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
                   const RowCount& count) {
@@ -55,10 +55,10 @@ void scatter_rows(const Tensor<R, D>& sums, const Tensor<T, D>& g, const Tensor<
   Backend<D>::for_each_row(g.device(), count.outer * ranges.count, work_of_a_thread(elements / ranges.count), scatter);
 }
 
-/// dx = the elements of g added up where indices name them, `picked` along the axis, one after the other; on a host, in
-/// parallel by what lies around the axis and by ranges of it. Sums are rounded to T once. All three may be views. One
-/// launch; one more to clear dx unless accumulated, or, where dx cannot hold the sums, to clear these and to round
-/// them; one for each other view.
+/// dx = the elements of g added up at their indices, `picked` along the axis, in the order of the indices; on a host,
+/// in parallel over the other dimensions and over ranges of the axis. Sums are rounded to T once. All three may be
+/// views. One launch; one more to clear dx unless accumulated; if dx cannot hold the sums, one to clear and one to
+/// round the sums instead; one for each other view.
 template <class T, class D>
 void scatter_add(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& given_g,
                  const Tensor<std::int64_t, D>& given_indices, int axis, std::int64_t picked, bool shares_indices) {
@@ -88,7 +88,8 @@ void scatter_add(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& gi
 
 namespace operation {
 
-/// Rows along an axis, replaced in the shape by the dimensions of the indices. `padding` gets no gradient; -1: none is.
+/// Rows along an axis, replaced in the shape by the dimensions of the indices. Row `padding` gets no gradient; -1:
+/// none.
 struct IndexSelect {
   const char* caller;
   int axis;
@@ -151,7 +152,7 @@ struct IndexSelect {
   }
 
  private:
-  /// Those of the indices that collect a gradient.
+  /// The indices, with -1 in place of those that collect no gradient.
   template <class D>
   [[nodiscard]] Tensor<std::int64_t, D> learning(const Tensor<std::int64_t, D>& indices) const {
     if (padding < 0) return indices;
@@ -159,7 +160,7 @@ struct IndexSelect {
     detail::map_into(result, detail::WithoutIndex{padding}, indices);
     return result;
   }
-  static constexpr std::int64_t shortest_row = 16;  ///< that is worth comparing indices for
+  static constexpr std::int64_t shortest_row = 16;  ///< from this length on, comparing indices pays
   static constexpr std::int64_t most_compared =
       1024;  ///< more indices are put in order, as to compare all would be slow
 };
@@ -249,9 +250,9 @@ struct IndexedMistake : FirstMistake<PlaceMistake<X, I, error::tensor_is_on, err
                                      IndexTypeMistake<I, error::indices_hold>> {};
 }  // namespace detail
 
-/// The slices of x along an axis that a list of indices names, repetitions included.
+/// The slices of x along an axis at a list of indices, repetitions included.
 /// shape:    (..., n, ...), (m,) -> (..., m, ...)
-/// gradient: slices of g added up where they came from, in the order of the indices
+/// gradient: slices of g added up at their sources, in the order of the indices
 /// cost:     one launch; backward one pass over g, one launch, one more where the work is split among threads, and one
 ///           to clear the gradient, unless it is added to; 16 bits are summed in floats, which are rounded by one more.
 ///           On Cuda up to 1024 indices are compared with each other; more are put in order first, by eight launches
@@ -267,11 +268,11 @@ template <class X, class I>
 }
 
 /// out[i][j][k] = x[index[i][j][k]][j][k] for axis 0, and likewise for others: torch.gather.
-/// shape: that of the index, which has the dimensions of x, no larger except along the axis
-/// gradient: g added up where it came from, in a fixed order
+/// shape: as the index, which has the dimensions of x, no larger except along the axis
+/// gradient: g added up at its sources, in a fixed order
 /// cost:  one launch; backward on hosts as index_select. On Cuda one, which compares every element of x with all the
-///        indices along the axis, and one to clear what a smaller index does not cover; where these are more than 4
-///        million comparisons, the elements' places are put in order as there
+///        indices along the axis, and one to clear the part of x that a smaller index does not cover. Beyond 4 million
+///        comparisons, the elements' places are sorted as in index_select
 /// throws ShapeError; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>
@@ -284,7 +285,7 @@ struct EmbeddingOptions {
 };
 
 namespace detail {
-/// The row of a table of so many that is padding, or -1. throws ArgumentError for one that is not there
+/// The row that is padding in a table of so many entries, or -1. throws ArgumentError for a row outside the table
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t padding_row(const char* caller, std::int64_t entries,
                                                                 const EmbeddingOptions& options) {
   if (!options.padding_idx) return -1;

@@ -12,7 +12,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// How far x is from left to right, 0 to 1, where distances may be no numbers of the type. 0 or 1 where both are equal.
+/// The position of x between left and right, 0 to 1, also if distances are not representable. 0 or 1 if both are equal.
 struct PlaceBetween {
   static constexpr unsigned reads(int) { return 7u; }
   template <class R>
@@ -38,8 +38,8 @@ concept Interpolated =
 }  // namespace detail
 
 /// The piecewise linear function through the points (points[k], values[k]), at each x: numpy.interp. Before the first
-/// point it is the first value, after the last one the last. The points ascend, which is not checked. Distances of
-/// points and of values may be no numbers of the type. Beside an infinite value it may be NaN.
+/// point it is the first value, after the last point the last value. The points must ascend; this is not checked.
+/// Distances between points, and between values, may exceed the type. Beside an infinite value the result may be NaN.
 ///
 /// shape: (...), (n,), (n,) -> (...)
 /// gradient: to x the slope of its piece, 0 outside; to the values their shares; none to the points

@@ -20,7 +20,7 @@ struct Scale2d {
 
 enum class InterpolateMode { nearest, bilinear };
 
-/// PyTorch's, with its defaults: either `size` or `scale_factor`.
+/// PyTorch's options, with its defaults: either `size` or `scale_factor`.
 struct InterpolateOptions {
   Size2d size = 0;           ///< of the result; 0: by the factor
   Scale2d scale_factor = 0;  ///< the result has the input's extents times this, rounded down; 0: by the size
@@ -30,8 +30,8 @@ struct InterpolateOptions {
 
 namespace detail {
 
-/// throws ArgumentError unless there is either a size or a factor, both positive, and corners are aligned of bilinear
-/// interpolation alone
+/// throws ArgumentError unless there is either a size or a factor, both positive, and align_corners is used with
+/// bilinear interpolation alone
 LOCUS_OUT_OF_LINE inline const InterpolateOptions& require_interpolation(const char* caller,
                                                                          const InterpolateOptions& options) {
   const bool sized = !(options.size == Size2d(0)), scaled = !(options.scale_factor == Scale2d(0));
@@ -138,12 +138,13 @@ struct Interpolate {
 
 }  // namespace operation
 
-/// Images of another size, as F.interpolate: the nearest element, or between the four nearest. By a factor, coordinates
-/// are divided by that, as PyTorch does where recompute_scale_factor is not given; a dimension that keeps its extent
-/// keeps its elements. Where an extent doubles, the nearest element to o is o / 2, as in PyTorch's gradient and its
-/// channels_last images: its other images take a neighbour at times, for factors that are not quite 2 (or 1). With
-/// align_corners, coordinates are o (h - 1) / (floor(h factor) - 1), by the rounded extent as in PyTorch. ONNX's Resize
-/// divides by h factor - 1, so that its last element is not the input's where h factor is no whole number.
+/// Images of another size, as F.interpolate: the nearest element, or linear between the four nearest. With a factor,
+/// coordinates are divided by the factor, as PyTorch does unless recompute_scale_factor is given; a dimension that
+/// keeps its extent keeps its elements. Where an extent doubles, the nearest element to o is o / 2, as in PyTorch's
+/// gradient and its channels_last images: its other images take a neighbour at times, for factors that are not quite 2
+/// (or 1). With align_corners, coordinates are o (h - 1) / (floor(h factor) - 1), by the rounded extent as in PyTorch.
+/// ONNX's Resize divides by h factor - 1, so that its last element is not the input's where h factor is no whole
+/// number.
 /// shape:    (batch, c, h, w) -> (batch, c, size), or (batch, c, floor(h factor), floor(w factor))
 /// gradient: to each element its shares of the outputs that it is part of; in the same order in every run
 /// cost:     one launch; backward one, which stores nothing

@@ -1,5 +1,5 @@
 #pragma once
-// Which elements are among some values. Not part of locus/locus.hpp, for the reasons of ops/unique.hpp.
+// Whether elements are among some values. Not part of locus/locus.hpp, for the reasons of ops/unique.hpp.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -10,7 +10,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// Whether x is one of some sorted values, found by bisection. NaN is none.
+/// Whether x is one of some sorted values, found by bisection. NaN never is.
 template <class T>
 struct IsAmong {
   FindValue<T> find;
@@ -25,8 +25,8 @@ struct IsAmong {
 };
 }  // namespace detail
 
-/// Whether each element of x is among some values, or with `invert` is not: numpy.isin. NaN is among none. Plain.
-/// shape: that of x     cost: that of sort of the values, and one launch
+/// Whether each element of x is among some values, or with `invert` is not: numpy.isin. NaN never is. Plain.
+/// shape: as x     cost: sort of the values, and one launch
 template <class X, class V>
   requires(detail::AlikeOperands<X, V> && SortingDevice<device_of<X>>)
 [[nodiscard]] auto isin(const X& x, const V& values, bool invert = false) {

@@ -11,7 +11,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// Extents of the result, and where each tensor begins along the axis.
+/// Extents of the result, and the start of each tensor along the axis.
 class Joint {
  public:
   Joint(const Shape& first, int axis) : axis_(normalize_axis(axis, first.rank(), "concat")), shape_(first) {
@@ -97,7 +97,7 @@ template <class X, class... Rest>
 concept Joinable = TensorLike<X> && (TensorLike<Rest> && ...) && Computes<X> && (SameDevice<X, Rest> && ...) &&
                    (std::is_same_v<value_of<X>, value_of<Rest>> && ...) &&
                    joint_role<bare_t<X>::role, bare_t<Rest>::role...> != Role::parameter;
-/// What is wrong with tensors that do not join.
+/// The mistakes of tensors that do not join.
 template <class X, class... Rest>
 struct JoinMistake : NoMistake {};
 template <TensorLike X, class... Rest>
@@ -183,7 +183,7 @@ template <class X, class... Rest>
 }
 
 namespace detail {
-/// A parameter is what it meets.
+/// A parameter takes the role of the operands it is joined with: traced, or plain.
 template <Role role, class X>
 [[nodiscard]] decltype(auto) as_met(const X& x) {
   if constexpr (X::role != Role::parameter) return (x);

@@ -15,7 +15,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// A tensor as the rows that its last dimensions make.
+/// A tensor as rows over its last dimensions.
 struct NormalizedRows {
   std::int64_t rows = 1, cols = 1;
 
@@ -48,14 +48,14 @@ struct NormalizedRows {
 namespace operation {
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias; without `centers`, x / sqrt(mean square + eps) * weight. A weight
-/// or bias without memory is none.
+/// or bias without memory is absent.
 template <bool centers>
 struct LayerNorm {
   static constexpr const char* name = centers ? "layer_norm" : "rms_norm";
   Shape normalized;
   double eps;
 
-  /// For backward: the rows of x, the weight, and what is known of each row.
+  /// For backward: the rows of x, the weight, and the moments of each row.
   template <class T, class D, class R>
   using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<R, D>>;
 
@@ -129,7 +129,7 @@ struct LayerNorm {
           {name, ": ", what, " of shape ", x.shape(), " for normalized shape ", normalized, "; expected ", normalized});
   }
 
-  /// A launch for each of them that is wanted.
+  /// The gradients of weight and bias: a launch for each that is wanted.
   template <class T, class D, class R>
   static void add_sums(const Saved<T, D, R>& saved, const Tensor<T, D>& dy, Gradient<T, D>& dweight,
                        Gradient<T, D>& dbias) {
@@ -159,16 +159,17 @@ struct LayerNorm {
 }  // namespace operation
 
 namespace detail {
-/// As where nothing is said of it in PyTorch: that of the type in which rows are computed.
+/// PyTorch's default: the machine epsilon of the type in which rows are computed.
 template <class X>
 inline constexpr double rms_eps = std::numeric_limits<compute_t<value_of<X>>>::epsilon();
 }  // namespace detail
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions (Ba, Kiros and Hinton, 2016), which
 /// `normalized_shape` names; the variance is the population's. Accurate beside an offset common to a row, however
-/// large. shape: x (..., normalized_shape), weight and bias normalized_shape or an empty handle for none -> that of x
-/// gradient: with n = (x - mean) rstd and d = g * weight: rstd (d - mean(d) - n mean(d n)) for x, over the rows
-///        sum(g n) for the weight and sum(g) for the bias
+/// large.
+/// shape: x (..., normalized_shape), weight and bias normalized_shape or an empty handle for none -> the shape of x
+/// gradient: with n = (x - mean) rstd and d = g * weight: rstd (d - mean(d) - n mean(d n)) for x; sums over the rows of
+///           g n for the weight and of g for the bias
 /// cost:  one launch, which reads x once and writes y once; backward one launch for each gradient that is wanted,
 ///        on Cpu one for all. Saves x, the weight and two numbers per row. Dimensions that do not merge into rows cost
 ///        a copy.
@@ -193,7 +194,7 @@ template <class X, class W, class B>
 
 /// x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich, 2019), which `normalized_shape`
 /// names. By default eps is the machine epsilon of the type in which x is computed: float for half and bfloat16.
-/// shape, gradient, cost, errors: those of layer_norm, with the mean as 0, one number per row saved, and no bias
+/// shape, gradient, cost, errors: as layer_norm, with the mean as 0, one number per row saved, and no bias
 ///
 ///     auto y = rms_norm(x, {64}, weight);
 template <detail::FloatingOperand X>

@@ -20,7 +20,7 @@ struct ActivationBackward {
   }
 };
 
-/// The gradient a b of a layer's input.
+/// The gradient a b of a layer's input, not computed yet.
 template <class T, class D>
 struct PendingProduct : PendingGradient<T, D> {
   const Tensor<T, D>&a, &b;
@@ -35,16 +35,16 @@ struct PendingProduct : PendingGradient<T, D> {
 
 namespace operation {
 
-/// y = activation(x w^T + b) = activation(z). With `keeps_input`, the derivative follows from z, or else from y.
+/// y = activation(x w^T + b) = activation(z). With `keeps_input`, the derivative follows from z, else from y.
 template <class F, bool keeps_input>
 struct Linear {
   static constexpr const char* name = "linear";
-  /// Which gradients the product that is the gradient of y computed in its epilogue.
+  /// The gradients that the product downstream, which gives the gradient of y, already computed in its epilogue.
   enum class Accepted { nothing, z, z_and_bias };
   F activation;
   bool is_traced = false;
 
-  /// For backward the rows of x, w, z or y, and what a device that KeepsForDerivatives kept.
+  /// For backward the rows of x, w, z or y, and the tensor that a device that KeepsForDerivatives kept.
   template <class T, class D>
   using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>;
   template <class T, class D>
@@ -63,14 +63,14 @@ struct Linear {
                      Gradient<T, D>& dw, B&... db) const;
 
  private:
-  /// Whether a product may keep what the derivative needs.
+  /// Whether a product may keep the data for the derivative.
   template <class T, class D>
   static constexpr bool is_kept = [] {
     if constexpr (KeepsForDerivatives<D>) return LinearFusion<D>::template keeps<T, F>;
     else return false;
   }();
-  /// Whether a product may apply the derivative. On the host's hot tile those that follow from y cost next to nothing;
-  /// of the others, which take exponentials, a map over all of dz is faster.
+  /// Whether a product may apply the derivative. In the hot tile of a host's product, derivatives that follow from y
+  /// cost next to nothing; for the others, which take exponentials, a map over all of dz is faster.
   template <class T, class D>
   static constexpr bool is_applied = KeepsForDerivatives<D> ? is_kept<T, D> : !keeps_input;
 
@@ -90,7 +90,7 @@ struct Linear {
     (require_bias(b), ...);
   }
 
-  /// The rows y = activation(x w^T + b), and in `kept`, which is empty at first, what the product keeps of z.
+  /// The rows y = activation(x w^T + b). `kept`, empty at first, receives the data about z that the product keeps.
   template <class T, class D, class... B>
   void multiply(const Tensor<T, D>& y, Tensor<T, D>& kept, const Tensor<T, D>& x, const Tensor<T, D>& w,
                 const B&... b) const {
@@ -127,8 +127,8 @@ struct Linear {
                         fold::Sum<T>{}, dz);
   }
 
-  /// out = epilogue(a b), and the sum of its rows for the bias. False, and nothing happened, where that is not one
-  /// launch.
+  /// out = epilogue(a b), and the sum of its rows for the bias, in one launch. False, without any effect, if one launch
+  /// cannot do both.
   template <class T, class D>
   [[nodiscard]] static bool multiply_and_sum(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<T, D>& b,
                                              const DerivativeEpilogue<T, F>& epilogue, Gradient<T, D>& bias) {
@@ -142,7 +142,7 @@ struct Linear {
     return is_made;
   }
 
-  /// dz^T x for the weights, and the sum of dz's rows for the bias, if there is one that has not been given that.
+  /// dz^T x for the weights, and the sum of dz's rows for the bias, unless there is none or it has its sum already.
   template <class T, class D, class... B>
   static void give_weights(const Tensor<T, D>& dz, const Tensor<T, D>& x, [[maybe_unused]] bool gives_bias,
                            Gradient<T, D>& dw, B&... db) {

@@ -16,8 +16,8 @@ concept MaskedOperands = TensorLike<X> && !IsParameter<X> && TensorLike<M> && So
 }
 
 /// The elements of x where the mask, of bool, holds, in row-major order. Both broadcast, as in PyTorch.
-/// shape: (count,)     gradient: g, brought back to where it was, 0 elsewhere
-/// cost:  four launches, a copy of what is broadcast; waits for the device once. Backward as of index_select
+/// shape: (count,)     gradient: g at the places of the selected elements, 0 elsewhere
+/// cost:  four launches, a copy of an operand that is broadcast; waits for the device once. Backward as index_select
 ///
 ///     auto losses = masked_select(loss, labels != padding);
 template <class X, class M>

@@ -16,7 +16,7 @@ template <class T, class D>
   return {x.data(), x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]};
 }
 
-/// A tensor in two dimensions, to be written.
+/// A tensor of two dimensions, to be written.
 template <class T, class D>
 [[nodiscard]] MatrixRef<T> target(const Tensor<T, D>& x) {
   return {x.data(), x.size(0), x.size(1), x.strides()[0], x.strides()[1]};
@@ -30,7 +30,7 @@ template <class T, class D>
   return batch;
 }
 
-/// A run of matrices at equal distances, to be multiplied by one launch.
+/// Multiplies a run of matrices at equal distances by one launch.
 template <class T>
 using MultiplyRun = void (*)(const void* context, const GemmBatch& run, const MatrixRef<const T>& a,
                              const MatrixRef<const T>& b, const MatrixRef<T>& c);
@@ -96,7 +96,7 @@ template <class T, class D>
   return view_strides(shape, strides, {rows, shape[-1]}, merged);
 }
 
-/// Adds a b to the gradient of a factor, whose batch dimensions may have been repeated.
+/// Adds a b to the gradient of a factor, whose batch dimensions may have been broadcast.
 template <class T, class D>
 void multiply_to(Gradient<T, D>& gradient, const Shape& matrices, const Tensor<T, D>& a, const Tensor<T, D>& b) {
   const Shape batch = broadcast(batch_shape(a.shape()), batch_shape(b.shape()));
@@ -181,7 +181,7 @@ struct Matmul {
     return b.rank() == 1 ? b.unsqueeze(1) : b;
   }
 
-  /// A batch of matrices times one matrix is one matrix of all their rows times that.
+  /// Whether a batch of matrices times one matrix is one product: all their rows times that matrix.
   template <class T, class D>
   static bool folds(const Tensor<T, D>& left, const Tensor<T, D>& right) {
     return left.rank() > 2 && right.rank() == 2 && detail::merges_into_rows(left.shape(), left.strides());
@@ -199,9 +199,9 @@ concept Multipliable = TensorLike<A> && TensorLike<B> && Combinable<A, B> && !st
 /// from the result; dimensions before the last two are a batch and broadcast. Transposed operands are not copied.
 /// half and bfloat16 are summed in float. On Cpu with AVX-512 BF16 or AMX, denormal bfloat16 and denormal sums of
 /// products (below 2^-126) count as zeros, in linear layers, too.
-/// shape: (..., m, k) x (..., k, n) -> (..., m, n)     gradient: g b^T and a^T g, summed over what was repeated
-/// cost:  one launch, and one for each gradient plus one where a batch was repeated; one per outer index instead where
-///        batch dimensions do not merge into one, as those of a transposed batch
+/// shape: (..., m, k) x (..., k, n) -> (..., m, n)     gradient: g b^T and a^T g, summed over broadcast dimensions
+/// cost:  one launch, and one for each gradient plus one where a batch was broadcast; one per outer index instead where
+///        batch dimensions do not merge into one, as in a transposed batch
 /// throws ShapeError naming both shapes
 template <class A, class B>
   requires detail::Multipliable<A, B>

@@ -16,7 +16,7 @@ struct VarOptions {
 
 namespace detail {
 
-/// The gradient of a variance, or, divided by it, of a deviation. The mean is mean + rest.
+/// The gradient of a variance; for a deviation, divided by the deviation. The mean is mean + rest.
 template <class R, bool of_deviation>
 struct MomentSlope {
   static constexpr unsigned repeated = 0b11101;
@@ -25,14 +25,14 @@ struct MomentSlope {
     if constexpr (!of_deviation) {
       return times_slope<MomentSlope>(g * share, (x - mean) - rest);
     } else {
-      const R half = R(0.5);  // of the distance, which may be no number of the type
+      const R half = R(0.5);  // the distance itself may not be representable
       const R slope = ((x * half - mean * half) - rest * half) / (deviation * half);
       return times_slope<MomentSlope>(kept_if(deviation != R(0), g * share), slope);
     }
   }
 };
 
-/// The mean over axes as two tensors that are to be added, so that it has twice the digits of T. One launch.
+/// The mean over axes as two tensors, whose sum has twice the digits of T. One launch.
 /// shape: axes.kept
 template <class T, class D>
 [[nodiscard]] fold::DoubleWord<Tensor<T, D>> exact_mean(const FoldedAxes& axes, const Tensor<T, D>& x) {
@@ -47,7 +47,7 @@ template <class T, class D>
   return {words.select(1, 0).reshape(axes.kept), words.select(1, 1).reshape(axes.kept)};
 }
 
-/// Adds the gradient of a variance of x to dx, or, where `deviation` has memory, of the deviation that it holds. Two
+/// Adds the gradient of a variance of x to dx, or, if `deviation` has memory, the gradient of this deviation. Two
 /// launches.
 template <bool of_deviation, class T, class D>
 void add_moment_slope(const FoldedAxes& axes, double correction, const Tensor<T, D>& x, const Tensor<T, D>& g,
@@ -114,10 +114,10 @@ struct StandardDeviation {
 
 }  // namespace operation
 
-/// Variance over axes (all of them by default), by a numerically stable fold, beside an offset common to all elements,
-/// and where the sum of squares would overflow; NaN over too few elements.
+/// Variance over axes (all of them by default), by a numerically stable fold: accurate beside an offset common to all
+/// elements, and right where the sum of squares would overflow. NaN over too few elements.
 /// gradient: 2 g (x - mean) / (count - correction)
-/// cost: one launch, into which a temporary expression is fused, and on Cpu two more where that sum overflows;
+/// cost: one launch, into which a temporary expression is fused, and on Cpu two more if the sum of squares overflows;
 ///       backward two
 ///
 ///     auto v = var(x, 0, {.correction = 0});
@@ -126,16 +126,16 @@ template <detail::FloatingOperand X>
   return detail::reduce_or_record(operation::Variance{axes, options}, std::forward<X>(x));
 }
 
-/// Standard deviation over axes: the root of var, right wherever it is a number of the type, also where the variance is
-/// none. (NumPy and PyTorch call it std, which beside `using namespace locus` would be ambiguous.)
-/// gradient: g (x - mean) / ((count - correction) stddev), 0 where that is 0
-/// cost: as of var, and on Cpu the two launches more also where squares vanish
+/// Standard deviation over axes: the root of var. Right wherever it is representable, also if the variance is not.
+/// (NumPy and PyTorch call it std, which would be ambiguous beside `using namespace locus`.)
+/// gradient: g (x - mean) / ((count - correction) stddev), 0 where stddev is 0
+/// cost: as var; on Cpu the two further launches are also taken where squares vanish
 template <detail::FloatingOperand X>
 [[nodiscard]] auto stddev(X&& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
   return detail::reduce_or_record(operation::StandardDeviation{axes, options}, std::forward<X>(x));
 }
 
-/// What var_mean returns: `auto [variance, mean] = var_mean(x, 0);`
+/// The results of var_mean: `auto [variance, mean] = var_mean(x, 0);`
 template <class V>
 struct VarianceAndMean {
   V variance, mean;

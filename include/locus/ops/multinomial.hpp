@@ -1,8 +1,8 @@
 #pragma once
 // Samples by weights, and rows in random order. Not part of locus/locus.hpp: it sorts, as ops/sort.hpp does.
 //
-// What is drawn is the same on every device. With replacement it follows from integers alone; without, from keys in
-// double, which devices round differently, so that two of them could change places once in some 10^14.
+// Draws are the same on every device. With replacement they follow from integers alone. Without, they follow from keys
+// in double, which devices round differently, so that two keys could change places once in some 10^14.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -18,7 +18,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// A weight as a multiple of 2^-40 of the largest of its row, rounded down; what is no weight as 0.
+/// A weight as a multiple of 2^-40 of the largest of its row, rounded down; 0 for an invalid weight.
 struct WholeWeight {
   template <class R>
   LOCUS_FN std::int64_t operator()(R weight, R largest) const {
@@ -58,8 +58,8 @@ struct DrawnCategory {
   }
 };
 
-/// An exponentially distributed number of this rate: of several, the least is that of category i with probability
-/// weight i / sum. Infinite for what is no weight.
+/// An exponentially distributed number of this rate: the least of several belongs to category i with probability weight
+/// i / sum. Infinite for an invalid weight.
 struct DrawingKey {
   template <class R>
   LOCUS_FN double operator()(double exponential, R weight) const {
@@ -69,13 +69,14 @@ struct DrawingKey {
   static constexpr bool differentiable = false;
   using gives = double;
 };
-/// The index of a key that is finite, or -1.
+/// The index of a finite key, else -1.
 struct IndexOfKey {
   LOCUS_FN std::int64_t operator()(double key, std::int64_t index) const { return key < __builtin_inf() ? index : -1; }
   static constexpr bool differentiable = false;
 };
 
-/// throws ArgumentError for weights of which, in some row, `least` cannot be drawn, where the host can read them
+/// throws ArgumentError for negative or infinite weights or NaN, or a row with fewer than `least` positive ones, if the
+/// host can read them
 template <class T, class D>
 void require_weights(const Tensor<T, D>& weights, std::int64_t least) {
   if constexpr (CostModel<D>::checks_indices) {
@@ -99,7 +100,7 @@ void require_weights(const Tensor<T, D>& weights, std::int64_t least) {
 template <class T, class D, class Draw>
 [[nodiscard]] Tensor<std::int64_t, D> multinomial(const Tensor<T, D>& given, std::int64_t count, bool replacement,
                                                   const Draw& draw) {
-  constexpr std::int64_t most = std::int64_t{1} << 22;  // whose sums of weights are less than 2^63
+  constexpr std::int64_t most = std::int64_t{1} << 22;  // keeps sums of weights below 2^63
   const std::int64_t categories = given.rank() > 0 ? given.size(-1) : 0;
   if (given.rank() < 1 || given.rank() > 2 || categories < 1 || categories > most)
     fail<ShapeError>({"multinomial: weights of shape ", given.shape(),
@@ -130,13 +131,13 @@ concept Weights = SortOperand<X> && FloatingDType<value_of<X>> && bare_t<X>::rol
 
 }  // namespace detail
 
-/// `count` categories of each row, drawn with probabilities in the ratios of its weights: indices of int64. Without
-/// replacement in the order in which they are drawn, each once. Weights are rounded down to multiples of 2^-40 of the
-/// largest one of a row, with replacement.
+/// Draws `count` categories of each row, with probabilities in the ratios of its weights: indices of int64. Without
+/// replacement, each appears once, in the order of drawing. With replacement, weights are rounded down to multiples of
+/// 2^-40 of the largest one of a row.
 /// shape: (categories) -> (count), (rows, categories) -> (rows, count)
 /// cost:  with replacement a maximum, a running sum and two launches; without, two launches and a topk
-/// throws ShapeError; ArgumentError for weights that are negative or not finite, and rows of too few above 0, where the
-///        host can read them: on a GPU what is no weight is not drawn, and -1 is where there is nothing to draw
+/// throws ShapeError; ArgumentError for weights that are negative or not finite, and rows with too few above 0, if the
+/// host can read them. On a GPU an invalid weight is not drawn, and -1 stands for each category that is missing
 ///
 ///     auto token = multinomial(softmax(logits, -1), 1);
 template <detail::Weights X>
@@ -151,7 +152,7 @@ template <detail::Weights X>
 }
 
 /// The rows of x, along its first dimension, in random order, every order equally likely: x[randperm(n)].
-/// gradient: g, brought back     cost: one launch, and a copy of n indices from the host     throws ShapeError for ()
+/// gradient: g, in x's order     cost: one launch, and a copy of n indices from the host     throws ShapeError for ()
 template <detail::Operand X>
 [[nodiscard]] auto shuffle(const X& x) {
   using D = device_of<X>;

@@ -13,7 +13,7 @@ namespace locus { inline namespace LOCUS_ABI {
 namespace fold {
 enum class NormOrder { zero, one, two, infinity, least };  ///< least is -infinity
 
-/// How many x are not 0, sum |x|, max |x| or min |x|
+/// The number of nonzero x, sum |x|, max |x| or min |x|
 template <class T, NormOrder order>
 struct Norm {
   using R = compute_t<T>;
@@ -45,13 +45,13 @@ struct Norm<T, NormOrder::two> {
     if (!is_whole(norm)) note_loss(lost);
     return norm;
   }
-  /// Whether all squares count in this norm.
+  /// Whether the norm lost no square.
   LOCUS_FN static bool is_whole(R norm) { return norm >= SquareScales<R>::least_root && norm <= SquareScales<R>::most; }
 };
 }  // namespace fold
 
 namespace detail {
-/// Euclidean norms, by sums of squares, or by scaled ones where squares overflow or vanish.
+/// Euclidean norms, by sums of squares, or by scaled squares if some overflow or vanish.
 template <class T, class D, class Fold>
 [[nodiscard]] Tensor<T, D> euclidean(const Fold& fold) {
   return fold_safely<T, D>(fold, fold::Norm<T, fold::NormOrder::two>{}, fold::ScaledNorm<T>{});
@@ -117,7 +117,7 @@ struct Norm {
   }
 };
 
-/// (sum |x|^p)^(1/p) of any other p, where each |x| is divided by the largest, for p < 0 by the least, so that no power
+/// (sum |x|^p)^(1/p) for any other p. Each |x| is divided by the largest, for p < 0 by the least, so that no power
 /// overflows, and those that vanish are too small to count.
 struct PowerNorm {
   static constexpr const char* name = "norm";
@@ -140,7 +140,8 @@ struct PowerNorm {
       return extreme == R(0) || extreme - extreme != R(0) ? extreme : norm;
     }
   };
-  /// The norm of what `of` returns, twice, pending or not: nothing of its size is stored.
+  /// The norm of the tensor that `of` returns. `of` is called twice, and may return a pending one: nothing of its size
+  /// is stored.
   template <class Of>
   auto compute(const Of& of) const {
     using fold::NormOrder;
@@ -168,8 +169,8 @@ struct PowerNorm {
     return Forwarded{y, Tuple(x, y)};
   }
 
-  /// sign(x) (|x| / y)^(p - 1), and 0 where x or y is 0, also of p < 1. There the quotient of the roots is raised to
-  /// twice the exponent: that of x and y may vanish where the power is a number.
+  /// sign(x) (|x| / y)^(p - 1), and 0 where x or y is 0, also for p < 1. For p < 1 the quotient of the roots is raised
+  /// to twice the exponent: the quotient of x and y may vanish where the power is representable.
   template <class R>
   struct Slope {
     R exponent;
@@ -193,15 +194,15 @@ struct PowerNorm {
 }  // namespace operation
 
 /// Vector norm over axes (all of them by default), of any order, as torch.linalg.vector_norm: p = 2 is Euclid's, p = 1
-/// sums magnitudes, p = infinity is the largest, p = -infinity the least, p = 0 counts what is not 0, and any other p
-/// is (sum |x|^p)^(1/p). Right wherever it is a number of the type, also where powers overflow or vanish. Over no
-/// elements it is 0, and infinity for p < 0.
-/// gradient: g sign(x) (|x| / norm)^(p - 1), 0 where x or the norm is 0; of infinity and -infinity g sign(x) in equal
-/// parts to the largest, or the least; none for p = 0
+/// sums magnitudes, p = infinity is the largest, p = -infinity the least, p = 0 counts nonzero elements, and any other
+/// p is (sum |x|^p)^(1/p). Right wherever it is representable, also where powers overflow or vanish. Over no elements
+/// it is 0, and infinity for p < 0.
+/// gradient: g sign(x) (|x| / norm)^(p - 1), 0 where x or the norm is 0; for infinity and -infinity g sign(x) in equal
+///           parts to the largest, or the least; none for p = 0
 /// cost: one launch, into which a temporary expression is fused, and on Cpu two more where squares overflow or vanish,
-///       as those of zeros; backward one, two for p = infinity and -infinity. Another p: three launches, and two powers
-///       for each element; backward one
-/// throws ArgumentError where p is NaN, or another p no number of the type that it computes in
+///       as for zeros; backward one, two for p = infinity and -infinity. Another p: three launches, and two powers for
+///       each element; backward one
+/// throws ArgumentError for p = NaN, or another p that the type of the computation cannot represent
 ///
 ///     auto lengths = norm(x, 2, -1), cubic = norm(x, 3, 0, true);
 ///     auto most = norm(x, std::numeric_limits<double>::infinity(), {0, 1});

@@ -1,5 +1,5 @@
 #pragma once
-// Normalizations that also give what they normalize by: layer_norm_and_moments, group_norm_and_moments. Not part of
+// Normalizations that also return their moments: layer_norm_and_moments, group_norm_and_moments. Not part of
 // locus/locus.hpp.
 
 // First, so that the compiler's path to what is refused is short.
@@ -12,8 +12,8 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// A normalized tensor, and of each row or group its mean and 1 / sqrt(variance + eps): plain tensors, in float for
-/// half and bfloat16, through which nothing is differentiated.
+/// A normalized tensor, with the mean and 1 / sqrt(variance + eps) of each row or group. These moments are plain
+/// tensors, in float for half and bfloat16, through which nothing is differentiated.
 template <class Y, class R, class D>
 struct NormalizedWithMoments {
   Y values;
@@ -25,7 +25,7 @@ namespace operation {
 /// A normalization that hands out the moments it saves.
 template <class Base, class R, class D>
 struct WithMoments : Base {
-  Tensor<R, D>*mean, *rstd;  ///< which forward writes
+  Tensor<R, D>*mean, *rstd;  ///< written by forward
 
   template <class T, class... W>
   auto forward(const Tensor<T, D>& x, const W&... w) const {
@@ -51,7 +51,7 @@ template <class Base, class X, class... W>
   using D = device_of<X>;
   Tensor<R, D> mean, rstd;
   auto values = apply(operation::WithMoments<Base, R, D>{base, &mean, &rstd}, x, w...);
-  if (!mean.buffer()) {  // rows of nothing have neither
+  if (!mean.buffer()) {  // empty rows have no moments
     mean = Tensor<R, D>(shape, x.device());
     mean.fill_(std::numeric_limits<R>::quiet_NaN());
     rstd = mean.clone();
@@ -70,8 +70,8 @@ template <class Base, class X, class... W>
 }  // namespace detail
 
 /// layer_norm, with the moments of each row: torch.native_layer_norm.
-/// shape: those of layer_norm; the moments have the dimensions of x before the normalized ones
-/// cost:  that of layer_norm and a launch of the size of the mean     gradient, errors: those of layer_norm
+/// shape: as layer_norm; the moments have the dimensions of x before the normalized ones
+/// cost:  as layer_norm, and a launch of the size of the mean     gradient, errors: as layer_norm
 ///
 ///     auto [y, mean, rstd] = layer_norm_and_moments(x, {64}, weight, bias);
 template <detail::FloatingOperand X>
@@ -89,8 +89,8 @@ template <class X, class W, class B>
 }
 
 /// group_norm, with the moments of each group: torch.native_group_norm.
-/// shape: those of group_norm; the moments (batch, groups)
-/// cost:  that of group_norm and a launch of the size of the mean     gradient, errors: those of group_norm
+/// shape: as group_norm; the moments (batch, groups)
+/// cost:  as group_norm, and a launch of the size of the mean     gradient, errors: as group_norm
 template <detail::FloatingOperand X>
 [[nodiscard]] auto group_norm_and_moments(const X& x, std::int64_t groups, double eps = 1e-5) {
   return detail::normalized_with_moments(detail::group_norm(groups, eps), detail::groups_of(x.value().shape(), groups),

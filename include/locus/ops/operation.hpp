@@ -1,10 +1,10 @@
 #pragma once
-// What every library operation is: a class with its forward and, beside it, its backward, both on plain tensors.
+// The form of every library operation: a class with a forward and a backward member, both on plain tensors.
 //
 //     struct Softmax {
 //       static constexpr const char* name = "softmax";
 //       int axis;
-//       forward(x) -> {y, Tuple(what backward needs)}        any number of tensors
+//       forward(x) -> {y, Tuple(values saved for backward)}   any number of tensors
 //       backward(saved, gradient_of_y, Gradient&... of each input)
 //     };
 //
@@ -26,12 +26,13 @@ decltype(auto) evaluated(X&& x) {
   return std::forward<X>(x).eval();
 }
 
-/// Whether this thread computes in a backward pass what a forward pass has computed before, for a checkpoint. What an
-/// operation updates beside its result, such as running statistics, was updated then.
+/// Whether this thread recomputes a forward pass for a checkpoint, within a backward pass. An operation's other
+/// updates, such as to running statistics, took place in the forward pass.
 inline thread_local bool computes_again = false;
 }  // namespace detail
 
-/// The result of an operation, with what its backward pass needs; tensors among it are guarded against modification.
+/// The result of an operation, and the values that its backward pass needs; tensors among them are guarded against
+/// modification.
 template <class Y, class... Saved>
 struct Forwarded {
   Y output;
@@ -40,30 +41,30 @@ struct Forwarded {
 template <class Y, class... Saved>
 Forwarded(Y, Tuple<Saved...>) -> Forwarded<Y, Saved...>;
 
-/// Where the backward pass of an operation puts the gradient of one input; false where none is wanted.
+/// The target of the gradient of one input; false if none is wanted.
 template <class T, class D>
 class Gradient;
 
-/// A gradient that is not computed yet, handed over by gradient.give(pending). The operation whose result it is the
-/// gradient of may compute it in one launch with its own derivative. A kind of them derives from this class,
+/// A gradient that is not computed yet, handed over by gradient.give(pending). The operation that receives it, as the
+/// gradient of its result, may compute it in one launch with its own derivative. Each kind derives from this class,
 ///
 ///     struct Product : PendingGradient<T, D> {
 ///       Product(...) : PendingGradient<T, D>(this), ... {}
 ///       void compute(const typename Gradient<T, D>::Target& target) const;   // launches it alone
 ///     };
 ///
-/// and an operation that fuses some kinds has, beside `backward`,
+/// and an operation that fuses some kinds has, besides `backward`,
 ///
-///     using Accepted = ...;       // what it computed; Accepted{} is nothing
+///     using Accepted = ...;       // the parts that are computed; Accepted{}: none
 ///     accept(saved, pending, Gradient of y, Gradient... of each input) -> Accepted
 ///     backward_from(accepted, saved, gradient, Gradient&... of each input)
 ///
-/// accept() asks pending.as<Product>(), and opens the gradient of y to write there what backward_from() then gets.
-/// Neither nodes nor devices know the kinds. `Linear` (ops/linear.hpp) hands over one and fuses it.
+/// accept() asks pending.as<Product>(), opens the gradient of y and writes to it the tensor that backward_from() gets.
+/// Neither nodes nor devices know the kinds. `Linear` (ops/linear.hpp) hands over one kind and fuses it.
 template <class T, class D>
 class PendingGradient {
  public:
-  /// The gradient as one of kind P, null if it is of another.
+  /// The gradient as kind P; null if it is of another kind.
   template <class P>
   [[nodiscard]] const P* as() const {
     return kind_ == &kind<P> ? static_cast<const P*>(this) : nullptr;
@@ -100,7 +101,7 @@ template <class X>
     return unpack(x.part().leaves, [&](const auto&... leaf) { return (false || ... || frozen(leaf.handle)); });
   else return frozen(x);
 }
-/// Whether operands are those of training, in which an operation may act otherwise: one is traced, and none is frozen.
+/// Whether operands are in training, in which an operation may act otherwise: one is traced, and none is frozen.
 template <class... X>
 [[nodiscard]] bool in_training(const X&... x) {
   return joint_role<X::role...> == Role::traced && !(false || ... || acts_frozen(x));

@@ -15,13 +15,13 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// What a quantile is between two elements: linear, as far from the lower as the quantile is; the lower or the higher;
-/// the nearest, the even one of two; their mean.
+/// The quantile between two elements: linear, as far from the lower element as the quantile is; the lower or the higher
+/// element; the nearest, of equal distances the one of even rank; or their mean.
 enum class Interpolation : std::uint8_t { linear, lower, higher, nearest, midpoint };
 
 namespace detail {
 
-/// The index of an element, or that of the last one in order where that is NaN.
+/// The index of an element; the index of the last element in order if that element is NaN.
 struct UnlessNaN {
   template <class R>
   LOCUS_FN std::int64_t operator()(R last, std::int64_t index, std::int64_t of_last) const {
@@ -29,7 +29,7 @@ struct UnlessNaN {
   }
 };
 
-/// Rows in order, of which elements are taken by their rank. A row with NaN has NaN at every rank.
+/// Sorted rows, whose elements are taken by rank. A row with NaN has NaN at every rank.
 template <class T, class D>
 class OrderedRows {
  public:
@@ -45,7 +45,7 @@ class OrderedRows {
   }
   [[nodiscard]] std::int64_t extent() const { return x_.size(along_); }
   [[nodiscard]] int along() const { return along_; }
-  /// Where the elements of a rank stand: 1 along the axis.
+  /// The positions of the elements of a rank: extent 1 along the axis.
   [[nodiscard]] Tensor<std::int64_t, D> at(std::int64_t rank, bool nan_wins) const {
     const auto index = order_.slice(along_, rank, rank + 1);
     if constexpr (FloatingDType<T>) {
@@ -66,7 +66,7 @@ class OrderedRows {
 template <class T, class D>
 OrderedRows(const char*, const Tensor<T, D>&, int) -> OrderedRows<T, D>;
 
-/// Two ranks and how far a quantile is from the first to the second.
+/// Two ranks, and the weight of the second in the quantile.
 struct QuantilePlace {
   std::int64_t low, high;
   double weight = 0;
@@ -83,7 +83,7 @@ struct QuantilePlace {
   }
 };
 
-/// A part of the way from a to b, exact at both ends, and where both are the same infinity.
+/// Interpolates from a to b; exact at both ends, and where both are the same infinity.
 struct Between {
   double weight;
   static constexpr unsigned reads(int) { return 0; }
@@ -108,7 +108,7 @@ template <class X, class T, class D>
   return Result(elementwise(Between{place.weight}, low, high));
 }
 
-/// The rank from which on elements of a sorted row are equal to this one, at each place where such a run begins.
+/// The rank of an element of a sorted row if a run of equal elements begins there, else 0.
 template <class T>
 struct BeginOfRun {
   const T* sorted;
@@ -126,7 +126,7 @@ struct LengthSoFar {
   }
 };
 
-/// Where the last one of the most frequent elements of each row stands: 1 along the axis.
+/// The position of the last of the most frequent elements of each row: extent 1 along the axis.
 template <class T, class D>
 [[nodiscard]] Tensor<std::int64_t, D> most_frequent(const Tensor<T, D>& x, int along) {
   const auto [sorted, order] = sort(x, along);
@@ -148,10 +148,10 @@ concept RankedOperand = SortOperand<X> && !IsParameter<X>;
 
 }  // namespace detail
 
-/// The k-th smallest element along an axis, the first for k = 1, and where it stands: torch.kthvalue. NaN is largest.
-/// shape: without the axis, or 1 along it if keepdim, both     gradient: of the values, g where they came from
-/// cost:  that of argsort, and three launches
-/// throws ArgumentError unless k is 1 to n; ShapeError over no elements; what sort throws
+/// The k-th smallest element along an axis, the first for k = 1, and its position: torch.kthvalue. NaN is largest.
+/// shape: without the axis, or 1 along it if keepdim, both     gradient: for the values, g at their positions
+/// cost:  as argsort, and three launches
+/// throws ArgumentError unless k is 1 to n; ShapeError over no elements; otherwise as sort
 template <detail::RankedOperand X>
 [[nodiscard]] auto kthvalue(const X& x, std::int64_t k, int axis = -1, bool keepdim = false) {
   const detail::OrderedRows ranks("kthvalue", x.eval().value(), axis);
@@ -161,8 +161,8 @@ template <detail::RankedOperand X>
   return detail::picked_along(x, ranks.at(k - 1, false), ranks.along(), keepdim);
 }
 
-/// The median along an axis, of two the lower, as in PyTorch, and where it stands; NaN where there is one. NumPy's, the
-/// mean of both, is quantile(x, 0.5, axis). As kthvalue otherwise.
+/// The median along an axis, of two the lower as in PyTorch, and its position; NaN if there is one. NumPy's median, the
+/// mean of both, is quantile(x, 0.5, axis). Otherwise as kthvalue.
 ///
 ///     auto [values, indices] = median(x, 1);
 template <detail::RankedOperand X>
@@ -171,8 +171,8 @@ template <detail::RankedOperand X>
   return detail::picked_along(x, ranks.at((ranks.extent() - 1) / 2, true), ranks.along(), keepdim);
 }
 
-/// The most frequent element along an axis, of several the smallest, and where the last one of it stands. NaN equals
-/// nothing. As kthvalue otherwise, at five more launches and a scan.
+/// The most frequent element along an axis, of several the smallest, and the position of its last occurrence. NaN
+/// equals nothing. Otherwise as kthvalue, at five more launches and a scan.
 template <detail::RankedOperand X>
 [[nodiscard]] auto mode(const X& x, int axis = -1, bool keepdim = false) {
   const auto& value = x.eval().value();
@@ -182,12 +182,12 @@ template <detail::RankedOperand X>
   return detail::picked_along(x, detail::most_frequent(value, along), along, keepdim);
 }
 
-/// The element that a part q, 0 to 1, of those along an axis lies below, between two of them as `how` says; NaN where
-/// there is one: numpy.quantile. Without an axis, of all elements.
+/// The q-quantile of the elements along an axis, for q from 0 to 1, between two of them as `how` says; NaN if there is
+/// one: numpy.quantile. Without an axis, of all elements.
 /// shape: without the axis, or 1 along it if keepdim; of a list of q, which share the sort, (list, ...)
 /// gradient: g, in parts to the two elements
-/// cost:  that of argsort, and seven launches for each q
-/// throws ArgumentError for another q; what kthvalue throws
+/// cost:  as argsort, and seven launches for each q
+/// throws ArgumentError for another q; otherwise as kthvalue
 ///
 ///     auto middle = quantile(x, 0.5, 1);
 template <detail::RankedOperand X>

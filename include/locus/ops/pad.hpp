@@ -9,7 +9,7 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// What stands in the border of pad.
+/// The content of the border of pad.
 enum class PadMode {
   constant,   ///< a value
   reflect,    ///< elements mirrored at the first and the last one, which are not repeated: c b | a b c | b a
@@ -18,25 +18,25 @@ enum class PadMode {
 };
 
 /// Elements before and after each of the last dimensions, the last dimension first, as in PyTorch: {left, right, top,
-/// bottom, ...}. Negative ones crop; a circular border wraps what is left then.
+/// bottom, ...}. Negative ones crop; a circular border wraps the elements that remain.
 class PadAmounts {
  public:
   /// throws ArgumentError unless there is a pair for each of at most eight dimensions
   PadAmounts(std::initializer_list<std::int64_t> amounts) : PadAmounts(amounts.begin(), amounts.size()) {}
-  /// Of a list whose length is known at run time, of any integers: pad(x, std::vector<std::int64_t>(2 * x.rank(), 1)).
+  /// From a list of any integers, of a length known at run time: pad(x, std::vector<std::int64_t>(2 * x.rank(), 1)).
   template <detail::IntegerList C>
   PadAmounts(const C& amounts) : PadAmounts(amounts.data(), amounts.size()) {}
   [[nodiscard]] int dims() const { return count_ / 2; }
-  /// Of dimension `rank - 1 - from_last`.
+  /// The amounts before and after dimension `rank - 1 - from_last`.
   [[nodiscard]] std::int64_t before(int from_last) const { return of(2 * std::int64_t{from_last}); }
   [[nodiscard]] std::int64_t after(int from_last) const { return of(2 * std::int64_t{from_last} + 1); }
-  /// What undoes them, by cropping.
+  /// Amounts of the inverse operation: each one negated.
   [[nodiscard]] PadAmounts opposite() const {
     PadAmounts result = *this;
     for (std::int64_t& amount : result.amounts_) amount = -amount;
     return result;
   }
-  /// Those of them that crop, or those that do not; 0 for the others.
+  /// Only the amounts that crop, or only the others; 0 for the rest.
   [[nodiscard]] PadAmounts only(bool crops) const {
     PadAmounts result = *this;
     for (std::int64_t& amount : result.amounts_)
@@ -67,12 +67,12 @@ class PadAmounts {
 
 namespace detail {
 
-/// Where the elements of a padded dimension come from.
+/// The source of each element of a padded dimension.
 struct PadAxis {
   PadMode mode = PadMode::constant;
   std::int64_t extent = 1, before = 0, padded = 1;
 
-  /// The element that stands at `at`; -1: the constant.
+  /// The index of the element at `at`; -1: the constant.
   [[nodiscard]] LOCUS_FN std::int64_t source(std::int64_t at) const {
     const std::int64_t i = at - before, last = extent - 1;
     if (i >= 0 && i <= last) return i;
@@ -81,7 +81,7 @@ struct PadAxis {
     if (mode == PadMode::reflect) return i < 0 ? -i : 2 * last - i;
     return i < 0 ? i + extent : i - extent;
   }
-  /// Calls f(at) for each place where element i stands.
+  /// Calls f(at) for each place of element i.
   template <class F>
   LOCUS_FN void for_each_place(std::int64_t i, const F& f) const {
     const std::int64_t at = i + before, last = extent - 1;
@@ -108,7 +108,7 @@ struct PadRow {
   T* y;
   compute_t<T> value;
   int rank;
-  PadAxis axis[max_rank];  ///< of each dimension, in the order in which y lies in memory
+  PadAxis axis[max_rank];  ///< one for each dimension, in the memory order of y
   std::int64_t stride[max_rank];
 
   template <RowTeam Team>
@@ -133,8 +133,8 @@ struct PadRow {
   }
 };
 
-/// dx(outer, i, inner) = the elements of g along the padded dimension that came from i. A row of work goes along inner,
-/// or, where that is 1, along the dimension.
+/// dx(outer, i, inner) = the sum of the elements of g along the padded dimension that came from i. A row of work goes
+/// along inner, or, if inner is 1, along the dimension.
 template <class T>
 struct UnpadRow {
   static constexpr int fragments = 0;
@@ -162,7 +162,7 @@ struct UnpadRow {
   }
 };
 
-/// The padded dimension: of a circular border, without what is cropped. throws ShapeError where the mode cannot make it
+/// The padded dimension; a circular border is placed after cropping. throws ShapeError where the mode cannot make it
 [[nodiscard]] LOCUS_OUT_OF_LINE inline PadAxis pad_axis(const Shape& shape, int dim, const PadAmounts& amounts,
                                                         PadMode mode) {
   constexpr std::int64_t none = 0;
@@ -207,7 +207,7 @@ struct Pad {
     const Shape& shape = get<0>(saved);
     const int rank = shape.rank();
     Tensor<T, D> from = g.contiguous();
-    int left = 0;  // dimensions yet to come
+    int left = 0;  // dimensions still to be unpadded
     for (int d = rank - amounts.dims(); d < rank; ++d) left += changes(rank, d);
     if (left == 0) return dx.give(from);
     for (int d = rank - 1; left > 0; --d) {
@@ -249,7 +249,7 @@ struct Pad {
     Backend<D>::for_each_row(x.device(), y.elements() / cols, cols, row);
     return y;
   }
-  /// The gradient of a constant border: g without it; zero where x was cropped.
+  /// The gradient of a constant border: g without the border; zero where x was cropped.
   template <class D>
   [[nodiscard]] Tensor<T, D> cropped(const Tensor<T, D>& g) const {
     if (amounts.crop()) return Pad{amounts.opposite(), PadMode::constant, compute_t<T>(0)}.padded(g);
@@ -260,7 +260,7 @@ struct Pad {
     }
     return view;
   }
-  /// The gradient of a circular border around what a crop left: that of the border, then that of the crop.
+  /// The gradient of a circular border around a cropped tensor: first of the border, then of the crop.
   template <class D>
   [[nodiscard]] Tensor<T, D> unwrapped(const Shape& shape, const Tensor<T, D>& g) const {
     const Pad border{amounts.only(false), mode, value}, crop{amounts.only(true), PadMode::constant, value};
@@ -295,11 +295,11 @@ struct Pad {
 
 /// x with a border around its last dimensions: F.pad. Amounts name the last dimension first.
 /// shape:    (..., h, w) -> (..., top + h + bottom, left + w + right) for {left, right, top, bottom}
-/// gradient: g where elements came from, added up where they are repeated
+/// gradient: g at the sources of the elements, added up where they are repeated
 /// cost:     one launch; backward none for a constant border (one where x is cropped), else one for each dimension (and
 ///           one for a circular border where x is cropped)
-/// throws ShapeError unless reflected borders are shorter than the extent and circular ones at most as long as what is
-/// left of it, and where more is cropped than there is
+/// throws ShapeError unless reflected borders are shorter than the extent and circular ones at most as long as the
+/// remaining extent, and where more is cropped than there is
 ///
 ///     auto y = pad(images, {1, 1, 1, 1});                            // zeros
 ///     auto z = pad(signal, {3, 0}, PadMode::replicate);

@@ -22,7 +22,7 @@ struct MaxPool2dOptions {
 struct AvgPoolOptions {
   bool ceil_mode = false;             ///< the last window may reach beyond the border
   bool count_include_pad = true;      ///< the border's zeros count
-  std::int64_t divisor_override = 0;  ///< by what sums are divided; 0: by how many elements a window has
+  std::int64_t divisor_override = 0;  ///< divisor of sums; 0: the number of a window's elements
 };
 
 namespace detail {
@@ -42,8 +42,7 @@ template <class T, class D>
 [[nodiscard]] Planes<const T> planes_of(const Tensor<T, D>& planes) {
   return {planes.data(), planes.strides()[0], planes.strides()[1], planes.strides()[2]};
 }
-/// Whether a tensor is a batch of images that are channels-last, of more than one channel: those have launches of their
-/// own.
+/// Whether a tensor is a batch of channels-last images of more than one channel: these have launches of their own.
 template <class T, class D>
 [[nodiscard]] bool has_pixels(const Tensor<T, D>& x) {
   return x.rank() == 4 && x.size(1) > 1 && x.is_channels_last();
@@ -62,7 +61,7 @@ template <class T, class D, class F>
 void for_each_pixel(const Tensor<T, D>& images, const F& f) {
   Backend<D>::for_each_row(images.device(), images.size(0) * images.size(2) * images.size(3), images.size(1), f);
 }
-/// Images that are channels-last = weighted sums of elements of others. One launch.
+/// to = weighted sums of elements of `from`, both channels-last images. One launch.
 template <class T, class D, class Taps>
 void sum_pixels(const Tensor<T, D>& to, bool accumulate, const Tensor<T, D>& from, const Taps& taps) {
   const Tensor<T, D> images = from.channels_last();
@@ -75,13 +74,13 @@ void sum_pixels(const Tensor<T, D>& to, bool accumulate, const Tensor<T, D>& fro
                                             accumulate});
 }
 
-/// Whether gradients are scattered from window to window, a plane for each row of work, and not collected by element:
-/// where loops follow indices.
+/// Whether gradients are scattered from window to window, a plane for each row of work, rather than collected by
+/// element: on devices whose loops follow indices.
 template <class D>
 inline constexpr bool scatters_windows = CostModel<D>::follows_indices;
 
-/// out (planes, rows, cols) = previous + what walk(plane, add) adds. One launch, of rows as long as a plane: by their
-/// elements the host divides the planes among its threads.
+/// out (planes, rows, cols) = previous + the numbers that walk(plane, add) adds. One launch, of rows as long as a
+/// plane: the host divides the planes among its threads by their elements.
 template <class T, class D, class Walk>
 void scatter_planes(const Tensor<T, D>& out, bool accumulate, std::int64_t planes, std::int64_t rows, std::int64_t cols,
                     const Walk& walk) {
@@ -104,7 +103,7 @@ template <class T, class D, class Axis>
                            MeanPoolRow<T, Axis>{planes_of(planes), rows, cols, divisor, y.data()});
   return y;
 }
-/// Their gradient.
+/// The gradient of mean_of_windows.
 template <class T, class D, class Axis>
 void share_among_windows(Gradient<T, D>& dx, int dims, const Tensor<T, D>& g, const Axis& rows, const Axis& cols,
                          const PoolDivisor& divisor) {
@@ -251,7 +250,7 @@ inline Size2d require_adaptive_size(const Size2d& size) {
 /// The largest element of each window of images, as F.max_pool2d: the border is -infinity, NaN is larger than any.
 /// shape:    (batch, c, h, w) -> (batch, c, rows, cols), with or without the batch, where rows, likewise cols, is
 ///           (h + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded up with ceil_mode
-/// gradient: g to the element that is the largest; of equal ones (or NaN) the first of the window has it
+/// gradient: g to the largest element of each window; of equal ones (or NaN) to the first
 /// cost:     one launch; backward one, which stores nothing but x and y
 /// throws ShapeError where the kernel is larger than the padded input; ArgumentError for a border of more than half a
 /// kernel, and a kernel, stride or dilation below 1

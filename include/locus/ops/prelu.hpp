@@ -48,7 +48,8 @@ struct Prelu {
   }
 
  private:
-  /// (), or the channels before as many ones as x has dimensions behind them. throws ShapeError
+  /// The shape of the slopes beside x: (), or the channels with a 1 for each dimension of x behind them. throws
+  /// ShapeError
   LOCUS_OUT_OF_LINE static Shape broadcast_shape(const Shape& x, const Shape& weight) {
     const std::int64_t channels = x.rank() > 1 ? x[1] : 1, slopes = elements(weight);
     if (weight.rank() > 1 || (slopes != 1 && slopes != channels))
@@ -64,7 +65,7 @@ struct Prelu {
 }  // namespace operation
 
 /// x where x > 0, x times a slope of the weight elsewhere (He, Zhang, Ren and Sun, 2015).
-/// shape:    x (batch, channels, ...), or any beside one slope; weight (1) or (channels) -> that of x
+/// shape:    x (batch, channels, ...), or of any shape with one slope; weight (1) or (channels) -> the shape of x
 /// gradient: g, times the slope where x <= 0, for x; the sum of g x where x <= 0 for the weight
 /// cost:     one launch; backward one for each gradient that is wanted     throws ShapeError for another weight
 ///

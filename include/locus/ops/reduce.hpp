@@ -1,8 +1,8 @@
 #pragma once
 // Reductions over any axes. An expression given as a temporary is fused into the reduction: sum(a * b) is one launch.
-// The order in which elements are added follows from the layout of what is read, and is the same in every run. An
-// expression that is traced, or has a name, is computed first, into dense memory: where its operands are permuted or
-// transposed, the order is then another than in the fused form, and the last digits of floating-point sums may differ.
+// The order of additions follows the memory layout of the operands, and is the same in every run. An expression that is
+// traced, or has a name, is computed first, into dense memory. If its operands are permuted or transposed, the order
+// then differs from the fused form, and the last digits of floating-point sums may differ.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -70,7 +70,7 @@ struct Product {
     return Forwarded{compute(x), Tuple(x)};
   }
 
-  /// The product of the others: that of all that are not zero, divided by x, unless another one is zero.
+  /// The product of the other elements: the product of all nonzero ones, divided by x; 0 if another element is zero.
   struct Others {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R nonzero, std::int64_t zeros) const {
@@ -90,8 +90,8 @@ struct Product {
 }  // namespace operation
 
 /// Sum over axes (all of them by default). Integers and bool are added in 64 bits and give int64.
-/// The order of adding follows the memory of the operands: that of a fused temporary may differ in its last digits from
-/// that of the same formula computed first, as one that is named or traced is. The same program gives the same digits.
+/// The order of additions follows the memory of the operands: a fused temporary may differ in its last digits from the
+/// same formula computed first, as a named or traced one is. The same program gives the same digits.
 /// shape: the folded axes disappear, or stay with extent 1 if keepdim     gradient: g repeated
 /// cost: one launch, into which a temporary expression is fused; its gradient is a view
 ///
@@ -127,7 +127,7 @@ template <detail::Operand X>
   return detail::reduce<bool>("any", fold::Any{}, std::forward<X>(x), axes, keepdim);
 }
 
-/// How many elements along the axes (all of them by default) are not zero; NaN is not. Plain, of int64. cost: one
+/// The number of nonzero elements along the axes (all of them by default); NaN is nonzero. Plain, of int64. cost: one
 /// launch
 template <detail::Operand X>
 [[nodiscard]] auto count_nonzero(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {

@@ -1,13 +1,13 @@
 #pragma once
-// What reductions and the backward passes of other operations share: folding a tree of inputs over axes, and adding to
-// a gradient.
+// Shared by reductions and the backward passes of other operations: folding a tree of inputs over axes, and adding to a
+// gradient.
 
 #include <locus/ops/fold.hpp>
 #include <locus/ops/operation.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// The axes that a reduction folds: one number, a list such as {0, -1}, or, where nothing is named, all of them.
+/// The axes of a reduction: one number, a list such as {0, -1}, or, if none is named, all of them.
 class ReduceAxes {
  public:
   ReduceAxes() = default;
@@ -26,7 +26,7 @@ class ReduceAxes {
 
 namespace detail {
 
-/// Axes that are folded, and what they leave of a shape.
+/// Folded axes, and the shape that they leave.
 struct FoldedAxes {
   unsigned folded = 0;     ///< a bit for each
   Shape kept;              ///< the result with the folded extents as 1
@@ -65,7 +65,7 @@ struct FoldedAxes {
   }
 };
 
-/// What a reduction folds: a tree of its inputs, lifted into the accumulator.
+/// The elements of a fold: a tree of its inputs, lifted into the accumulator.
 template <class Tree, class Op, class... In>
 struct Folded {
   Tree tree;
@@ -85,8 +85,8 @@ struct FoldedAt {
 template <class Op>
 concept FoldsPositions = requires { requires Op::indexed; };
 
-/// Folds tree(inputs), read as `shape`, into `out`, dense memory of the shape that the axes leave, with or without
-/// ones. One launch.
+/// Folds tree(inputs), read as `shape`, into `out`: dense memory of the shape left by the axes, with or without ones.
+/// One launch.
 template <class U, class D, class Tree, class Op, class... In>
 void reduce_into(const Tensor<U, D>& out, bool accumulate, const Shape& shape, const FoldedAxes& axes, const Tree& tree,
                  const Op& op, const Tensor<In, D>&... inputs) {
@@ -107,7 +107,7 @@ void reduce_into(const Tensor<U, D>& out, bool accumulate, const Shape& shape, c
   }
 }
 
-/// Folds a part, which has its place on a device.
+/// Folds a part, which is placed on a device.
 template <class U, class Op, class D, class Tree, class... H>
 Tensor<U, D> reduce_part(std::string_view name, const Op& op, const Part<Tree, H...>& part, D device,
                          const ReduceAxes& axes, bool keepdim) {
@@ -142,7 +142,7 @@ template <class T, class D>
   return count;
 }
 
-/// Adds `g`, of a broadcast shape, into the gradient of what was broadcast.
+/// Adds `g`, of a broadcast shape, to the gradient of the tensor that was broadcast.
 template <class T, class D>
 void sum_to(const Tensor<T, D>& g, Gradient<T, D>& gradient) {
   if (g.shape() == gradient.shape()) return gradient.give(g);
@@ -192,7 +192,7 @@ void map_to(Gradient<T, D>& gradient, const F& f, const Tensor<In, D>&... inputs
 template <class T>
 using sum_value_t = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
 
-/// x folded by Op::fold on plain operands, which may be pending; recorded as Op otherwise.
+/// Op::compute of x on plain operands, which may be pending; recorded as Op otherwise.
 template <class Op, class X>
 auto reduce_or_record(const Op& op, X&& x) {
   if constexpr (bare_t<X>::role == Role::traced) return apply(op, x);

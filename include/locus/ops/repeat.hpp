@@ -22,7 +22,7 @@ LOCUS_OUT_OF_LINE inline std::int64_t repeated_extent(const char* caller, std::i
   return result;
 }
 
-/// The shape with ones before it, so that it has as many dimensions as it is repeated along. throws ArgumentError
+/// The shape, with ones before it up to the number of dimensions to repeat. throws ArgumentError
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Shape shape_to_repeat(const char* caller, const Shape& shape,
                                                              const Shape& times) {
   Shape result = shape;
@@ -31,7 +31,7 @@ LOCUS_OUT_OF_LINE inline std::int64_t repeated_extent(const char* caller, std::i
   return result;
 }
 
-/// A view of dimensions that are repeated as two each, (times, extent), and how to merge these again.
+/// A view with each repeated dimension as two, (times, extent), and the shape that merges them again.
 struct Repetition {
   Shape view, expanded, merged;
   void add(std::int64_t times, std::int64_t extent) {
@@ -39,7 +39,7 @@ struct Repetition {
     view.push_back(extent);
     expanded.push_back(times * extent);
   }
-  /// Of all dimensions. `times` counts from the last one. False, where these are too many to divide at once.
+  /// For all dimensions. `times` counts from the last one. False if the divided dimensions would be too many at once.
   [[nodiscard]] LOCUS_OUT_OF_LINE bool all(const Shape& shape, const Shape& times) {
     int divided = 0;
     for (int d = 1; d <= times.rank(); ++d) divided += times[-d] != 1 && shape[-d] != 1;
@@ -52,7 +52,7 @@ struct Repetition {
     }
     return true;
   }
-  /// Of one dimension; the others are merged around it.
+  /// For one dimension; the others are merged around it.
   [[nodiscard]] LOCUS_OUT_OF_LINE static Repetition one(const Shape& shape, std::int64_t times, int dim) {
     const RowCount count(shape, dim);
     Repetition r{{count.outer, 1, count.cols * count.inner}, {count.outer, times, count.cols * count.inner}, shape};
@@ -77,8 +77,8 @@ template <class X>
 }
 }  // namespace detail
 
-/// x repeated along its dimensions: numpy.tile, Tensor.repeat. `times` counts from the last dimension; of more numbers
-/// than dimensions, the first make new ones.
+/// x repeated along its dimensions: numpy.tile, Tensor.repeat. `times` counts from the last dimension; with more
+/// numbers than dimensions, the first ones make new dimensions.
 /// shape: (..., n) -> (..., n * times)     gradient: g, added up over the repetitions
 /// cost:  one launch, none where only extents of 1 are repeated, which is a view; backward one. One for each dimension
 ///        that is repeated where these and all dimensions are more than eight together
@@ -115,7 +115,7 @@ template <detail::Viewable X>
   merged[along] = detail::repeated_extent("repeat_interleave", merged[along], times);
   return reshape(expand(unsqueeze(x, along + 1), repeated), merged);
 }
-/// Of all elements, in row-major order.
+/// Repeats all elements, in row-major order.
 template <detail::Viewable X>
 [[nodiscard]] auto repeat_interleave(const X& x, std::int64_t times) {
   return repeat_interleave(reshape(x, {inferred}), times, 0);
@@ -128,8 +128,8 @@ LOCUS_OUT_OF_LINE inline void require_counts(const Shape& counts, std::int64_t e
     fail<ShapeError>({"repeat_interleave: counts of shape ", counts, " for an extent of ", extent,
                       "; expected one count for each element, or one for all"});
 }
-/// The place behind the repetitions of each element. throws as require_counts; ArgumentError for a negative count, and
-/// for 2^63 elements and more
+/// The end of the repetitions of each element. throws as require_counts; ArgumentError for a negative count, and for
+/// 2^63 elements and more
 template <class C>
 [[nodiscard]] std::vector<std::int64_t> ends_of_repeats(const C& counts, std::int64_t extent) {
   const auto* const count = counts.data();
@@ -146,7 +146,7 @@ template <class C>
   return ends;
 }
 
-/// Which element stands at a place, by bisection among the ends.
+/// The source element of a place, by bisection among the ends.
 struct SourceOfRepeat {
   CountBelow<std::int64_t> ends;
   LOCUS_FN void operator()(std::int64_t at, std::int64_t& source) const { ends(at, 0, source); }
@@ -163,8 +163,8 @@ concept RepeatedByCounts = Viewable<X> && IndexedOperands<X, I>;
 /// Each element along a dimension as often as a list of int64 says, 0 times included: numpy.repeat and
 /// torch.repeat_interleave of a list. One count is for all.
 /// shape: (..., n, ...), (n,) -> (..., sum of counts, ...)     gradient: g, added up over the repetitions
-/// cost:  that of cumsum of the counts, four launches, and a wait for the device, to know how many there are; backward
-///        that of index_select
+/// cost:  as cumsum of the counts, four launches, and a wait for the device, which returns their sum; backward as
+///        index_select
 /// throws ShapeError unless there is a count for each element; ArgumentError for a negative count, and for extents of
 /// 2^63 and more
 ///
@@ -193,7 +193,7 @@ template <detail::Viewable X, detail::IntegerList C>
   const std::int64_t total = ends.empty() ? 0 : ends.back();
   return index_select(x, dim, detail::sources_of_repeats(from(ends, {extent}, x.device()), total));
 }
-/// Of all elements, in row-major order.
+/// Repeats all elements, in row-major order.
 template <class X, class C>
   requires detail::RepeatedByCounts<X, C> || (detail::Viewable<X> && detail::Computes<X> && detail::IntegerList<C>)
 [[nodiscard]] auto repeat_interleave(const X& x, const C& counts) {

@@ -17,10 +17,10 @@ struct Rows {
 
   [[nodiscard]] LOCUS_FN T* row(std::int64_t r) const {
 #if !LOCUS_ON_DEVICE
-    // Loops over rows are compiled for it. On a GPU it would take registers.
+    // Lets compilers specialize loops over rows. On a GPU it would take registers.
     if (inner_count == 1) return data + r * outer_stride;
 #endif
-    // Of `inner_count == 1 ? r : ...` compilers make a division, which takes as long as a short row.
+    // Compilers turn `inner_count == 1 ? r : ...` into a division, which takes as long as a short row.
     const std::int64_t outer = inner_count > 1 ? r / inner_count : r;
     return data + outer * outer_stride + (r - outer * inner_count) * inner_stride;
   }
@@ -39,7 +39,7 @@ struct RowCount {
     for (int d = axis + 1; d < shape.rank(); ++d) inner = product_or_most(inner, shape[d]);
     rows = product_or_most(outer, inner);
   }
-  /// Of the rows, those that have elements.
+  /// The number of rows that have elements.
   [[nodiscard]] std::int64_t filled() const { return cols == 0 ? 0 : rows; }
 };
 
@@ -50,7 +50,7 @@ template <class T, class D>
   return x.reshape({count.outer, count.cols, count.inner});
 }
 
-/// Rows of what around_axis gave, which the caller keeps alive.
+/// The rows of a tensor from around_axis, which the caller keeps alive.
 template <class T, class D>
 [[nodiscard]] Rows<const T> rows_of(const Tensor<T, D>& x) {
   return {x.data(), x.size(2), x.strides()[0], x.strides()[2], x.strides()[1]};
@@ -62,7 +62,7 @@ template <class T, class D>
   return {x.data(), count.inner, product_or_most(count.cols, count.inner), 1, count.inner};
 }
 
-/// The gradient of a row whose adjoint is 0, whatever is in it.
+/// Stores 0: the gradient of a row whose adjoint is 0, whatever the row holds.
 template <class Team, class T, class Fragment>
 LOCUS_FN void store_nothing(Team& team, const RowOutput<T>& out, const Fragment& gradients) {
   using R = compute_t<T>;
@@ -70,7 +70,7 @@ LOCUS_FN void store_nothing(Team& team, const RowOutput<T>& out, const Fragment&
       out, [](R, std::int64_t) LOCUS_INLINED { return R(0); }, gradients);
 }
 
-/// The largest number of a row. NaN is passed over; it reaches the result where all elements enter it.
+/// The largest number of a row. NaN is skipped; it reaches the result where all elements enter that result.
 template <class T, class Team, class Fragment>
 [[nodiscard]] LOCUS_FN compute_t<T> largest_number(Team& team, const fold::Max<T>& larger, const Fragment& values) {
   return team.reduce(
@@ -85,7 +85,7 @@ template <class T, class Team, class Fragment>
       both, [=](compute_t<T> v, std::int64_t) LOCUS_INLINED { return both.lift(v); }, values);
 }
 
-/// The same, by two where the row is on chip.
+/// The same, by two reductions if the row is on chip.
 template <class T, class Team, class Fragment>
 [[nodiscard]] LOCUS_FN fold::Exponentials<compute_t<T>> sum_exponentials(Team& team, const fold::Max<T>& larger,
                                                                          const Fragment& values) {

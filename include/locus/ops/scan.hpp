@@ -13,7 +13,7 @@ namespace locus { inline namespace LOCUS_ABI {
 namespace detail {
 
 /// One pass of a scan of dense rows: each element is combined with the seven that lie 1, 2, ... 7 steps before it
-/// (after it, in reverse). With steps of 1, 8, 64, ... every element ends as all before it, combined.
+/// (after it, in reverse). After steps of 1, 8, 64, ... each element is combined with all before it.
 template <class T, class Op>
 struct ScanPass {
   static constexpr int reach = 8;
@@ -30,8 +30,7 @@ struct ScanPass {
   }
 };
 
-/// The same one after the other, by rows of work that are some rows side by side. Floating-point numbers are combined
-/// in double.
+/// The same sequentially; a row of work is some rows side by side. Floating-point numbers are combined in double.
 template <class T, class Op>
 struct ScanOnHost {
   static constexpr int fragments = 0;
@@ -88,7 +87,7 @@ template <class Op = functor::Add, class T, class D>
   }
 }
 
-/// Each element where the next one along an axis was, the one before it in reverse; zero where there is none.
+/// Elements moved to the next place along an axis, in reverse to the one before; zero in the place without a source.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> shifted(const Tensor<T, D>& x, int axis, bool reverse) {
   const Tensor<T, D> y(x.shape(), x.device());
@@ -102,9 +101,9 @@ template <class T, class D>
 
 }  // namespace detail
 
-/// Which elements a running sum adds up.
+/// The elements that a running sum adds up.
 struct ScanOptions {
-  bool exclusive = false;  ///< those before each element alone: 0 is first
+  bool exclusive = false;  ///< only those before each element: the first sum is 0
   bool reverse = false;    ///< from the end
 };
 
@@ -132,7 +131,7 @@ struct CumulativeSum {
 
 /// Running sums along an axis: y[i] = x[0] + ... + x[i]; exclusive, without x[i], and in reverse x[i] + ... + x[n - 1].
 /// Integers and bool give int64.
-/// shape: that of x     gradient: running sums of g from the end
+/// shape: as x     gradient: running sums of g from the end
 /// cost:  on hosts one pass, where floating-point numbers are added in double, so that errors do not grow with the
 ///        extent; on Cuda ceil(log8(extent)) launches, each of which reads its input up to eight times (from cache) and
 ///        writes once, where elements are added pairwise in a tree and errors grow with the logarithm. Backward the

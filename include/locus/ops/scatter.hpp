@@ -1,11 +1,11 @@
 #pragma once
-// Elements and slices put where int64 indices say: index_add, index_copy, scatter, scatter_add, index_put; and take,
-// take_along_axis, masked_fill. What is put is a new tensor; x stays as it is.
+// Elements and slices written to int64 indices: index_add, index_copy, scatter, scatter_add, index_put; and take,
+// take_along_axis, masked_fill. Results are new tensors; x stays as it is.
 //
-// Indices count from 0: negative ones are out of range, as all lookups by tensors of indices have it, and throw
-// IndexError where the host can read them. On a device whose memory it cannot read, what they name is put nowhere.
-// Where several indices are one, what is added is added in their order, and of what is written the last one stays, on
-// every device.
+// Indices count from 0: negative ones are out of range, as for all lookups by tensors of indices, and throw IndexError
+// where the host can read them. On a device whose memory it cannot read, elements for such an index are dropped.
+// Elements for equal indices are added in the order of the indices; of those written, the last one stays, on every
+// device.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -20,7 +20,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// last[v] = the last position whose index is v, one after the other. One row of work.
+/// last[v] = the last position whose index is v, sequentially. One row of work.
 struct NoteLast {
   static constexpr int fragments = 0;
   const std::int64_t* indices;
@@ -64,7 +64,7 @@ struct PutElement {
     out = last < 0 ? x : load_as_register(source[outer * source_per_outer + last * inner + row]);
   }
 };
-/// The same by rows of inner, where these are worth it.
+/// The same by rows of inner, if these are long enough.
 template <class T>
 struct PutRow {
   static constexpr int fragments = 1;
@@ -81,14 +81,14 @@ struct PutRow {
         RowOutput<T>{out + row * cols}, [](compute_t<T> v, std::int64_t) LOCUS_INLINED { return v; }, values);
   }
 };
-/// The gradient of x: none where something was put.
+/// The gradient of x: 0 where something was put.
 struct UnlessPut {
   template <class R>
   LOCUS_FN R operator()(R g, std::int64_t last) const {
     return last < 0 ? g : R(0);
   }
 };
-/// The gradient of what is put: that of its place, unless something else was put there later.
+/// The gradient of a put element: g at its place, or 0 if another element was put there later.
 template <class T>
 struct TakeBack {
   const T* g;
@@ -101,7 +101,7 @@ struct TakeBack {
   }
 };
 
-/// x with slices of `source` along an axis put where the indices say.
+/// x with slices of `source` along an axis put at the indices.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> put_slices(const Tensor<T, D>& x, const Tensor<T, D>& source,
                                       const Tensor<std::int64_t, D>& last, const RowCount& count) {
@@ -163,14 +163,14 @@ LOCUS_OUT_OF_LINE inline void require_elements(std::string_view name, const Shap
   }
 }
 
-/// Whether an index along an axis is one list, expanded over all others, which it covers: slices are put, then.
+/// Whether an index along an axis is one list, expanded over all other dimensions of x: then whole slices are put.
 template <class D>
 [[nodiscard]] bool names_slices(const Shape& x, const Tensor<std::int64_t, D>& index, int along) {
   for (int d = 0; d < x.rank(); ++d)
     if (d != along && (index.size(d) != x[d] || (index.size(d) != 1 && index.strides()[d] != 0))) return false;
   return true;
 }
-/// That list.
+/// The list of such an index.
 template <class D>
 [[nodiscard]] Tensor<std::int64_t, D> list_of(Tensor<std::int64_t, D> index, int along) {
   const std::int64_t count = index.size(along);
@@ -179,7 +179,7 @@ template <class D>
   return index.reshape({count}).contiguous();
 }
 
-/// out, dense, + the elements of source where the indices, `shared` or one for each element, say.
+/// out, dense, + the elements of source at the indices, which are `shared` or one for each element.
 /// throws ShapeError unless out is dense
 template <class T, class D>
 void add_at(const Tensor<T, D>& out, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& indices, int along,
@@ -208,7 +208,7 @@ void add_at(const Tensor<T, D>& out, const Tensor<T, D>& source, const Tensor<st
 
 namespace operation {
 
-/// x + slices of source along an axis, where a list of indices says.
+/// x + slices of source along an axis, at a list of indices.
 struct IndexAdd {
   static constexpr const char* name = "index_add";
   int axis;
@@ -231,7 +231,7 @@ struct IndexAdd {
   }
 };
 
-/// x with slices of source along an axis, where a list of indices says; the last one stays.
+/// x with slices of source along an axis, at a list of indices; the last one stays.
 struct IndexCopy {
   static constexpr const char* name = "index_copy";
   int axis;
@@ -257,7 +257,7 @@ struct IndexCopy {
   }
 };
 
-/// x + elements of source, where an index for each says along an axis.
+/// x + elements of source, at an index for each along an axis.
 struct ScatterAdd {
   static constexpr const char* name = "scatter_add";
   int axis;
@@ -281,7 +281,7 @@ struct ScatterAdd {
   }
 };
 
-/// x with elements of source, where an index for each says along an axis; the last one stays.
+/// x with elements of source, at an index for each along an axis; the last one stays.
 struct Scatter {
   static constexpr const char* name = "scatter";
   int axis;
@@ -313,9 +313,9 @@ concept PutOperands = IndexedOperands<X, I> && TensorLike<S> && CombinablePair<X
                       std::is_same_v<value_of<X>, value_of<S>>;
 }  // namespace detail
 
-/// x with slices of `source` added along an axis, where a list of indices says, repetitions included.
-/// shape:    (..., n, ...), (m,), (..., m, ...) -> that of x
-/// gradient: of x g, of the source the slices of g that the indices name
+/// x with slices of `source` added along an axis, at a list of indices, repetitions included.
+/// shape:    (..., n, ...), (m,), (..., m, ...) -> the shape of x
+/// gradient: for x, g; for the source, the slices of g at the indices
 /// cost:     a copy of x, and the backward pass of index_select
 /// throws ShapeError; IndexError, see the top of the file
 ///
@@ -326,11 +326,12 @@ template <class X, class I, class S>
   return apply(operation::IndexAdd{axis}, x, indices, source);
 }
 
-/// x with slices of `source` in place of those along an axis that a list of indices names. Of several for one place the
-/// last one stays.
-/// shape:    (..., n, ...), (m,), (..., m, ...) -> that of x
-/// gradient: of x g, but 0 where something was put; of the source the slices of g, but 0 of those that did not stay
-/// cost:     three launches on hosts, on Cuda those of putting indices in order, see index_select; backward two
+/// x with the slices along an axis that a list of indices names replaced by slices of `source`. Of several for one
+/// place the last one stays.
+/// shape:    (..., n, ...), (m,), (..., m, ...) -> the shape of x
+/// gradient: for x, g, but 0 where something was put; for the source, the slices of g, but 0 for those that did not
+///           stay
+/// cost:     three launches on hosts, on Cuda as for sorting indices, see index_select; backward two
 /// throws ShapeError; IndexError, see the top of the file
 template <class X, class I, class S>
   requires detail::PutOperands<X, I, S>
@@ -338,11 +339,11 @@ template <class X, class I, class S>
   return apply(operation::IndexCopy{axis}, x, indices, source);
 }
 
-/// x with the elements of `source` added where the index of each says: for axis 0,
+/// x with each element of `source` added at its index: for axis 0,
 /// out[index[i][j][k]][j][k] += source[i][j][k], and likewise for others. torch.scatter_add; gather is its gradient.
 /// shape:    index and source alike, of the dimensions of x, no larger except along the axis
-/// cost:     a copy of x, and one pass over source and index; an index that is a list, expanded, is that of index_add.
-///           On Cuda, places are put in order, see index_select
+/// cost:     a copy of x, and one pass over source and index; as index_add if the index is an expanded list. On Cuda,
+///           places are sorted, see index_select
 /// throws ShapeError; IndexError, see the top of the file
 template <class X, class I, class S>
   requires detail::PutOperands<X, I, S>
@@ -350,8 +351,8 @@ template <class X, class I, class S>
   return apply(operation::ScatterAdd{axis}, x, index, source);
 }
 
-/// The same, with elements of `source` in place of those of x. Of several for one place the last one in row-major order
-/// stays.
+/// The same, with elements of x replaced by elements of `source`. Of several for one place the last one in row-major
+/// order stays.
 /// gradient: as of index_copy     cost: four launches on hosts, and memory for two indices for each element
 template <class X, class I, class S>
   requires detail::PutOperands<X, I, S>
@@ -360,7 +361,7 @@ template <class X, class I, class S>
 }
 
 namespace detail {
-/// number * extent + index, or -1 where one is out of range
+/// number * extent + index, or -1 if one of them is out of range
 struct NextDimension {
   std::int64_t extent;
   LOCUS_FN std::int64_t operator()(std::int64_t number, std::int64_t index) const {
@@ -368,7 +369,7 @@ struct NextDimension {
   }
 };
 
-/// The numbers of slices that a list of indices for each of the first dimensions names, which broadcast.
+/// The numbers of the slices at lists of indices, one list for each of the first dimensions; the lists broadcast.
 template <class D>
 [[nodiscard]] Tensor<std::int64_t, D> numbers_of_slices(const Shape& x,
                                                         const std::vector<Tensor<std::int64_t, D>>& at) {
@@ -388,8 +389,8 @@ template <class D>
 }
 }  // namespace detail
 
-/// x with values put, or with `accumulate` added, where indices for each of its first dimensions say: NumPy's
-/// x[i, j] = values. The indices broadcast, and the values to their shape with the other dimensions of x.
+/// x with values put, or with `accumulate` added, at indices for each of its first dimensions: NumPy's
+/// x[i, j] = values. The indices broadcast, and the values broadcast to their shape with the other dimensions of x.
 /// gradient and cost: as of index_copy, index_add, and a launch for each list of indices
 /// throws ShapeError; IndexError, see the top of the file
 ///
@@ -413,8 +414,8 @@ template <class X, class S, class D = device_of<X>>
                     : reshape(index_copy(flat, 0, numbers, source), whole);
 }
 
-/// Elements of x by their places in row-major order: numpy.take without an axis.
-/// shape: that of the indices     gradient and cost: as of index_select
+/// Elements of x at positions in row-major order: numpy.take without an axis.
+/// shape: as the indices     gradient and cost: as index_select
 /// throws IndexError, see the top of the file
 template <class X, class I>
   requires(detail::IndexedOperands<X, I> && !detail::IsParameter<X>)
@@ -423,8 +424,8 @@ template <class X, class I>
 }
 
 /// Elements along an axis by an index that broadcasts with x in the other dimensions: numpy.take_along_axis. The
-/// indices of argsort and argmax (with keepdim) are such.
-/// shape: that of the index, broadcast     gradient and cost: as of gather, which asks for no broadcasting
+/// indices of argsort and argmax (with keepdim) have such shapes.
+/// shape: as the index, broadcast     gradient and cost: as gather, which does not broadcast
 template <class X, class I>
   requires(detail::IndexedOperands<X, I> && !detail::IsParameter<X>)
 [[nodiscard]] auto take_along_axis(const X& x, const I& index, int axis) {

@@ -71,9 +71,8 @@ template <class X, class V>
 }
 }  // namespace detail
 
-/// For each value the place where it would be put into numbers that are sorted in ascending order, before equal ones,
-/// or with `right` after them: numpy.searchsorted. NaN counts as largest. Plain, of int64.
-/// Whether the numbers are sorted is not checked.
+/// For each value its insertion point among numbers in ascending order: before equal ones, or with `right` after them.
+/// numpy.searchsorted. NaN counts as largest. Plain, of int64. Whether the numbers are sorted is not checked.
 /// shape: (n,), (...) -> (...), or, row by row, (..., n), (..., m) -> (..., m)
 /// cost:  one launch     throws ShapeError
 ///

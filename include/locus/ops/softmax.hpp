@@ -77,7 +77,7 @@ struct SoftmaxRowBackward {
     if constexpr (logarithm) {
       const R sum = team.reduce(
           fold::Sum<T>{}, [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
-      if (sum == R(0)) {  // which contributes nothing, whatever the outputs are
+      if (sum == R(0)) {  // contributes nothing, whatever the outputs are
         return team.store(
             dx.output(row, accumulate), [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
       }
@@ -96,7 +96,7 @@ struct SoftmaxRowBackward {
   }
 };
 
-/// out[row] = log(sum(e^x)); the largest element is taken out first unless it is infinite.
+/// out[row] = log(sum(e^x)); the largest element is subtracted first unless it is infinite.
 template <class T>
 struct LogSumExpRow {
   static constexpr int fragments = 1;
@@ -125,8 +125,8 @@ struct LogSumExpRow {
   }
 };
 
-/// Whether rows along an axis are computed side by side: those that lie across memory, where the device's cost model
-/// says so. Short rows are worth it sooner.
+/// Whether rows along an axis are computed side by side: if they lie across memory and the device's cost model folds
+/// across memory. Short rows are worth it sooner.
 template <class T, class D>
 [[nodiscard]] bool computes_side_by_side(const RowCount& count) {
   constexpr std::int64_t vector = 16, long_row = 16, vectors = sizeof(T) == 2 ? 32 : 24;
@@ -289,7 +289,7 @@ struct LogSumExp {
 }  // namespace operation
 
 /// e^x / sum(e^x) along an axis, stable for large inputs.
-/// shape: that of x     gradient: y * (g - sum(g * y))
+/// shape: as x     gradient: y * (g - sum(g * y))
 /// cost:  one launch, which reads x once and writes y once; backward one. On hosts, along an axis with many elements
 ///        behind it (16 to 32): three, and two backward     throws IndexError for a bad axis
 ///
@@ -306,7 +306,7 @@ template <detail::FloatingOperand X>
 }
 
 namespace detail {
-/// Several axes as one, the last: how to get there, and back.
+/// Moves several axes to the end and merges them into one; and the inverse.
 struct JoinedAxes {
   FoldedAxes folded;
   Axes order, back;

@@ -2,9 +2,9 @@
 // Elements in order: sort, argsort, topk. Not part of locus/locus.hpp: nvcc takes five seconds more for it,
 // and in its files `cuda::` must be written locus::cuda:: (see cuda/sorting.hpp).
 //
-// Ascending order is that of the numbers, with NaN, of any sign, after infinity; false comes before true. Elements that
-// are equal, such as 0 and -0 or two NaN, stay in the order in which they were, also in descending order. So the result
-// is the same on every device, bit for bit. A scalar is sorted as a row of one.
+// Ascending order is numeric, with NaN, of any sign, after infinity; false comes before true. Equal elements, such as 0
+// and -0 or two NaN, keep their order, also in descending order. So the result is the same on every device, bit for
+// bit. A scalar is sorted as a row of one.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -20,7 +20,7 @@ template <class D, bool all>
 struct Sort {
   static constexpr const char* name = all ? "sort" : "topk";
   detail::SortedRows wanted;
-  Tensor<std::int64_t, D> indices;  ///< which forward writes
+  Tensor<std::int64_t, D> indices;  ///< written by forward
 
   template <class T>
   auto forward(const Tensor<T, D>& given) const {
@@ -54,11 +54,11 @@ struct Sort {
 
 }  // namespace operation
 
-/// What sort and topk return: `auto [values, indices] = sort(x);`
+/// The results of sort and topk: `auto [values, indices] = sort(x);`
 template <class Values, class Indices>
 struct Sorted {
   Values values;    ///< traced where x is
-  Indices indices;  ///< where they were along the axis: plain, of int64
+  Indices indices;  ///< original positions along the axis: plain, of int64
 };
 
 namespace detail {
@@ -74,8 +74,9 @@ auto sort_rows(const X& x, const SortedRows& wanted) {
 }
 }  // namespace detail
 
-/// The elements along one axis in ascending order, or in descending order, and where they were: torch.sort, stable.
-/// shape: that of x     gradient: of the values, g brought back to where they were
+/// The elements along one axis in ascending order, or in descending order, and their original positions: torch.sort,
+/// stable.
+/// shape: as x     gradient: for the values, g at their original positions
 /// cost:  two launches and the device's sort: on Cpu a pass for each byte in which elements of a row differ, of rows on
 ///        several threads; on Cuda one for each byte of the element type, and one for each byte of the number of rows.
 ///        8 to 24 bytes of memory per element meanwhile. Backward one launch.
@@ -87,7 +88,7 @@ template <detail::SortOperand X>
   return detail::sort_rows<true>(x, detail::SortedRows("sort", x.shape(), dim, descending));
 }
 
-/// Where the elements along one axis stand in order: the indices of sort, which it costs.
+/// The positions of the elements along one axis in order: the indices of sort, at its cost.
 template <detail::SortOperand X>
 [[nodiscard]] auto argsort(const X& x, int dim = -1, bool descending = false) {
   using D = device_of<X>;
@@ -104,11 +105,11 @@ template <detail::SortOperand X>
   return indices;
 }
 
-/// The k largest elements along one axis, the largest first (or the k smallest, the smallest first), and where they
-/// were: torch.topk, sorted. NaN counts as largest; among equal elements the first ones are taken, in their order.
-/// shape: (..., n, ...) -> (..., k, ...)     gradient: of the values, g brought back to where they were, 0 elsewhere
-/// cost:  that of sort; on Cpu one pass for k up to 32. Backward two launches.
-/// throws ArgumentError unless k is 0 to n; what sort throws
+/// The k largest elements along one axis, the largest first (or the k smallest, the smallest first), and their
+/// positions: torch.topk, sorted. NaN counts as largest; among equal elements the first ones are taken, in their order.
+/// shape: (..., n, ...) -> (..., k, ...)     gradient: for the values, g at their positions, 0 elsewhere
+/// cost:  as sort; on Cpu one pass for k up to 32. Backward two launches.
+/// throws ArgumentError unless k is 0 to n; otherwise as sort
 template <detail::SortOperand X>
 [[nodiscard]] auto topk(const X& x, std::int64_t k, int dim = -1, bool largest = true) {
   detail::SortedRows wanted("topk", x.shape(), dim, largest);

@@ -1,5 +1,5 @@
 #pragma once
-// A tensor cut along a dimension into several, which are views of it: the other way round, concat and stack join.
+// A tensor cut along a dimension into several views: the inverse of concat and stack.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -11,7 +11,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// Slices of one dimension that begin where the one before ended; size(i) is the extent of number i.
+/// Consecutive slices of one dimension; size(i) is the extent of slice i.
 template <class X, class Size>
 [[nodiscard]] auto cut(const X& x, int dim, std::int64_t parts, const Size& size) {
   std::vector<decltype(slice(x, dim, 0))> result;
@@ -26,7 +26,7 @@ template <class X, class Size>
 }  // namespace detail
 
 /// Parts of `size` along a dimension, the last one smaller where the extent is no multiple of it: torch.split.
-/// gradient: those of the parts, side by side
+/// gradient: the gradients of the parts, side by side
 /// cost:     nothing; backward one launch for each part, and one to clear the gradient, unless it is added to
 /// throws ArgumentError unless size is 1 or more; IndexError for an axis out of range
 ///
@@ -70,7 +70,7 @@ template <detail::Viewable X>
   return split(x, (extent - 1) / chunks + 1, along);
 }
 
-/// The slices along a dimension, which they do not have: what stack joins. Otherwise as split.
+/// The slices along a dimension, without this dimension: the inverse of stack. Otherwise as split.
 ///
 ///     auto columns = unbind(x, 1);
 template <detail::Viewable X>

@@ -120,7 +120,7 @@ template <detail::Operand X>
 [[nodiscard]] auto diag_embed(const X& x, std::int64_t offset = 0) {
   return apply(operation::DiagonalMatrix{offset}, x);
 }
-/// Of a vector diag_embed, of a matrix its diagonal, a view: numpy.diag. throws ShapeError for other ranks
+/// The diag_embed of a vector; the diagonal of a matrix, a view: numpy.diag. throws ShapeError for other ranks
 template <detail::Operand X>
 [[nodiscard]] auto diag(const X& x, std::int64_t offset = 0) {
   const int rank = x.shape().rank();

@@ -10,8 +10,8 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// y(outer, i, inner) = the elements of windows that stand at i: x is dense, (outer, windows, inner, size). A row of
-/// work goes along inner, or, where that is 1, along the dimension.
+/// y(outer, i, inner) = the sum of the elements of windows at position i: x is dense, (outer, windows, inner, size). A
+/// row of work goes along inner, or, if inner is 1, along the dimension.
 template <class T>
 struct FoldRow {
   static constexpr int fragments = 0;
@@ -104,11 +104,11 @@ struct FoldWindows {
 
 }  // namespace operation
 
-/// Windows along a dimension, as a view: torch.Tensor.unfold. Those of two dimensions are unfold(unfold(x, 2, kh, sh),
-/// 3, kw, sw), of shape (n, c, rows, cols, kh, kw).
+/// Windows along a dimension, as a view: torch.Tensor.unfold. For windows of two dimensions, use
+/// unfold(unfold(x, 2, kh, sh), 3, kw, sw), of shape (n, c, rows, cols, kh, kw).
 /// shape: (..., n, ...) -> (..., windows, ..., size), where windows = (n - dilation (size - 1) - 1) / step + 1
 /// gradient: fold_windows of g
-/// cost:  nothing; backward one launch, and a copy of g where that is not dense
+/// cost:     nothing; backward one launch, and a copy of g if it is not dense
 /// throws ArgumentError unless size, step and dilation are 1 or more; ShapeError where no window fits
 ///
 ///     auto smooth = mean(unfold(signal, -1, 5, 1), -1);   // a moving average, in one launch
@@ -117,10 +117,10 @@ template <detail::Viewable X>
   return apply(operation::Unfold{dim, size, step, dilation}, x);
 }
 
-/// Adds windows up where they overlap, to `extent` elements along the dimension: what is in no window is 0.
+/// Adds up overlapping windows to `extent` elements along the dimension; elements in no window are 0.
 /// shape:    (..., windows, ..., size) -> (..., extent, ...)
 /// gradient: g.unfold(dim, size, step, dilation), a view
-/// cost:     one launch, and a copy of x where that is not dense; backward nothing
+/// cost:     one launch, and a copy of x if it is not dense; backward nothing
 /// throws ShapeError unless the extent has as many windows; ArgumentError
 template <detail::FloatingOperand X>
 [[nodiscard]] auto fold_windows(const X& x, int dim, std::int64_t extent, std::int64_t step,

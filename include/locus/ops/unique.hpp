@@ -1,9 +1,8 @@
 #pragma once
-// Distinct elements and slices, and where elements are not zero. Not part of locus/locus.hpp: nvcc takes five seconds
-// more for it, and in its files `cuda::` must be written locus::cuda:: (see cuda/sorting.hpp).
+// Distinct elements and slices, and the positions of nonzero elements. Not part of locus/locus.hpp: nvcc takes five
+// seconds more for it, and in its files `cuda::` must be written locus::cuda:: (see cuda/sorting.hpp).
 //
-// How many there are is known to the device alone, so that these functions wait for it. They cannot be part of a CUDA
-// graph.
+// The device alone knows how many there are, so that these functions wait for it. They cannot be part of a CUDA graph.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -17,7 +16,7 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// What unique is asked for beside the values.
+/// The results that unique computes beside the values.
 struct UniqueOptions {
   bool return_inverse = false;
   bool return_counts = false;
@@ -25,11 +24,11 @@ struct UniqueOptions {
   bool sorted = true;         ///< false: in the order of first occurrence
 };
 
-/// What unique returns. Of slices along an axis, a value is a slice.
+/// The results of unique. Along an axis, each value is a slice.
 template <class T, class D>
 struct Unique {
   Tensor<T, D> values;              ///< in ascending order unless asked otherwise, each once
-  Tensor<std::int64_t, D> inverse;  ///< for every element of x, of its shape, which value it is; empty unless asked for
+  Tensor<std::int64_t, D> inverse;  ///< the number of each element's value, in the shape of x; empty unless asked for
   Tensor<std::int64_t, D> counts;   ///< how often each value occurs; empty unless asked for
   Tensor<std::int64_t, D> first;    ///< where it occurs first, in row-major order; empty unless asked for
 };
@@ -54,7 +53,7 @@ struct LengthOfRun {
   }
 };
 
-/// Which of some sorted values an element is, by bisection.
+/// The number of an element among sorted values, by bisection.
 template <class T>
 struct FindValue {
   using Key = SortKey<T>;
@@ -72,7 +71,7 @@ struct FindValue {
   }
 };
 
-/// The indices along the dimensions of an element that is given by its place in row-major order.
+/// The indices along the dimensions of an element, given its place in row-major order.
 struct CoordinateOfElement {
   std::int64_t stride[max_rank], extent[max_rank];
   std::int64_t rank;
@@ -82,13 +81,13 @@ struct CoordinateOfElement {
   }
 };
 
-/// The elements of a tensor in memory as what launches load to make keys of them.
+/// The elements of a tensor in memory, as the type that launches load to make keys.
 template <class T, class D>
 [[nodiscard]] const typename SortKey<T>::Stored* stored(const Tensor<T, D>& x) {
   return reinterpret_cast<const typename SortKey<T>::Stored*>(x.data());
 }
 
-/// The places in row-major order of the flags that are set. Waits for the device, to know how many there are.
+/// The places of the set flags in row-major order. Waits for the device, to know their number.
 template <class D>
 [[nodiscard]] Tensor<std::int64_t, D> places_of(const char* name, const Tensor<bool, D>& flags) {
   const auto count = reduce<std::int64_t>(name, fold::Sum<bool>{}, flags, ReduceAxes{}, false);
@@ -124,9 +123,9 @@ void order_by_occurrence(Unique<T, D>& found, const UniqueOptions& options) {
 /// The distinct elements in ascending order; of equal ones the first, so that 0 and -0 are one. All NaN are one value,
 /// the last (as in NumPy; PyTorch keeps each).
 /// shape: (u,)
-/// cost:  that of sort of all elements, and four launches, one more for counts, one for the inverse, one for first
-///        places; waits for the device once. Unsorted, a sort of the values more, and a launch or three for each result
-/// throws what sort throws
+/// cost:  as sort of all elements, and four launches, one more for counts, one for the inverse, one for first places;
+///        waits for the device once. Unsorted, a sort of the values more, and a launch or three for each result
+/// throws as sort
 ///
 ///     auto found = unique(labels, {.return_counts = true});
 ///     found.values, found.counts
@@ -152,8 +151,8 @@ template <detail::SortOperand X>
 }
 
 namespace detail {
-/// A number for each slice along an axis: equal ones for equal slices, larger ones for later ones in lexicographic
-/// order. The elements' ranks become those of pairs of neighbours, then of pairs of pairs, until one is left.
+/// A number for each slice along an axis: equal for equal slices, and larger for later ones in lexicographic order.
+/// Ranks of elements become ranks of pairs of neighbours, then of pairs of pairs, until one is left.
 template <class T, class D>
 [[nodiscard]] Tensor<std::int64_t, D> ranks_of_slices(const Tensor<T, D>& x, int axis) {
   const Shape slices{x.size(axis)};
@@ -175,10 +174,10 @@ template <class T, class D>
 /// The distinct slices along an axis, such as rows, in lexicographic order: torch.unique with dim, numpy.unique with
 /// axis. Elements are equal as above, all NaN included. `inverse` has one number for each slice; `counts` and `first`
 /// count slices.
-/// shape: that of x, with as many slices as are distinct along the axis
-/// cost:  that of unique of all elements with the inverse, then of half as many, a quarter, and so on down to one for
-///        each slice, with a launch or two between; waits for the device once for each
-/// throws IndexError for a bad axis; what sort throws
+/// shape: as x, with as many slices as are distinct along the axis
+/// cost:  as unique of all elements with the inverse, then of half as many, a quarter, and so on down to one for each
+///        slice, with a launch or two between; waits for the device once for each
+/// throws IndexError for a bad axis; otherwise as sort
 ///
 ///     auto rows = unique(x, 0, {.return_counts = true});
 template <detail::SortOperand X, std::integral Axis>
@@ -194,7 +193,7 @@ template <detail::SortOperand X, std::integral Axis>
   return result;
 }
 
-/// Where elements are not zero (NaN is not), in row-major order: torch.nonzero.
+/// The positions of the nonzero elements (NaN is nonzero), in row-major order: torch.nonzero.
 /// shape: (count, rank of x), of int64
 /// cost:  four launches, for bool three; waits for the device once
 ///

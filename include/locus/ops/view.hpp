@@ -116,11 +116,11 @@ struct MoveTo {
 }  // namespace operation
 
 namespace detail {
-/// Whatever has elements to view, in any place. A parameter alone would lose its gradient.
+/// A tensor or expression to view. A parameter alone is excluded: it would lose its gradient.
 template <class X>
 concept Viewable = TensorLike<X> && !IsParameter<X>;
 
-/// The order of dimensions in which each of `source` stands at its place of `destination`.
+/// The order of dimensions that moves each of `source` to its place in `destination`.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Axes moved_dimensions(int rank, const Axes& source, const Axes& destination) {
   if (source.rank() != destination.rank()) {
     fail<ArgumentError>({"movedim: dimensions ", source, " to ", destination, "; expected as many"});
@@ -268,7 +268,7 @@ template <detail::Viewable X>
   return apply(operation::Reshape{x.value().squeeze(dim).shape()}, x);
 }
 
-/// Without those of some dimensions whose extent is 1.
+/// Without the named dimensions whose extent is 1.
 template <detail::Viewable X>
 [[nodiscard]] auto squeeze(const X& x, const Axes& dims) {
   Shape shape;
@@ -289,7 +289,7 @@ template <detail::Viewable X>
 [[nodiscard]] auto unsqueeze(const X& x, int dim) {
   return apply(operation::Reshape{x.value().unsqueeze(dim).shape()}, x);
 }
-/// With new dimensions of extent 1 where the result has these numbers, as numpy.expand_dims.
+/// With new dimensions of extent 1 at these positions of the result, as numpy.expand_dims.
 template <detail::Viewable X>
 [[nodiscard]] auto unsqueeze(const X& x, const Axes& dims) {
   const int rank = x.shape().rank() + dims.rank();

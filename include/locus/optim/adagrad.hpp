@@ -56,7 +56,7 @@ class Adagrad : public Optimizer<T, D> {
   /// throws ArgumentError for options out of range
   explicit Adagrad(std::vector<Parameter<T, D>> parameters, const AdagradOptions& options = {})
       : Adagrad(options, std::move(parameters)) {}
-  /// Groups with a learning rate or a weight decay of their own.
+  /// From groups with a learning rate or a weight decay of their own.
   explicit Adagrad(const std::vector<Group<T, D>>& groups, const AdagradOptions& options = {});
 #include <locus/refuse/optim/adagrad_class.inc>
 
@@ -66,12 +66,12 @@ class Adagrad : public Optimizer<T, D> {
     return "sum";
   }
 
-  /// Updates every parameter that has a gradient. Those of half are stepped by a GradScaler.
+  /// Updates every parameter that has a gradient. For half, step through a GradScaler.
   void step()
     requires detail::StepsAlone<T>;
-  /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
-  /// Nothing waits for the flag, and captured steps read it in each replay. cost: as step(), and one launch more, which
-  /// counts; so do all later steps
+  /// step(), unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
+  /// The host never waits for the flag; captured steps read it in each replay. cost: as step(), plus one launch that
+  /// counts the step, in all later steps, too
   void step(const Tensor<bool, D>& skip);
 #include <locus/refuse/optim/step.inc>
 

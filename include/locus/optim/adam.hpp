@@ -11,7 +11,7 @@ struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;  ///< L2 penalty
-  bool amsgrad = false;     ///< steps by the largest running mean of squares that there was
+  bool amsgrad = false;     ///< steps by the largest running mean of squares so far
   bool maximize = false;    ///< steps go up: gradients count negated, before any weight decay
 };
 struct AdamWOptions {
@@ -84,17 +84,17 @@ struct AdamCorrections {
 }
 }  // namespace detail
 
-/// Adam (Kingma and Ba, 2015): steps by the running mean of gradients over the root of that of their squares.
-/// With amsgrad (Reddi et al., 2018) that mean of squares never shrinks, at the cost of a third number of state for
-/// each element. An eps of 0 acts as the smallest normal number: a value whose gradients were all zero stays (PyTorch's
-/// becomes NaN). cost: one launch for all parameters; with groups, at most one for each
+/// Adam (Kingma and Ba, 2015): steps by the running mean of gradients over the root of the running mean of their
+/// squares. With amsgrad (Reddi et al., 2018) the mean of squares that a step divides by never shrinks, at the cost of
+/// a third number of state per element. An eps of 0 acts as the smallest normal number: a value whose gradients were
+/// all zero stays (PyTorch's becomes NaN). cost: one launch for all parameters; with groups, at most one for each
 template <class T, class D>
 class Adam : public Optimizer<T, D> {
  public:
   /// throws ArgumentError for options out of range
   explicit Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options = {})
       : Adam(std::move(parameters), options, false) {}
-  /// Groups with a learning rate or a weight decay of their own.
+  /// From groups with a learning rate or a weight decay of their own.
   explicit Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options = {});
 #include <locus/refuse/optim/adam_class.inc>
 
@@ -106,19 +106,19 @@ class Adam : public Optimizer<T, D> {
 
   /// beta1.
   [[nodiscard]] double momentum() const { return options_.beta1; }
-  /// From the next step on. throws ArgumentError for one out of range
+  /// Takes effect at the next step. throws ArgumentError if out of range
   void set_momentum(double beta1) {
     AdamOptions options = options_;
     options.beta1 = beta1;
     options_ = detail::checked(options);
   }
 
-  /// Updates every parameter that has a gradient. Those of half are stepped by a GradScaler.
+  /// Updates every parameter that has a gradient. For half, step through a GradScaler.
   void step()
     requires detail::StepsAlone<T>;
-  /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted,
-  /// so that the bias correction is that of the steps that were made. Nothing waits for the flag, and captured steps
-  /// read it in each replay. cost: as step(), and one launch more, which counts; so do all later steps
+  /// step(), unless the flag, one element on the device, is set: then values and state stay, and no step is counted, so
+  /// that the bias correction counts only steps that were made. The host never waits for the flag; captured steps read
+  /// it in each replay. cost: as step(), plus one launch that counts the step, in all later steps, too
   void step(const Tensor<bool, D>& skip);
 #include <locus/refuse/optim/step.inc>
 
@@ -129,7 +129,7 @@ class Adam : public Optimizer<T, D> {
                         options.weight_decay),
         options_(options),
         decoupled_(decoupled) {}
-  /// What steps of groups need is compiled for optimizers that have some.
+  /// Compiles steps of groups only for optimizers that have several.
   void use_groups_of_rule() {
     if (options_.amsgrad) this->template use_groups<Adam, Amsgrad>();
     else this->template use_groups<Adam>();
@@ -185,7 +185,7 @@ class AdamW : public Adam<T, D> {
   explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
       : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize},
                    true) {}
-  /// Groups with a learning rate or a weight decay of their own.
+  /// From groups with a learning rate or a weight decay of their own.
   explicit AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o = {});
 #include <locus/refuse/optim/adamw_class.inc>
 };

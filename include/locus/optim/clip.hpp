@@ -8,8 +8,8 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// The norm of order p > 0 of all elements of several tensors. A launch for each, and one more where there are several;
-/// for another p than 1, 2 and infinity four and three. On Cpu another one for each whose squares overflow or vanish.
+/// Norm of order p > 0 over all elements of several tensors. One launch per tensor, and one more for several tensors;
+/// for p other than 1, 2 and infinity four and three. On Cpu one more per tensor whose squares overflow or vanish.
 template <class T, class D, class R = compute_t<T>>
 [[nodiscard]] Tensor<R, D> joint_norm(const std::vector<Tensor<T, D>>& tensors, double p) {
   using fold::NormOrder;
@@ -39,8 +39,8 @@ template <class R>
 [[nodiscard]] LOCUS_FN R scale_to_norm(R most, R norm) {
   return functor::Minimum{}(most / (norm + R(1e-6)), R(1));
 }
-/// A gradient scaled so that the joint norm is at most `most`. Zeros stay zero, whatever the norm, as those between
-/// parameters in flat memory must.
+/// Scales a gradient so that the joint norm is at most `most`. Zeros stay zero whatever the norm, as the padding
+/// between parameters in flat memory must.
 template <class R>
 struct ScaleToNorm {
   R most;
@@ -54,8 +54,8 @@ struct ScaleBy {
   LOCUS_FN R operator()(R gradient) const { return gradient * scale; }
 };
 
-/// Scales gradients so that their joint norm is at most `most`. One launch for each, or none where the host sees that
-/// the norm is not above it.
+/// Scales gradients so that their joint norm is at most `most`. One launch for each, or none if the host sees that the
+/// norm is at most `most`.
 template <class T, class D, class R>
 void scale_to_norm(const std::vector<Tensor<T, D>>& gradients, R most, const Tensor<R, D>& norm) {
   if constexpr (CostModel<D>::reads_scalars) {
@@ -74,20 +74,20 @@ namespace optim {
 
 struct ClipNormOptions {
   double norm_type = 2;             ///< above 0: 1 adds magnitudes, 2 is Euclid's norm, infinity the largest magnitude
-  bool error_if_nonfinite = false;  ///< throws where the norm is infinite or NaN; the host waits for the norm, which
+  bool error_if_nonfinite = false;  ///< throws if the norm is infinite or NaN; the host waits for the norm, which
                                     ///< a captured step cannot
 };
 
-/// Scales all gradients so that their joint norm, that of all elements of all of them, is at most max_norm; returns the
-/// norm before, as a scalar on the device, float for 16-bit floats. Parameters without a gradient are passed over,
-/// gradients of 0 stay 0. Right wherever the norm is a number, also where powers overflow or vanish. A norm that is
-/// infinite makes finite gradients 0 and others NaN, one that is NaN makes all NaN, as in PyTorch: see
-/// error_if_nonfinite, or skip such a step, optimizer.step(!isfinite(norm)).
-/// cost: two launches where the parameters are neighbours in flat memory, as those of an optimizer or of flatten are,
-///       and one more for each run of them that had a gradient once and has none now. Otherwise two for each gradient,
-///       and one. Nothing waits for the device. On Cpu none to scale where the norm is not above max_norm, but another
-///       one for each of these norms whose squares overflow or vanish, as those of zeros. A norm_type other than 1, 2
-///       and infinity takes three launches more, and two powers for each element
+/// Scales all gradients so that their joint norm, over all elements of all gradients, is at most max_norm. Returns the
+/// norm before, as a scalar on the device, float for 16-bit floats. Parameters without a gradient are skipped;
+/// gradients of 0 stay 0. Correct whenever the norm is finite, even if powers overflow or vanish. As in PyTorch, an
+/// infinite norm makes finite gradients 0 and others NaN, and a NaN norm makes all NaN: see error_if_nonfinite, or skip
+/// such a step, optimizer.step(!isfinite(norm)).
+/// cost: two launches if the parameters are neighbours in flat memory, as in an optimizer or after flatten, and
+///       one more for each run of parameters that had a gradient once and has none now. Otherwise two per gradient, and
+///       one. The host never waits for the device. On Cpu no launch to scale if the norm is at most max_norm, but one
+///       more for each norm whose squares overflow or vanish, as squares of zeros do. A norm_type other than 1, 2 and
+///       infinity takes three launches more, and two powers per element
 /// throws ArgumentError unless max_norm >= 0 and norm_type > 0; GraphError for gradients that have yet to be reduced
 ///        over ranks, or unscaled by their GradScaler; NumericError for error_if_nonfinite, before anything is scaled;
 ///        CaptureError for error_if_nonfinite within a captured step

@@ -1,6 +1,6 @@
 #pragma once
-// Scaling of losses, as torch.amp.GradScaler: small gradients of 16 bits then do not vanish. A step whose gradients
-// overflowed is skipped, which is found on the device.
+// Scaling of losses, as torch.amp.GradScaler: keeps small gradients of 16 bits from vanishing. A step whose gradients
+// overflowed is skipped, as decided on the device.
 
 #include <locus/optim/optimizer_step.hpp>
 #include <locus/optim/scaled_optimizer.hpp>
@@ -16,7 +16,7 @@ struct GradScalerOptions {
   std::int64_t growth_interval = 2000;  ///< in steps
 };
 
-/// What goes on with a training needs of its scaler: `options`, the scale in place of the initial one, and counters.
+/// State of a scaler for resuming a training: `options`, with the current scale as init_scale, and counters.
 struct GradScalerState {
   GradScalerOptions options;
   std::int64_t growth_tracker = 0;  ///< steps since the scale changed or one was skipped
@@ -79,7 +79,7 @@ struct UpdateScale {
   }
 };
 
-/// What a scaler shares with its losses, and with captured steps.
+/// State that a scaler shares with its losses and with captured steps.
 template <class D>
 struct ScalerState : Counted {
   static constexpr const char* handle_name = "GradScaler";
@@ -94,7 +94,7 @@ struct ScalerState : Counted {
                         "scaler.unscale(optimizer) before the step where it is read afterwards")};
   enum class Stage { begun, unscaled, stepped };
   Stage stage = Stage::begun;
-  Shared<GraphNode> optimizer;  ///< the one that it serves: the node of its first parameter
+  Shared<GraphNode> optimizer;  ///< identifies the optimizer that it serves: the node of its first parameter
 
   void go_to(Stage next) {
     locus::detail::restore_if_abandoned(stage);
@@ -107,17 +107,17 @@ struct ScalerState : Counted {
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// A loss times the scale of its scaler: no tensor, for what it would give is of no use before it is unscaled.
+/// A loss times the scale of its scaler. Not a tensor, because its value is of no use before it is unscaled.
 template <class T, class D>
 class [[nodiscard]] Scaled {
  public:
   using IsScaledLoss = void;
 
-  /// Adds gradients that are scaled to everything the loss was computed from that collects one. Nothing but the scaler
-  /// takes them: clipping, reading, or a step of the optimizer alone throws GraphError.
-  /// cost: that of loss.backward(); a launch more for a loss of double
-  /// throws as loss.backward(), and GraphError for a gradient of another scale that it would add to: one of an ordinary
-  /// loss, one that was unscaled, or one of a step that was made
+  /// Adds scaled gradients to all leaves of the loss that collect one. Only the scaler accepts them: clipping, reading,
+  /// or a step of the optimizer alone throws GraphError.
+  /// cost: as loss.backward(); a launch more for a loss of double
+  /// throws as loss.backward(), and GraphError if it would add to a gradient of another scale: of an ordinary loss,
+  /// already unscaled, or of a step that was made
   void backward(const BackwardOptions& options = {}) const {
     if (loss_.elements() != 1)
       fail<ShapeError>({"backward: expected a scalar loss, got shape ", loss_.shape(), "; reduce it with sum or mean"});
@@ -143,7 +143,7 @@ class [[nodiscard]] Scaled {
 #include <locus/refuse/optim/scaled.inc>
 
 /// Scales losses for an optimizer, so that gradients of half neither vanish nor overflow. Its scale, its counters and
-/// the flag of a step lie on the device: nothing waits, and captured steps go on with them.
+/// the flag of a step lie on the device: the host never waits, and captured steps update them.
 ///
 ///     optim::GradScaler<D> scaler;
 ///     for (auto [images, labels] : batches) {
@@ -174,8 +174,8 @@ class GradScaler {
   GradScaler& operator=(GradScaler&&) noexcept = default;
   ~GradScaler() = default;
 
-  /// A loss of float or double, times the scale. Where several passes add their gradients up for one step, each loss is
-  /// scaled. cost: none
+  /// A loss of float or double, times the scale. If several passes accumulate gradients for one step, scale each loss.
+  /// cost: none
   ///
   ///     scaler.scale(loss / 4).backward();
   template <TensorLike X>
@@ -186,12 +186,12 @@ class GradScaler {
     return Scaled<value_of<X>, D>(traced, state_);
   }
 
-  /// Divides the optimizer's gradients by the scale, for what clips or reads them before the step; where they are
-  /// unscaled already, does nothing. Parameters of 16 bits have gradients of 16 bits: those of half that are below 6e-8
-  /// become 0, and below 6e-5 lose digits. step() alone divides in registers, in float, and loses nothing.
+  /// Divides the optimizer's gradients by the scale, so that they can be clipped or read before the step; does nothing
+  /// if they are unscaled already. Parameters of 16 bits have gradients of 16 bits: gradients of half below 6e-8 become
+  /// 0, and below 6e-5 lose digits. step() without unscale() divides in registers, in float, and loses nothing.
   /// cost: two launches for each run of neighbours in flat memory. Nothing waits for the device
-  /// throws GraphError for gradients that are not those of its losses, gradients that have yet to be reduced over
-  /// ranks, another optimizer than before, or none with a gradient
+  /// throws GraphError for gradients of other losses than its own, gradients that have yet to be reduced over ranks,
+  /// another optimizer than before, or none with a gradient
   template <class O>
     requires(detail::IsOptimizerOn<O, D>)
   void unscale(O& optimizer) {
@@ -205,8 +205,8 @@ class GradScaler {
   }
 
   /// optimizer.step() with unscaled gradients, unless one of them is inf or NaN: then values, momentum, moments and the
-  /// count of steps stay. Which it is is found on the device.
-  /// cost: that of optimizer.step(skip), and, unless unscale(optimizer) was called, one launch for each run of
+  /// count of steps stay. The device decides.
+  /// cost: as optimizer.step(skip), and, unless unscale(optimizer) was called, one launch for each run of
   ///       neighbours in flat memory
   /// throws GraphError as unscale, and for a second step before update()
   template <class O>
@@ -224,9 +224,9 @@ class GradScaler {
     state_->go_to(State::Stage::stepped);
   }
 
-  /// After each step: multiplies the scale by backoff_factor if that was skipped, and by growth_factor after
-  /// growth_interval steps in a row that were not. A scale that would exceed 8.5e37 stays; one that would fall below
-  /// 1.18e-38 becomes that, and scale_factor() throws. cost: one launch. Nothing waits for the device
+  /// Call after each step: multiplies the scale by backoff_factor if the step was skipped, and by growth_factor after
+  /// growth_interval steps in a row without a skip. A scale that would exceed 8.5e37 stays; a scale that would fall
+  /// below 1.18e-38 becomes 1.18e-38, and scale_factor() throws. cost: one launch. Nothing waits for the device
   /// throws GraphError unless a step was made since the last update
   void update() {
     if (state_->stage != State::Stage::stepped)
@@ -236,8 +236,8 @@ class GradScaler {
     state_->go_to(State::Stage::begun);
   }
 
-  /// The optimizer, stepped through this scaler: for fit and train_step, in place of the optimizer. Both must outlive
-  /// it.
+  /// The optimizer, stepped through this scaler: pass it to fit and train_step in place of the optimizer. Optimizer and
+  /// scaler must outlive it.
   ///
   ///     fit(model16, scaler.with(optimizer), train, valid, history);
   template <class O>
@@ -246,8 +246,9 @@ class GradScaler {
     return {optimizer, *this};
   }
 
-  /// By what losses are multiplied now. cost: a copy to the host, which waits
-  /// throws NumericError once it fell to the smallest normal number: gradients are inf or NaN then whatever the scale
+  /// The current scale of losses. cost: a copy to the host, which waits
+  /// throws NumericError once the scale fell to the smallest normal number: gradients are then inf or NaN whatever the
+  /// scale
   [[nodiscard]] double scale_factor() const {
     const float scale = state_->scale.template to<Cpu>().item();
     if (scale <= detail::least_scale)
@@ -257,18 +258,18 @@ class GradScaler {
            "and in the weights, or try a smaller learning rate"});
     return double{scale};
   }
-  /// Of all since the scaler was made. cost: a copy to the host, which waits
+  /// Number of skipped steps since the scaler was made. cost: a copy to the host, which waits
   [[nodiscard]] std::int64_t skipped_steps() const { return state_->skipped.template to<Cpu>().item(); }
   [[nodiscard]] const GradScalerOptions& options() const { return options_; }
   [[nodiscard]] D device() const { return state_->scale.device(); }
 
-  /// What goes on with a training needs: see optim::state_dict(scaler) for a file. cost: copies to the host
+  /// State for resuming a training; to save it to a file, see optim::state_dict(scaler). cost: copies to the host
   [[nodiscard]] GradScalerState state() const {
     GradScalerState state{options_, state_->growth_tracker.template to<Cpu>().item(), skipped_steps()};
     state.options.init_scale = double{state_->scale.template to<Cpu>().item()};
     return state;
   }
-  /// Goes on as the scaler whose state it is. throws ArgumentError for a number out of range; then nothing was changed
+  /// Resumes from the state of another scaler. throws ArgumentError for a number out of range; then nothing was changed
   void set_state(const GradScalerState& state) {
     (void)detail::checked(state);
     options_ = state.options;
@@ -292,10 +293,10 @@ class GradScaler {
     (void)state_->growth_tracker.fill_(growth_tracker);
     (void)state_->skipped.fill_(skipped);
   }
-  /// Whether the gradients of the optimizer are scaled, or unscaled by this scaler.
+  /// Whether the optimizer's gradients are scaled; false if this scaler unscaled them already.
   template <class O>
   [[nodiscard]] bool are_scaled(std::string_view who, O& optimizer);
-  /// Writes `found`, in one launch for each of the runs that it returns.
+  /// Writes `found`, in one launch for each of the gradient runs, which it returns.
   template <class T>
   auto find_infinite(const std::vector<Parameter<T, D>>& parameters);
   template <class T>

@@ -6,14 +6,14 @@
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 namespace detail {
-/// throws ArgumentError naming the option and what was given
+/// throws ArgumentError naming the option and its value
 LOCUS_OUT_OF_LINE inline void require_option(bool valid, const char* option, double given, const char* expected) {
   if (!valid) fail<ArgumentError>({"optimizer: ", option, " is ", given, "; expected ", expected});
 }
 inline void require_not_negative(const char* option, double given) {
   locus::detail::require_not_negative("optimizer", option, given);
 }
-/// eps, by which a step divides where gradients were zero: the smallest normal number at least.
+/// eps, the divisor of a step where gradients were zero; raised to the smallest normal number at least.
 template <class R>
 [[nodiscard]] R positive(double eps) {
   const R rounded = static_cast<R>(eps), least = std::numeric_limits<R>::min();
@@ -39,7 +39,7 @@ concept HasParameters = requires(const M& model) {
 template <class P>
 concept ListOfParameters = locus::detail::HasPlace<typename P::value_type>;
 
-/// Whether parameters of T may be stepped by gradients of an ordinary loss: those of half would vanish.
+/// Whether parameters of T may be stepped by gradients of an unscaled loss: gradients of half would vanish.
 template <class T>
 concept StepsAlone = !std::is_same_v<T, half>;
 /// A loss of a GradScaler.
@@ -49,7 +49,7 @@ concept IsScaled = requires { typename X::IsScaledLoss; };
 #include <locus/refuse/optim/step_mistakes.inc>
 }  // namespace detail
 
-/// A number that a group has of its own; where none is given, that of the optimizer.
+/// An option that a group sets for itself or inherits from the optimizer.
 class OwnOption {
  public:
   constexpr OwnOption() = default;
@@ -66,7 +66,7 @@ struct GroupOptions {
 };
 
 LOCUS_REFUSALS_BEGIN
-/// Parameters with options of their own.
+/// Parameters with their own options.
 ///
 ///     optim::Group decayed{weights, {.weight_decay = 0.01}}, others{biases, {.weight_decay = 0}};
 ///     optim::AdamW optimizer{{decayed, others}, {.lr = 0.001}};
@@ -83,12 +83,12 @@ template <class T, class D>
 Group(std::vector<Parameter<T, D>>, GroupOptions = {}) -> Group<T, D>;
 template <class T, class D>
 Group(std::initializer_list<Parameter<T, D>>, GroupOptions = {}) -> Group<T, D>;
-template <detail::HasParameters M>  // so that its constructor says what is wrong
+template <detail::HasParameters M>  // so that its constructor reports the mistake
 Group(const M&, GroupOptions = {}) -> Group<value_of<M>, device_of<M>>;
 LOCUS_REFUSALS_END
 
 namespace detail {
-/// Any group, and the place of an optimizer of groups that have no common one: for refusals alone.
+/// Any group; and SeveralDevices, the place of an optimizer whose groups have no common one: for refusals alone.
 struct AnyGroup {
   template <class T, class D>
   AnyGroup(const Group<T, D>&);
@@ -99,13 +99,13 @@ struct SeveralDevices;
 /// The learning rate and the weight decay of a group.
 class GroupRates {
  public:
-  /// Those of the options, or of the optimizer where none are given. throws ArgumentError as set_lr, set_weight_decay
+  /// Takes the rates from the options, or from the optimizer if unset. throws ArgumentError as set_lr, set_weight_decay
   GroupRates(double lr, double weight_decay, const GroupOptions& options = {}) : of_optimizer_(lr) {
     set_lr(options.lr.or_else(lr));
     set_weight_decay(options.weight_decay.or_else(weight_decay));
   }
   [[nodiscard]] double lr() const { return lr_; }
-  /// From the next step on. Later changes of the optimizer's rate keep the ratio between the two.
+  /// Takes effect at the next step. Later changes of the optimizer's rate keep the ratio between the two.
   /// throws ArgumentError unless lr >= 0 and finite
   LOCUS_OUT_OF_LINE void set_lr(double lr) {
     detail::require_not_negative("learning rate", lr);
@@ -134,7 +134,7 @@ class GroupRates {
 template <class T, class D>
 class ParameterGroup : public GroupRates {
  public:
-  /// They are the optimizer's, and live as long.
+  /// The parameters belong to the optimizer and live as long.
   [[nodiscard]] Span<const Parameter<T, D>> parameters() const { return parameters_; }
 
  private:

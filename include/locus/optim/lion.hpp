@@ -1,5 +1,5 @@
 #pragma once
-// Lion (evolved sign momentum). torch.optim has none; names and defaults are those of its paper.
+// Lion (evolved sign momentum). torch.optim has none; names and defaults follow the paper.
 
 #include <locus/optim/optimizer_step.hpp>
 
@@ -7,7 +7,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 struct LionOptions {
   double lr = 0.0001;
-  double beta1 = 0.9;       ///< how much of the running mean the direction of a step has
+  double beta1 = 0.9;       ///< weight of the running mean in the direction of a step
   double beta2 = 0.99;      ///< of the running mean
   double weight_decay = 0;  ///< decoupled: not seen by the running mean
   bool maximize = false;    ///< steps go up: gradients count negated; weights still decay
@@ -49,7 +49,7 @@ class Lion : public Optimizer<T, D> {
   /// throws ArgumentError for options out of range
   explicit Lion(std::vector<Parameter<T, D>> parameters, const LionOptions& options = {})
       : Lion(options, std::move(parameters)) {}
-  /// Groups with a learning rate or a weight decay of their own.
+  /// From groups with a learning rate or a weight decay of their own.
   explicit Lion(const std::vector<Group<T, D>>& groups, const LionOptions& options = {});
 #include <locus/refuse/optim/lion_class.inc>
 
@@ -61,19 +61,19 @@ class Lion : public Optimizer<T, D> {
 
   /// beta1.
   [[nodiscard]] double momentum() const { return options_.beta1; }
-  /// From the next step on. throws ArgumentError for one out of range
+  /// Takes effect at the next step. throws ArgumentError if out of range
   void set_momentum(double beta1) {
     LionOptions options = options_;
     options.beta1 = beta1;
     options_ = detail::checked(options);
   }
 
-  /// Updates every parameter that has a gradient. Those of half are stepped by a GradScaler.
+  /// Updates every parameter that has a gradient. For half, step through a GradScaler.
   void step()
     requires detail::StepsAlone<T>;
-  /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
-  /// Nothing waits for the flag, and captured steps read it in each replay. cost: as step(), and one launch more, which
-  /// counts; so do all later steps
+  /// step(), unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
+  /// The host never waits for the flag; captured steps read it in each replay. cost: as step(), plus one launch that
+  /// counts the step, in all later steps, too
   void step(const Tensor<bool, D>& skip);
 #include <locus/refuse/optim/step.inc>
 

@@ -1,6 +1,6 @@
 #pragma once
-// What all optimizers share: parameters and gradients in flat memory, so that a step is one launch; groups; steps that
-// may be skipped. How a step is made, optim/optimizer_step.hpp says.
+// Base of all optimizers: parameters and gradients in flat memory, so that a step is one launch; groups; steps that may
+// be skipped. optim/optimizer_step.hpp implements the step.
 
 #include <locus/autograd/flat.hpp>
 #include <locus/optim/groups.hpp>
@@ -18,19 +18,19 @@ namespace detail {
 struct Member {
   std::size_t index;       ///< in the optimizer's list
   const void* memory;      ///< the flat memory in which it lay when the optimizer was made
-  std::size_t slot;        ///< there
+  std::size_t slot;        ///< in that memory
   std::int64_t elements;   ///< of the slot
-  std::size_t group;       ///< whose rates it has
+  std::size_t group;       ///< the group whose rates apply
   std::int64_t state = 0;  ///< where its state begins
-  std::int64_t steps = 0;  ///< that it made, or, once they are counted on the device, the place of its counter
+  std::int64_t steps = 0;  ///< number of steps made, or, once the device counts them, the index of its counter
   std::int64_t steps_before_capture = 0;
 };
-/// By memory and slot, the memory of the first member first. Returns the elements of the state.
+/// Sorts members by memory and slot, the first member's memory first. Returns the number of elements of the state.
 LOCUS_OUT_OF_LINE inline std::int64_t arrange(std::vector<Member>& members) {
   std::size_t arranged = 0;
   std::int64_t state = 0;
   while (arranged < members.size()) {
-    // The next one is the smallest slot of the memory of the first that is not arranged yet.
+    // Takes all members in the memory of the first unarranged member, by slot.
     const std::size_t begin = arranged;
     for (std::size_t i = begin; i < members.size(); ++i)
       if (members[i].memory == members[begin].memory) std::swap(members[arranged++], members[i]);
@@ -47,20 +47,21 @@ LOCUS_OUT_OF_LINE inline std::int64_t arrange(std::vector<Member>& members) {
 }
 }  // namespace detail
 
-/// Base of the optimizers. Parameters that lie in flat memory stay there, as an optimizer or flatten placed them;
-/// others move to one of their own: handles taken from value() before no longer reach the model, and those of grad()
-/// see the next gradient; clone() what is to stay. Several optimizers may move the same parameters, each with a state
-/// of its own. Where another one, or flatten, moves parameters to other memory, steps go on there. A step launches once
-/// for each run of neighbours in memory: once where the list is that of one flatten, or of one optimizer;
-/// nn::flatten(model) before optimizers of its parts are made keeps these in one memory. State is kept in float for
-/// 16-bit parameters, and with it a master weight for each: steps that are too small to show in 16 bits add up.
+/// Base of the optimizers. Parameters that an optimizer or flatten placed in flat memory stay there; others move to new
+/// flat memory. Handles taken earlier from value() then no longer reach the model, and handles from grad() see the next
+/// gradient: clone() tensors that must stay. Several optimizers may step the same parameters, each with a state of its
+/// own. If flatten or another optimizer moves parameters to other memory, steps continue there. A step launches once
+/// for each run of neighbours in memory: once in all if the list comes from one flatten or one optimizer. To keep
+/// several optimizers' parameters in one memory, call nn::flatten(model) before making the optimizers. For 16-bit
+/// parameters, state is kept in float, together with a master weight for each: steps that are too small to show in 16
+/// bits add up.
 template <class T, class D>
 class Optimizer {
  public:
   using value_type = T;
   using device_type = D;
 
-  /// Those of all groups, in the order in which they were given.
+  /// Parameters of all groups, in the order in which they were given.
   [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const {
     presence_.require("optimizer");
     return parameters_;
@@ -69,13 +70,13 @@ class Optimizer {
   void zero_grad() const {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
-  /// The learning rate of the options, or what set_lr made it.
+  /// The learning rate of the options or of the latest set_lr.
   [[nodiscard]] double lr() const {
     presence_.require("optimizer");
     return lr_;
   }
-  /// From the next step on. Groups with a rate of their own keep its ratio to this one, as by PyTorch's schedulers that
-  /// multiply. throws ArgumentError unless lr >= 0 and finite
+  /// Takes effect at the next step. Groups with a rate of their own keep its ratio to this rate, as with PyTorch's
+  /// schedulers that multiply. throws ArgumentError unless lr >= 0 and finite
   void set_lr(double lr) {
     presence_.require("optimizer");
     detail::require_not_negative("learning rate", lr);
@@ -92,16 +93,15 @@ class Optimizer {
     return groups_;
   }
 
-  /// How many numbers of state each element has, without the master weight.
+  /// Numbers of state per element, without the master weight.
   [[nodiscard]] int states() const { return states_; }
-  /// State `which` of parameter i of parameters(), in its shape: the optimizer's own memory. The last one, which ==
-  /// states(), is the master weight of a 16-bit parameter.
+  /// State `which` of parameter i of parameters(), in its shape: the optimizer's own memory. which == states() is the
+  /// master weight of a 16-bit parameter.
   [[nodiscard]] Tensor<compute_t<T>, D> state(std::size_t i, int which) const;
-  /// Steps that each parameter made. cost: none, or a copy to the host, which waits, once they are counted on the
-  /// device
+  /// Steps made by each parameter. cost: none; a copy to the host, which waits, once steps are counted on the device
   [[nodiscard]] std::vector<std::int64_t> steps() const;
-  /// From now on, the parameters made so many steps. throws ShapeError unless there is one number for each,
-  /// ArgumentError for one below 0
+  /// Sets the number of steps made by each parameter. throws ShapeError unless there is one number per parameter,
+  /// ArgumentError for a number below 0
   void set_steps(const std::vector<std::int64_t>& steps);
 
   // Copies would share the values and count the steps apart.
@@ -113,28 +113,28 @@ class Optimizer {
   static constexpr bool has_masters = !std::is_same_v<T, R>;
   static constexpr int most_states = 3 + has_masters;
 
-  /// `lr` and `weight_decay` were checked. throws ArgumentError for no parameters, one that is empty or named twice, an
+  /// `lr` and `weight_decay` were checked. throws ArgumentError for no parameters, an empty or repeated parameter, an
   /// option of a group out of range, or more than 256 groups; DeviceError for parameters on several ordinals
   Optimizer(std::vector<Parameter<T, D>> parameters, int states, double lr, double weight_decay);
   Optimizer(const std::vector<Group<T, D>>& groups, int states, double lr, double weight_decay);
   Optimizer(Optimizer&&) noexcept = default;
   Optimizer& operator=(Optimizer&&) noexcept = default;
   ~Optimizer() = default;
-  /// throws IndexError unless each element has a number of state `which`
+  /// throws IndexError unless which is 0 to states() - 1
   void require_state(int which) const {
     if (which < 0 || which >= states_) fail<IndexError>({"optimizer: state ", which, "; there are ", states_});
   }
-  /// Before the first step: state 0 of all elements begins with this number, and not with 0.
+  /// Called before the first step: initializes state 0 of all elements to this number instead of 0.
   void fill_state(double value) {
     if (states_ > 0) (void)state_[has_masters].fill_(static_cast<R>(value));
   }
 
-  /// Whether steps need what step_of_any does; without, programs need not compile it.
+  /// Selects step_of_any if there are several groups; programs without groups do not compile it.
   template <class Self, class Rule = typename Self::Rule>
   void use_groups() {
     if (groups_.size() > 1) any_ = &Optimizer::template step_of_any<Self, Rule>;
   }
-  /// One step of an optimizer that has rates(group), corrections(), and rule(), of which a Rule is made.
+  /// One step of an optimizer that has rates(group), corrections(), and rule(), from which a Rule is constructed.
   template <class Self, class Rule = typename Self::Rule>
   void step_of(Self& self) {
     presence_.require("optimizer");
@@ -146,7 +146,7 @@ class Optimizer {
       launch_one_group<Self, Rule>(self, 0, first, last);
     });
   }
-  /// The same, unless the flag is set.
+  /// step_of(), unless the flag is set.
   template <class Self, class Rule = typename Self::Rule>
   void step_unless(Self& self, const Tensor<bool, D>& skip);
 
@@ -154,7 +154,7 @@ class Optimizer {
   template <class E>
   friend class GradScaler;
   static constexpr int groups_of_a_launch = 16;
-  /// What steps compute by a Rule: the same, or that of master weights.
+  /// Rule that steps apply: `Rule`, or for 16-bit parameters `Rule` with master weights.
   template <class Rule>
   using rule_of = decltype(detail::rule_for<T>(std::declval<Rule&>()));
 
@@ -163,8 +163,8 @@ class Optimizer {
 
   [[nodiscard]] const Parameter<T, D>& member(std::size_t i) const { return parameters_[members_[i].index]; }
   void arrange(int states);
-  /// Calls visit(first, last) for runs of parameters that have gradients, lie one after the other in memory and in the
-  /// state, and made the same steps.
+  /// Calls visit(first, last) for runs of parameters that have gradients, are contiguous in memory and in the state,
+  /// and made equally many steps.
   template <class Visit>
   void for_each_stretch(const Visit& visit) {
     for (std::size_t first = 0, last = 0; first < members_.size(); first = last) {
@@ -185,9 +185,10 @@ class Optimizer {
         watch_captured_step();
   }
   LOCUS_COLD void watch_captured_step();
-  /// Replays throw CaptureError if the parameters of a stretch are neighbours no longer, or made other steps.
+  /// Replays throw CaptureError if the parameters of a stretch are no longer neighbours, or their numbers of steps
+  /// differ otherwise than at capture.
   LOCUS_COLD void watch_stretch(std::size_t first, std::size_t last);
-  /// On the host, before the launches of a stretch, and before each of their replays.
+  /// Runs on the host before the launches of a stretch, and before each of their replays.
   LOCUS_OUT_OF_LINE void advance(std::size_t first, std::size_t last);
 
   [[nodiscard]] std::int64_t elements(std::size_t first, std::size_t last) const {
@@ -243,7 +244,7 @@ class Optimizer {
   std::vector<ParameterGroup<T, D>> groups_;
   double lr_;
   int states_ = 0;
-  std::uint64_t capture_ = 0;  ///< the last in which it made a step; 0: none
+  std::uint64_t capture_ = 0;  ///< number of the latest capture in which it made a step; 0: none
   void (*any_)(Optimizer&, const Tensor<bool, D>*) = nullptr;
 
   std::vector<detail::Member> members_;
@@ -251,7 +252,7 @@ class Optimizer {
   Tensor<std::uint8_t, D> group_ids_;
   Tensor<std::int64_t, D> made_;    ///< steps of each parameter, if counted on the device
   Tensor<R, D> first_, second_;     ///< corrections of each parameter
-  const float* unscale_ = nullptr;  ///< during a step with scaled gradients: by what they are multiplied, on the device
+  const float* unscale_ = nullptr;  ///< in a step with scaled gradients: their factor, on the device
 };
 
 }}}  // namespace locus::LOCUS_ABI::optim

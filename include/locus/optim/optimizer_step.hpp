@@ -1,5 +1,5 @@
 #pragma once
-// How an optimizer makes a step: which parameters share a launch, and where its number is counted.
+// How an optimizer makes a step: which parameters share a launch, and where steps are counted.
 
 #include <locus/optim/optimizer.hpp>
 
@@ -100,7 +100,7 @@ void Optimizer<T, D>::watch_captured_step() {
 
 template <class T, class D>
 void Optimizer<T, D>::watch_stretch(std::size_t first, std::size_t last) {
-  // How far they were apart when the captured step began: an earlier stretch of it may have made them equal.
+  // Differences in steps when the captured step began: an earlier stretch of it may have made the counts equal.
   std::vector<std::int64_t> ahead(last - first);
   if (!made_.buffer())
     for (std::size_t i = first; i < last; ++i)
@@ -151,7 +151,7 @@ void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
   any_(self, &skip);
 }
 
-/// From now on, steps are counted in device memory: the host does not learn which ones are skipped.
+/// From now on, steps are counted in device memory, because the host does not learn which ones are skipped.
 template <class T, class D>
 void Optimizer<T, D>::count_on_device() {
   if (made_.buffer()) return;
@@ -168,7 +168,7 @@ void Optimizer<T, D>::count_on_device() {
   write_counters();
 }
 
-/// Neighbours that made the same steps get the place of the first of them for a counter.
+/// Writes counters to the device. Neighbours with equal counts share the counter of the first.
 template <class T, class D>
 void Optimizer<T, D>::write_counters() {
   for (std::size_t first = 0, last = 0; first < members_.size(); first = last) {
@@ -180,8 +180,8 @@ void Optimizer<T, D>::write_counters() {
   }
 }
 
-/// Parameters that always made the same steps have the same number, the place of the first of them. Where only some of
-/// those with one number have gradients now, these part from the others.
+/// Parameters that always stepped together share a counter, at the index of the first. If only some of them have
+/// gradients now, splits them from the others.
 template <class T, class D>
 void Optimizer<T, D>::split_counters() {
   std::vector<std::int64_t> parted;
@@ -222,7 +222,7 @@ void Optimizer<T, D>::step_of_any(Optimizer& optimizer, const Tensor<bool, D>* s
   });
 }
 
-/// Whether a stretch has no more runs of one group than it has groups.
+/// Whether every group of a stretch is a single run.
 template <class T, class D>
 bool Optimizer<T, D>::groups_lie_apart(std::size_t first, std::size_t last) const {
   bool seen[256] = {};
@@ -250,7 +250,7 @@ void Optimizer<T, D>::count(Self& self, const Tensor<bool, D>* skip, std::size_t
       Pack<std::int64_t*, R*, R*>(made, first_.data() + first, second_.data() + first));
 }
 
-/// A step of a stretch of one group, which is counted on the device.
+/// A step, counted on the device, of a stretch of one group.
 template <class T, class D>
 template <class Self, class Rule>
 void Optimizer<T, D>::launch_one_group_unless(Self& self, const Tensor<bool, D>* skip, std::size_t group,
@@ -264,7 +264,7 @@ void Optimizer<T, D>::launch_one_group_unless(Self& self, const Tensor<bool, D>*
          second_.data() + counter, skip ? skip->data() : nullptr, unscale_);
 }
 
-/// A step of up to groups_of_a_launch groups, from one on, in a stretch that may hold others, too.
+/// A step of up to groups_of_a_launch groups, from first_group on, in a stretch that may hold other groups, too.
 template <class T, class D>
 template <class Self, class Rule>
 void Optimizer<T, D>::launch_groups(Self& self, const Tensor<bool, D>* skip, std::size_t first_group, std::size_t first,
@@ -286,7 +286,7 @@ void Optimizer<T, D>::launch_groups(Self& self, const Tensor<bool, D>* skip, std
          skip ? skip->data() : nullptr, unscale_, group_ids_.data() + members_[first].state);
 }
 
-/// Makes the number of its group known for every element.
+/// Writes the group number of every element to group_ids_.
 template <class T, class D>
 void Optimizer<T, D>::name_groups() {
   if (group_ids_.buffer()) return;

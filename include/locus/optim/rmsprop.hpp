@@ -12,14 +12,14 @@ struct RMSpropOptions {
   double eps = 1e-8;
   double weight_decay = 0;  ///< L2 penalty
   double momentum = 0;
-  /// Divides by the running deviation instead of the root of the mean square. Where gradients repeat, that vanishes,
-  /// and steps are g / eps long, times lr.
+  /// Divides by the running deviation instead of the root of the mean square. If gradients repeat, the deviation
+  /// vanishes, and steps become lr g / eps.
   bool centered = false;
   bool maximize = false;  ///< steps go up: gradients count negated, before any weight decay
 };
 
 namespace detail {
-/// State 1 is the mean of gradients where that is kept, and state 2 or else 1 the momentum.
+/// If centered, state 1 is the mean of gradients and state 2 the momentum; otherwise state 1 is the momentum.
 template <class Register>
 struct RMSpropRule {
   using R = Register;
@@ -54,16 +54,16 @@ struct RMSpropRule {
 }
 }  // namespace detail
 
-/// s = alpha s + (1 - alpha) g^2; x = x - lr g / (sqrt(s) + eps), or by the momentum of these steps; centered, s is
-/// less the square of the running mean of g (Tieleman and Hinton, 2012; Graves, 2013). An eps of 0 acts as the smallest
-/// normal number. cost: one launch for all parameters; with groups, at most one for each
+/// s = alpha s + (1 - alpha) g^2; x = x - lr g / (sqrt(s) + eps), or by the momentum of these steps; if centered, the
+/// squared running mean of g is subtracted from s (Tieleman and Hinton, 2012; Graves, 2013). An eps of 0 acts as the
+/// smallest normal number. cost: one launch for all parameters; with groups, at most one for each
 template <class T, class D>
 class RMSprop : public Optimizer<T, D> {
  public:
   /// throws ArgumentError for options out of range
   explicit RMSprop(std::vector<Parameter<T, D>> parameters, const RMSpropOptions& options = {})
       : RMSprop(options, std::move(parameters)) {}
-  /// Groups with a learning rate or a weight decay of their own.
+  /// From groups with a learning rate or a weight decay of their own.
   explicit RMSprop(const std::vector<Group<T, D>>& groups, const RMSpropOptions& options = {});
 #include <locus/refuse/optim/rmsprop_class.inc>
 
@@ -74,8 +74,8 @@ class RMSprop : public Optimizer<T, D> {
   }
 
   [[nodiscard]] double momentum() const { return options_.momentum; }
-  /// From the next step on. throws ArgumentError for one out of range, and for an optimizer that was made without
-  /// momentum, which keeps no state for it
+  /// Takes effect at the next step. throws ArgumentError if out of range, and for an optimizer made without momentum,
+  /// which has no state for it
   void set_momentum(double momentum) {
     if (this->states() == 1 + options_.centered)
       fail<ArgumentError>({"set_momentum: the optimizer was made without momentum"});
@@ -84,12 +84,12 @@ class RMSprop : public Optimizer<T, D> {
     options_ = detail::checked(options);
   }
 
-  /// Updates every parameter that has a gradient. Those of half are stepped by a GradScaler.
+  /// Updates every parameter that has a gradient. For half, step through a GradScaler.
   void step()
     requires detail::StepsAlone<T>;
-  /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
-  /// Nothing waits for the flag, and captured steps read it in each replay. cost: as step(), and one launch more, which
-  /// counts; so do all later steps
+  /// step(), unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
+  /// The host never waits for the flag; captured steps read it in each replay. cost: as step(), plus one launch that
+  /// counts the step, in all later steps, too
   void step(const Tensor<bool, D>& skip);
 #include <locus/refuse/optim/step.inc>
 

@@ -1,12 +1,12 @@
 #pragma once
-// An optimizer together with its scaler: what fit and train_step take to train a model of half.
+// An optimizer together with its scaler, for fit and train_step with a model of half.
 
 #include <locus/optim/optimizer.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
-/// What scaler.with(optimizer) returns. It refers to both, and ends before them. Steps are those of the optimizer,
-/// through the scaler. A scheduler, and a state that is saved, are of the optimizer itself.
+/// Result of scaler.with(optimizer). It refers to both, which must outlive it. Steps go through the scaler. Schedulers
+/// and saved states use the optimizer itself.
 template <class O>
 class ScaledOptimizer {
  public:

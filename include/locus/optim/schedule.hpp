@@ -1,9 +1,9 @@
 #pragma once
 // How learning rates change over epochs or steps: the schedules of torch.optim.lr_scheduler, as values with options.
 //
-// A schedule is a class with two functions. first(lr, base) is the learning rate of step 0, and next(step, lr, base)
-// that of step 1, 2, ..., where lr is the last one, and base the one that the optimizer began with. Errors call it by
-// its static member `name`, where it has one.
+// A schedule is a class with two functions. first(lr, base) returns the learning rate of step 0, and
+// next(step, lr, base) the learning rate of step 1, 2, ...; lr is the previous rate, and base the optimizer's initial
+// rate. Errors name the schedule by its static member `name`, if it has one.
 
 #include <locus/core/check.hpp>
 #include <locus/core/math.hpp>
@@ -75,7 +75,7 @@ struct ExponentialLR {
   [[nodiscard]] double next(std::int64_t, double lr, double) const { return lr * gamma; }
 };
 
-/// The factor grows from start_factor to end_factor within total_iters steps: a warm-up.
+/// Multiplies the rate by a factor that goes from start_factor to end_factor within total_iters steps: a warm-up.
 struct LinearLR {
   static constexpr const char* name = "LinearLR";
   double start_factor = 1.0 / 3;
@@ -97,7 +97,7 @@ struct LinearLR {
   }
 };
 
-/// The factor is `factor` for total_iters steps, then 1.
+/// Multiplies the rate by `factor` for total_iters steps, then by 1.
 struct ConstantLR {
   static constexpr const char* name = "ConstantLR";
   double factor = 1.0 / 3;
@@ -161,16 +161,16 @@ struct CosineAnnealingWarmRestarts {
 
 /// Up from max_lr / div_factor to max_lr in the first pct_start of the steps, then down to the first rate divided by
 /// final_div_factor (Smith and Topin, 2017): made for steps rather than epochs. Meanwhile the momentum of the optimizer
-/// (beta1 of Adam) falls from max_momentum to base_momentum, and rises again. The last rate is of step total_steps - 1.
-/// It stays at step total_steps, which a loop of so many steps makes at its end. (PyTorch's continues its curve there,
-/// and the rate rises.) One step more throws ArgumentError, and so does an optimizer without momentum, unless
-/// cycle_momentum is false.
+/// (beta1 of Adam) falls from max_momentum to base_momentum, and rises again. The last rate is reached at step
+/// total_steps - 1 and kept at step total_steps, which a loop of total_steps calls reaches at its end. (PyTorch
+/// continues its curve there, and the rate rises.) One step more throws ArgumentError, and so does an optimizer without
+/// momentum, unless cycle_momentum is false.
 struct OneCycleLR {
   static constexpr const char* name = "OneCycleLR";
   double max_lr = 0;
   std::int64_t total_steps = 0;
   double pct_start = 0.3;
-  bool linear = false;  ///< along lines, rather than cosines
+  bool linear = false;  ///< along lines instead of cosines
   double div_factor = 25;
   double final_div_factor = 1e4;
   bool three_phase = false;  ///< down as long as up, and only then to the last rate
@@ -211,8 +211,8 @@ struct OneCycleLR {
     const double foot = 2 * pct_start * steps - 2;
     return at <= foot ? between(high, low, top, foot, at) : between(low, last, foot, steps - 1, at);
   }
-  /// A phase without a length is at its end. So is one of rounding errors: 0.1 * 10 - 1 is 0, or 6e-17 where a compiler
-  /// rounds the product and the difference at once.
+  /// A phase without a length is at its end, also if its length is a rounding error: 0.1 * 10 - 1 is 0, or 6e-17 with a
+  /// fused multiply-subtract.
   [[nodiscard]] double between(double from, double to, double begin, double end, double at) const {
     const double share = end - begin < 1e-9 ? 1 : (at - begin) / (end - begin);
     return linear ? (to - from) * share + from : to + (from - to) / 2 * locus::detail::raised_cosine(share);
@@ -233,8 +233,8 @@ struct LambdaLR {
 template <class F>
 LambdaLR(F) -> LambdaLR<F>;
 
-/// A schedule that changes momentum as well: momentum(step, now) is that of step 0, 1, ..., where cycles_momentum()
-/// says that it does.
+/// A schedule that changes momentum as well: if cycles_momentum(), momentum(step, now) returns the momentum of step 0,
+/// 1, ...
 template <class R>
 concept MomentumRule = requires(const R& rule, std::int64_t step, double momentum) {
   { rule.cycles_momentum() } -> std::same_as<bool>;
@@ -286,7 +286,7 @@ class Schedule {
     requires(!std::is_same_v<R, Schedule> && LearningRateRule<R>)
   Schedule(R rule) : rule_((rule.check(), new RuleOf<R>(std::move(rule)))) {}
   void check() const {}
-  /// How errors call it.
+  /// The name that errors use.
   [[nodiscard]] const char* name() const { return rule_->name(); }
   [[nodiscard]] double first(double lr, double base) const { return rule_->first(lr, base); }
   [[nodiscard]] double next(std::int64_t step, double lr, double base) const { return rule_->next(step, lr, base); }
@@ -305,7 +305,7 @@ namespace detail {
 }
 }  // namespace detail
 
-/// All of them at once, each on what the ones before it made of the learning rate.
+/// Applies all schedules at every step, each to the learning rate that the previous one returned.
 struct ChainedScheduler {
   static constexpr const char* name = "ChainedScheduler";
   std::vector<Schedule> schedules;
@@ -330,7 +330,7 @@ struct ChainedScheduler {
   }
 };
 
-/// One after another: each milestone is the step at which the next one begins, from the base.
+/// Runs schedules one after another: each milestone is the step at which the next schedule starts, from the base.
 ///
 ///     optim::SequentialLR{{optim::LinearLR{.start_factor = 0.1}, optim::CosineAnnealingLR{.t_max = 45}}, {5}}
 struct SequentialLR {
@@ -356,7 +356,7 @@ struct SequentialLR {
     return at.step == 0 ? at.schedule.first(base, base) : at.schedule.next(at.step, lr, base);
   }
   [[nodiscard]] bool cycles_momentum() const { return detail::any_cycles_momentum(schedules); }
-  /// At the beginning, each schedule sets what it begins with, as PyTorch's do when they are made.
+  /// At step 0, each schedule sets its initial momentum, as PyTorch's do in their constructors.
   [[nodiscard]] double momentum(std::int64_t step, double now) const {
     if (step == 0)
       for (const auto& schedule : schedules) now = schedule.momentum(0, now);

@@ -1,5 +1,5 @@
 #pragma once
-// What applies a schedule to an optimizer, step by step or epoch by epoch.
+// Applies a schedule to an optimizer, step by step or epoch by epoch.
 
 #include <locus/optim/schedule.hpp>
 
@@ -7,17 +7,17 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
-/// Multiplied by `factor` where a metric has not improved for more than `patience` steps: for step(metric). Each group
-/// of the optimizer has its own rate reduced, for which `min_lr` and `eps` hold.
+/// Multiplies the rate by `factor` if a metric has not improved for more than `patience` steps: for step(metric). Each
+/// group's rate is reduced by itself, subject to `min_lr` and `eps`.
 struct ReduceLROnPlateau {
   bool maximize = false;  ///< whether more is better, as of accuracy
   double factor = 0.1;
   std::int64_t patience = 10;
-  double threshold = 1e-4;          ///< what counts as an improvement
-  bool absolute_threshold = false;  ///< as a difference, rather than as a share of the best one
-  std::int64_t cooldown = 0;        ///< steps after a change that do not count
+  double threshold = 1e-4;          ///< least improvement that counts
+  bool absolute_threshold = false;  ///< threshold is a difference, not a fraction of the best metric
+  std::int64_t cooldown = 0;        ///< steps after a change during which bad steps do not count
   double min_lr = 0;                ///< of each group
-  double eps = 1e-8;                ///< changes of a group's rate up to it are not made
+  double eps = 1e-8;                ///< changes of a rate up to this are not made
 
   /// throws ArgumentError for options out of range
   void check() const {
@@ -33,15 +33,15 @@ struct ReduceLROnPlateau {
     if (maximize) return metric > (absolute_threshold ? best + threshold : best * (1 + threshold));
     return metric < (absolute_threshold ? best - threshold : best * (1 - threshold));
   }
-  /// What a rate becomes.
+  /// The reduced rate.
   [[nodiscard]] double reduced(double lr) const {
     const double less = locus::detail::larger(lr * factor, min_lr);
     return lr - less > eps ? less : lr;
   }
 };
 
-/// Changes the learning rate of an optimizer as a schedule says. Errors name the schedule. A handle: copies share where
-/// it stands. The optimizer is referred to: it outlives the scheduler, and stays where it is.
+/// Changes the learning rate of an optimizer as a schedule says. Errors name the schedule. A handle: copies share their
+/// position. The scheduler refers to the optimizer, which must outlive it and must not move.
 ///
 ///     optim::Scheduler scheduler{optimizer, optim::CosineAnnealingLR{.t_max = 50}};
 ///     scheduler.step();   // after every epoch, or every step of training, whatever the schedule counts
@@ -53,7 +53,7 @@ class Scheduler {
     virtual void set_lr(double lr) = 0;
     [[nodiscard]] virtual double momentum() const = 0;
     virtual void set_momentum(double momentum) = 0;
-    /// The rate, and that of each group, by itself.
+    /// Reduces the optimizer's rate and each group's rate, each by itself.
     virtual void reduce(const ReduceLROnPlateau& plateau) = 0;
   };
   template <class Optimizer>
@@ -90,7 +90,7 @@ class Scheduler {
     double best = 0;
     std::int64_t bad = 0, cooling = 0;  ///< steps without an improvement; steps that do not count
     Position(Shared<LearningRate> of, Schedule given) : optimizer(std::move(of)), schedule(std::move(given)) {}
-    /// Of step `at`, and named after the schedule where it is none. throws ArgumentError
+    /// Sets the rate of step `at`. throws ArgumentError naming the schedule for an invalid rate
     void set_lr(std::int64_t at, double lr) const {
       if (!locus::detail::is_finite(lr) || lr < 0)
         fail<ArgumentError>({schedule.name(), ": the learning rate of step ", at, " is ", lr,
@@ -103,10 +103,10 @@ class Scheduler {
   };
 
  public:
-  /// None.
+  /// Empty.
   Scheduler() = default;
   /// Sets the learning rate of step 0, and the momentum where the schedule changes it. throws ArgumentError for options
-  /// out of range, and for a schedule of the momentum of an optimizer without
+  /// out of range, and for a schedule of momentum if the optimizer has none
   template <class Optimizer>
     requires requires(Optimizer& optimizer) { optimizer.set_lr(optimizer.lr()); }
   Scheduler(Optimizer& optimizer, Schedule schedule) : Scheduler(optimizer, std::move(schedule), {}) {
@@ -129,10 +129,10 @@ class Scheduler {
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(at_); }
   [[nodiscard]] double lr() const { return position().optimizer->lr(); }
-  /// How often step() was called.
+  /// Number of calls of step().
   [[nodiscard]] std::int64_t steps() const { return position().step; }
 
-  /// Whether it is ReduceLROnPlateau, which is given a metric at each step.
+  /// Whether the schedule is ReduceLROnPlateau, which needs a metric at each step.
   [[nodiscard]] bool watches_metric() const { return position().watches_metric; }
 
   /// Sets the learning rate of the next step. throws ArgumentError where it depends on a metric
@@ -141,10 +141,10 @@ class Scheduler {
     if (at.watches_metric)
       fail<ArgumentError>({"ReduceLROnPlateau: step() without a metric; say step(validation loss)"});
     at.set_lr(at.step + 1, at.schedule.next(at.step + 1, at.optimizer->lr(), at.base));
-    ++at.step;  // not where one of those throws
+    ++at.step;  // not if one of these throws
     at.set_momentum();
   }
-  /// The same, given the metric that ReduceLROnPlateau watches; other schedules do not look at it.
+  /// step() with the metric that ReduceLROnPlateau watches; other schedules ignore it.
   void step(double metric) {
     Position& at = position();
     if (!at.watches_metric) return step();
@@ -159,15 +159,15 @@ class Scheduler {
     at.bad = 0;
   }
 
-  /// Where it stands, as numbers to be saved; the schedule and its options are not among them.
+  /// The position, as numbers to be saved, without the schedule and its options.
   [[nodiscard]] std::vector<double> state() const {
     const Position& at = position();
     return {static_cast<double>(at.step),   at.base, at.optimizer->lr(), at.best, static_cast<double>(at.bad),
             static_cast<double>(at.cooling)};
   }
-  /// Goes on from there, with the learning rate of then. Groups keep their ratio to it; where an optimizer that has
-  /// that rate was restored before, they keep their own. throws ArgumentError for what is no state, and then nothing
-  /// changed
+  /// Resumes from a state, with its learning rate. Groups keep their ratio to that rate; if the optimizer has it
+  /// already, because it was restored before, groups keep their own rates. throws ArgumentError for an invalid state;
+  /// then nothing changed
   void load_state(const std::vector<double>& state) {
     check_state(state);
     Position& at = position();
@@ -196,7 +196,7 @@ class Scheduler {
   }
 
  private:
-  /// throws ArgumentError unless it is a whole number that a double tells from its neighbours
+  /// throws ArgumentError unless it is a whole number from 0 to 2^53
   [[nodiscard]] static std::int64_t count_of(double number, const char* what) {
     constexpr double most = 9007199254740992;  // 2^53
     const bool fits = number >= 0 && number <= most;

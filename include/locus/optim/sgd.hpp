@@ -60,7 +60,7 @@ class Sgd : public Optimizer<T, D> {
   /// throws ArgumentError for options out of range, or Nesterov's momentum without momentum or with dampening
   explicit Sgd(std::vector<Parameter<T, D>> parameters, const SgdOptions& options = {})
       : Sgd(options, std::move(parameters)) {}
-  /// Groups with a learning rate or a weight decay of their own.
+  /// From groups with a learning rate or a weight decay of their own.
   explicit Sgd(const std::vector<Group<T, D>>& groups, const SgdOptions& options = {});
 #include <locus/refuse/optim/sgd_class.inc>
 
@@ -71,8 +71,8 @@ class Sgd : public Optimizer<T, D> {
   }
 
   [[nodiscard]] double momentum() const { return options_.momentum; }
-  /// From the next step on. throws ArgumentError for one out of range, and for an optimizer that was made without
-  /// momentum, which keeps no state for it
+  /// Takes effect at the next step. throws ArgumentError if out of range, and for an optimizer made without momentum,
+  /// which has no state for it
   void set_momentum(double momentum) {
     if (this->states() == 0) fail<ArgumentError>({"set_momentum: the optimizer was made without momentum"});
     SgdOptions options = options_;
@@ -80,12 +80,12 @@ class Sgd : public Optimizer<T, D> {
     options_ = detail::checked(options);
   }
 
-  /// Updates every parameter that has a gradient. Those of half are stepped by a GradScaler.
+  /// Updates every parameter that has a gradient. For half, step through a GradScaler.
   void step()
     requires detail::StepsAlone<T>;
-  /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
-  /// Nothing waits for the flag, and captured steps read it in each replay. cost: as step(), and one launch more, which
-  /// counts; so do all later steps
+  /// step(), unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
+  /// The host never waits for the flag; captured steps read it in each replay. cost: as step(), plus one launch that
+  /// counts the step, in all later steps, too
   void step(const Tensor<bool, D>& skip);
 #include <locus/refuse/optim/step.inc>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a launch of an optimizer's step computes for each element. A rule is the formula of one optimizer:
+// Elementwise functors of an optimizer's step. A rule is the formula of one optimizer:
 //
 //   rule(rates, corrections, value, gradient, state..., new_value&, new_state&...)
 //
@@ -11,21 +11,21 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim::detail {
 
-/// What a group of parameters has of its own.
+/// Numbers that differ between groups of parameters.
 template <class R>
 struct Rates {
   R lr = 0;
-  R penalty = 0;  ///< times the value, is added to the gradient
-  R decay = 1;    ///< what remains of a value before the step
+  R penalty = 0;  ///< times the value is added to the gradient
+  R decay = 1;    ///< factor on the value before the step
   R sign = 1;     ///< of gradients: -1 where steps go up the gradient
 };
 
-/// What depends on the number of the step; each rule says how.
+/// Numbers that depend on the count of steps; each rule defines them.
 template <class R>
 struct Corrections {
   R first = 0, second = 0;
 };
-/// Those of an optimizer whose steps are all alike.
+/// Corrections of an optimizer whose steps do not depend on their count.
 struct NoCorrections {
   template <class R>
   [[nodiscard]] LOCUS_FN Corrections<R> of_step(std::int64_t) const {
@@ -39,7 +39,7 @@ using repeated_t = X;
 template <class Rule>
 using states_of = std::make_integer_sequence<int, Rule::states>;
 
-/// Whether a number rounds to this one of T.
+/// Whether `exact` rounds to `value` in T.
 template <class T, class R = compute_t<T>>
 [[nodiscard]] LOCUS_FN bool rounds_to(R exact, R value) {
 #if !LOCUS_CUDA
@@ -67,8 +67,8 @@ struct WithMasterWeightsOf<Rule, T, std::integer_sequence<int, i...>> {
     new_value = new_master;
   }
 };
-/// The rule on an exact copy of each value, its master weight, from which the 16-bit value is rounded. A value that was
-/// written by others since, by load_state_dict for instance, becomes its own master weight.
+/// The rule on an exact copy of each value, its master weight, from which the 16-bit value is rounded. A value written
+/// from outside since, by load_state_dict for instance, replaces its master weight.
 template <class Rule, class T>
 struct WithMasterWeights : WithMasterWeightsOf<Rule, T, states_of<Rule>> {};
 template <class T, class Rule>
@@ -94,7 +94,7 @@ struct StepOfOneGroupBy<Rule, std::integer_sequence<int, i...>> {
 template <class Rule>
 struct StepOfOneGroup : StepOfOneGroupBy<Rule, states_of<Rule>> {};
 
-/// A gradient times `unscale`, where that is given.
+/// A gradient times `unscale`, or unchanged if that is 0 (none given).
 template <class R>
 [[nodiscard]] LOCUS_FN R unscaled(R gradient, float unscale) {
   const R factor = static_cast<R>(unscale);
@@ -117,8 +117,8 @@ struct StepUnlessBy<Rule, std::integer_sequence<int, i...>> {
     ((new_state = locus::detail::either(skip, state, new_state)), ...);
   }
 };
-/// A step of elements of one group, with corrections from memory; where `skip` is set, they stay as they are. Gradients
-/// with the scale of a loss are multiplied by `unscale`, in registers.
+/// A step of elements of one group, with corrections from memory; if `skip` is set, elements stay as they are.
+/// Gradients with the scale of a loss are multiplied by `unscale`, in registers.
 template <class Rule>
 struct StepUnless : StepUnlessBy<Rule, states_of<Rule>> {};
 
@@ -143,12 +143,12 @@ struct StepOfGroupsBy<Rule, n, std::integer_sequence<int, i...>> {
     ((new_state = moves ? new_state : state), ...);
   }
 };
-/// A step of elements of the groups [first_group, first_group + n); those of other groups stay as they are, and all of
-/// them where `skip` is set. Corrections come by value or from memory: those that do not come are zero.
+/// A step of elements of the groups [first_group, first_group + n). Elements of other groups stay as they are, and all
+/// elements if `skip` is set. Corrections come by value or from memory; the source that is not used gives zero.
 template <class Rule, int n>
 struct StepOfGroups : StepOfGroupsBy<Rule, n, states_of<Rule>> {};
 
-/// Counts a step, unless it is skipped, and computes its corrections. Correct is their formula.
+/// Counts a step, unless it is skipped, and computes its corrections by the formula Correct.
 template <class R, class Correct>
 struct CountStep {
   Correct correct;

@@ -1,15 +1,15 @@
 #pragma once
-// What can be wrong with a call, and the words in which the compiler says so.
+// Types that describe the mistakes of a call, and the vocabulary of their compile errors.
 //
-// refuse/ is the room of all refusals. operands.inc and if.inc declare the overloads that a compiler refuses, the other
-// files here do it for functions of one kind. A folder beside them has the name of the headers that it serves: what
-// ops/join.hpp refuses stands in refuse/ops/join.inc, which that header includes. *_mistakes.inc hold the types that
-// say what is wrong, *_CLASS.inc what is refused inside a class.
+// refuse/ holds all refusals: overloads that exist to reject a mistaken call with a clear message. operands.inc and
+// if.inc declare them; the other files here do so for functions of one kind. Subfolders mirror the headers:
+// ops/join.hpp includes its refusals from refuse/ops/join.inc. *_mistakes.inc hold the types that describe mistakes,
+// *_class.inc the refusals within a class.
 
 #include <locus/core/place.hpp>
 
-/// The vocabulary of compile errors: never defined, only read. The name of a deleted function's `why` says what is
-/// wrong, which argument is where, and what to write instead.
+/// The vocabulary of compile errors: types that are never defined. `why` of a deleted function names the mistake, the
+/// place of each argument and the remedy.
 namespace locus::error {
 
 template <class What, class... Details>
@@ -64,7 +64,7 @@ struct pinned_memory_cannot_compute_move_with_to_Cpu_or_to_Cuda;
 struct convert_one_with_as_T;
 struct convert_with_as_float;
 struct convert_with_as_std_int64_t;
-struct refused;  ///< what clang's refused functions return: never defined
+struct refused;  ///< return type of refused functions in clang: never defined
 struct operation_on_parameters_alone;
 struct say_trace_w_or_w_value_or_seen_by_x_w;
 struct backward_of_a_plain_tensor;
@@ -326,7 +326,7 @@ struct a_scaler_instead_of_a_flag;
 struct pass_scaler_with_optimizer;
 struct say_scaler_step_optimizer;
 
-// How a function or a class is used, where a call fits no form of it.
+// Usage of a function or a class, for calls that match no overload.
 struct no_such_option_or_argument;
 struct layer_without_its_types;
 struct say_x_or_x_axis_or_x_axes_in_braces_and_true_to_keep_them;
@@ -442,7 +442,7 @@ struct the_options_are_lr_momentum_dampening_weight_decay_nesterov_maximize;
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// What is wrong with a call; its words are in refuse.inc.
+/// The kind of mistake in a call; operands_in_clang.inc has clang's messages.
 enum class Wrong {
   nothing,
   places,
@@ -467,15 +467,15 @@ enum class Wrong {
   scaler_alone
 };
 
-/// Without a `why`, by whose absence constructors that are refused drop out. Functions drop out where it refuses
-/// nothing, and name why_or_void: g++ would call the absence an error, in its list of functions that a call might have
-/// meant. (`refuses` is a bool, as a comparison of Wrong would look for the operator != that asks.)
+/// Has no `why`, so that refusing constructors drop out by SFINAE. Refusing functions drop out by `requires(refuses)`
+/// and name why_or_void: g++ would report a missing `why` as an error when it lists candidates. (`refuses` is a bool:
+/// comparing values of Wrong would look up operator !=, whose refusal is being checked.)
 struct NoMistake {
   static constexpr Wrong wrong = Wrong::nothing;
   static constexpr bool refuses = false;
   using why_or_void = void;
 };
-/// `Why` is what g++ and nvcc print. Left and Right are the places, or the element types, that do not go together.
+/// g++ and nvcc print `Why`. Left and Right are the conflicting places or element types.
 template <Wrong kind, class Why, class Left = void, class Right = void>
 struct MistakeOf {
   static constexpr Wrong wrong = kind;
@@ -486,9 +486,9 @@ struct MistakeOf {
   using right = Right;
 };
 
-struct NoTypes;  ///< in place of types of a layer that are not written
+struct NoTypes;  ///< stands for omitted template arguments of a layer
 
-/// An argument of any type, by a conversion: see refuse/usage.inc.
+/// Converts from an argument of any type: see refuse/usage.inc.
 template <class Why = void>
 struct Given {
   template <class X>
@@ -499,14 +499,14 @@ struct Given {
       ;
 };
 
-/// Element types that do not go together.
+/// Conflicting element types.
 template <class L, class R>
 struct TypeMistake
     : MistakeOf<Wrong::types,
                 error::dtype_mismatch<error::left_holds<L>, error::right_holds<R>, error::convert_one_with_as_T>, L,
                 R> {};
 
-/// The first of several that is one.
+/// The first of M... that is a mistake, or none.
 template <class... M>
 struct FirstMistake : NoMistake {};
 template <class M, class... Rest>
@@ -550,8 +550,8 @@ concept WrongPlacesOfYours = M::wrong == Wrong::places && !is_shipped<typename M
 }}}  // namespace locus::LOCUS_ABI::detail
 
 // clang does not print why a function was deleted, but prints the text of diagnose_if, or of LOCUS_UNAVAILABLE("...")
-// for constructors, which begins with their name. The attribute is spelled where it stands: clang explains a macro in
-// three more lines.
+// for constructors; the message of the latter begins with their name. diagnose_if is spelled out at each use, because
+// clang adds three lines to an error for a macro.
 #if defined(__clang__) && !LOCUS_NVCC
 #define LOCUS_CLANG_REFUSES 1
 #define LOCUS_UNAVAILABLE(text) __attribute__((unavailable(text)))

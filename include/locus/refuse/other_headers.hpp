@@ -1,6 +1,6 @@
 #pragma once
-// Refuses functions of headers that locus.hpp leaves out, and names the header. Where that is included, its own
-// functions are better matches, also by a conversion of a path: an ellipsis is the worst, see refuse/usage.inc.
+// Refuses functions of headers that locus.hpp does not include, and names the header. Once the header is included, its
+// functions match better, even through a conversion of a path: an ellipsis is the worst match, see refuse/usage.inc.
 
 #include <locus/refuse/mistake.hpp>
 
@@ -8,8 +8,8 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Found by way of an argument alone, as OtherNames, the base of tensors, is here: a program's own `median` or `mode`
-/// beside `using namespace locus` is not in doubt.
+/// Found by argument-dependent lookup alone, since OtherNames, the base of tensors, is in this namespace: a program's
+/// own `median` or `mode` beside `using namespace locus` is not ambiguous.
 namespace detail {
 
 // clang-format off
@@ -169,12 +169,14 @@ void resume_training(...) = delete;
 }  // namespace io
 
 namespace detail {
-/// Whether Options, which the header of what was called defines, is only declared; T has it asked where it is called.
+/// Whether Options is not defined, because the header of the called function is missing. T delays the check to the
+/// call.
 template <class T, class Options>
 concept NotIncluded = !requires { sizeof(std::conditional_t<std::is_void_v<T>, T, Options>); };
 }  // namespace detail
 namespace models {
-// These have forms without arguments, beside which an ellipsis would be as good a match: gone where the header is here.
+// These functions have overloads without arguments, with which an ellipsis is ambiguous: dropped if the header is
+// included.
 struct ResNetOptions;
 struct GPT2Options;
 struct LeNet5Options;

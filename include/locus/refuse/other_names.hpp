@@ -1,7 +1,7 @@
 #pragma once
-// Refuses what tensors and models of other libraries are asked, and says what it is called here. A base, so that no
-// class of tensors or of layers declares it anew: `which` has the bases of a class and of its first member differ, for
-// they would not share an address else.
+// Refuses members of other libraries' tensors and models, and names their equivalent in Locus. A base, so that no class
+// of tensors or of layers repeats the declarations. `which` gives a class and its first member different bases: two
+// empty bases of one type may not share an address.
 
 #include <locus/fwd.hpp>
 #include <locus/refuse/mistake.hpp>
@@ -13,7 +13,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 #if !LOCUS_CLANG_REFUSES
-/// A member of this type has a name that says something else than its user takes it for.
+/// The type of a data member that refuses its name, as in x.T.
 template <class Why>
 struct Unusable {
   Unusable(const Unusable&) = delete;

@@ -11,13 +11,13 @@
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
-/// From almost white to blue by the square root of a share in [0, 1]: few mistakes are seen, too.
+/// From almost white to blue by the square root of a share in [0, 1], so that rare mistakes are visible.
 [[nodiscard]] inline std::string shade(double share) {
   const double depth = std::sqrt(share);
   const auto mixed = [&](double full) { return std::lround(247 + depth * (full - 247)); };
   return join("rgb(", mixed(0x00), ",", mixed(0x72), ",", mixed(0xb2), ")");
 }
-/// A share as a percentage. Only 1 is "100.0": what is above 0.999 gets a second digit, and is at most "99.99".
+/// A share as a percentage. Only 1 is "100.0": a share between 0.999 and 1 gets a second digit, and is at most "99.99".
 [[nodiscard]] inline std::string percentage(double share) {
   const bool is_almost_all = share < 1 && share > 0.999;
   return is_almost_all ? plot::detail::fixed(locus::detail::smaller(100 * share, 99.99), 2)

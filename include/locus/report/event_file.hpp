@@ -26,7 +26,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
   for (const char byte : bytes) crc = crc >> 8 ^ table[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
   return ~crc;
 }
-/// As records hold it: the checksum of a text that holds its own checksum would be a constant.
+/// Masked as in records: the checksum of a text that holds its own checksum would be a constant.
 [[nodiscard]] inline std::uint32_t masked_crc32c_of(std::string_view bytes) {
   const std::uint32_t crc = crc32c_of(bytes);
   return (crc >> 15 | crc << 17) + 0xa282ead8u;
@@ -91,12 +91,12 @@ class Message {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// A file that records are added to, each by one write, so that whoever reads it meanwhile sees whole ones, and a
-/// process that is killed leaves them. Several threads may add.
+/// A file of records, each added by one write, so that a concurrent reader sees whole records, and a killed process
+/// leaves whole records. Several threads may add.
 class EventFile : public Counted {
  public:
   static constexpr const char* handle_name = "TensorBoard";
-  /// throws DataError where the file cannot be opened, or its first record not be written
+  /// throws DataError if the file cannot be opened, or its first record cannot be written
   explicit EventFile(const std::string& path)
       : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
     if (!file_) fail_to_write(path, errno);
@@ -105,14 +105,15 @@ class EventFile : public Counted {
     }
   }
 
-  /// An event at a step, whose summary has this value. What cannot be written is lost; the first time, stderr says so.
+  /// Adds an event at a step whose summary has this value. An event that cannot be written is lost; the first loss is
+  /// reported on stderr.
   void add(std::int64_t step, const Message& value) { add(step, 5, Message().message(1, value)); }
-  /// Another start of the run: TensorBoard drops what earlier files of the folder have of this step and later ones.
+  /// Adds a restart of the run: TensorBoard drops events at this step and later ones from earlier files of the folder.
   void add_start(std::int64_t step) { add(step, 7, Message().integer(1, 1)); }  // SessionLog of status START
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  /// An event that has this field.
+  /// Adds an event with this field.
   LOCUS_OUT_OF_LINE void add(std::int64_t step, int field, const Message& content) {
     const std::string record = framed(
         Message().real(1, wall_time()).integer(2, static_cast<std::uint64_t>(step)).message(field, content).text());
@@ -123,7 +124,7 @@ class EventFile : public Counted {
     std::fprintf(stderr, "locus: cannot write events to '%s': %s; training goes on, events are lost\n", path_.c_str(),
                  std::strerror(error));
   }
-  /// 0 or an errno. After a part of a record, which would hide all behind it, the file ends with the last whole one.
+  /// Returns 0 or an errno. Cuts off a partly written record, which would hide all later records.
   [[nodiscard]] int write(std::string_view record) {
     const int error = write_parts(file_, Span<const std::string_view>(&record, 1));
     if (error == 0) {
@@ -139,7 +140,7 @@ class EventFile : public Counted {
   std::string path_;
   Descriptor file_;
   off_t whole_ = 0;         ///< bytes of whole records
-  bool is_broken_ = false;  ///< it ends within a record
+  bool is_broken_ = false;  ///< the file ends within a record
   bool has_warned_ = false;
   Mutex mutex_;
 };
@@ -160,7 +161,7 @@ inline void make_folders(const std::string& folder) {
   }
 }
 
-/// A name of an event file that no other process or object takes.
+/// A unique name of an event file.
 [[nodiscard]] inline std::string event_file_in(const std::string& folder) {
   static Atomic<int> made{0};
   char host[256] = "host", seconds[32];

@@ -10,7 +10,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
-/// What training of the epoch took.
+/// The costs of an epoch's training.
 inline void write_costs(JsonWriter& json, const EpochRecord& r) {
   json.member("batches", r.batches).member("data_seconds", r.data_seconds);
   json.key("memory")
@@ -54,7 +54,7 @@ inline void write_history(const std::string& path, const History& history) {
   write_file_atomically(path, json.text());
 }
 
-/// What is written below the title of curves; what is empty is left out.
+/// The line below the title of curves; empty members are left out.
 struct PlotLabels {
   std::string data = {};                     ///< "10,000 drawn digits"
   std::string model = {};                    ///< "784-32-10"
@@ -74,7 +74,7 @@ namespace detail {
   return text;
 }
 
-/// Marks the epochs from which on there was another learning rate, unless there are too many to be read.
+/// Marks the epochs where the learning rate changes, unless the marks are too many to read.
 inline void mark_learning_rates(plot::Panel& panel, const History& history) {
   constexpr int most = 5;
   const auto& records = history.records();
@@ -116,8 +116,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Writes the curves of the loss, and of the accuracy where an epoch has one, over the epochs as SVG, with a gap where
-/// others have none, and a mark where the learning rate changes. throws DataError if the file cannot be written
+/// Writes the curves of the loss, and of the accuracy where an epoch has one, over the epochs as SVG, with a gap for
+/// epochs without accuracy, and a mark where the learning rate changes. throws DataError if the file cannot be written
 ///
 ///     io::plot_history("curves.svg", history, "Digits", {.data = "MNIST", .model = "784-32-10"});
 inline void plot_history(const std::string& path, const History& history, const std::string& title,

@@ -8,11 +8,11 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
-/// An image and what stands below it; what is empty takes no line in a grid where it is empty of all.
+/// An image with a caption and a note below it. A grid without any caption, or any note, has no line for it.
 struct CaptionedImage {
   Tensor<std::uint8_t, Cpu> image;  ///< (channels, height, width), of one channel or three
   std::string caption = {};
-  std::string note = {};  ///< below it, in another colour
+  std::string note = {};  ///< below the caption, in another colour
 };
 
 struct ImageGridOptions {
@@ -38,8 +38,8 @@ namespace detail {
 
 /// The images in rows, as SVG; the pixels are part of it. Images of different extents are as wide as each other, and
 /// rows as high as the highest image needs.
-/// throws ArgumentError for no images, fewer than one column, or a size that is not 1 to 4,096; ShapeError for what is
-/// no image
+/// throws ArgumentError for no images, fewer than one column, or a size that is not 1 to 4,096; ShapeError for a tensor
+/// that is no image
 [[nodiscard]] inline std::string image_grid(const std::vector<CaptionedImage>& images,
                                             const ImageGridOptions& options = {}) {
   using plot::detail::Box;
@@ -84,7 +84,7 @@ namespace detail {
   return canvas.finished();
 }
 
-/// Writes it to a file. throws as image_grid(); DataError if the file cannot be written
+/// Writes the grid to a file. throws as image_grid(); DataError if the file cannot be written
 ///
 ///     io::write_image_grid("mistakes.svg", {{image, "cat", "is a dog"}, ...}, {.title = "Mistakes"});
 inline void write_image_grid(const std::string& path, const std::vector<CaptionedImage>& images,

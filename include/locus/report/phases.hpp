@@ -1,5 +1,5 @@
 #pragma once
-// Traces of phases, read again: where the time of a step goes, as numbers and as a timeline.
+// Reader of phase traces: where the time of a step goes, as numbers and as a timeline.
 
 #include <locus/core/system/input_file.hpp>
 #include <locus/core/system/out_of_memory.hpp>
@@ -65,15 +65,15 @@ namespace detail {
 }
 }  // namespace detail
 
-/// What a program wrote with LOCUS_TRACE=json, in the order of the file: by the end of each event. Of a process that
-/// was killed, what it wrote until then. throws DataError for a file that cannot be read, or is none of those;
+/// Reads the events that a program wrote with LOCUS_TRACE=json, in the order of the file: by their ends. The file of a
+/// killed process gives the events until then. throws DataError for a file that cannot be read, or is no such trace;
 /// OutOfMemory
 [[nodiscard]] inline std::vector<TracedPhase> read_phases(const std::string& path) {
   return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"},
                                          [&] { return detail::phases_of(path); });
 }
 
-/// How much of a training's time a phase took, what is within it and traced itself not counted.
+/// A phase's share of the training time, without the phases nested in it.
 struct PhaseShare {
   std::string name;
   double seconds_per_step = 0;
@@ -82,11 +82,11 @@ struct PhaseShare {
 
 namespace detail {
 
-/// Whether events are of one thread.
+/// Whether two events are of the same thread.
 [[nodiscard]] inline bool beside(const TracedPhase& a, const TracedPhase& b) {
   return a.process == b.process && a.thread == b.thread;
 }
-/// The first of the events of the thread that trains: that with the most steps.
+/// The first step of the training thread, which is the thread with the most steps; null: no thread has a step.
 [[nodiscard]] inline const TracedPhase* training_thread(const std::vector<TracedPhase>& phases) {
   const TracedPhase* found = nullptr;
   std::vector<std::pair<const TracedPhase*, int>> steps;
@@ -103,7 +103,7 @@ namespace detail {
   }
   return found;
 }
-/// Those of one thread, in the order of their ends.
+/// The events of one thread, in the order of their ends.
 [[nodiscard]] inline std::vector<TracedPhase> of_thread(const std::vector<TracedPhase>& phases, const TracedPhase& of) {
   std::vector<TracedPhase> found;
   for (const TracedPhase& phase : phases)
@@ -113,14 +113,14 @@ namespace detail {
 
 }  // namespace detail
 
-/// Where the time of training goes, of the thread with the most steps: data, forward, backward, step and communication,
-/// then what the program traced itself, then "other". Empty for a trace without a step.
+/// Shares of the training time, for the thread with the most steps: data, forward, backward, step and communication,
+/// then the program's own phases, then "other". Empty for a trace without a step.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::vector<PhaseShare> phase_shares(const std::vector<TracedPhase>& phases) {
   const TracedPhase* const trains = detail::training_thread(phases);
   if (!trains) return {};
   std::vector<PhaseShare> shares;
   for (const char* name : {"data", "forward", "backward", "step", "communication"}) shares.push_back({name});
-  std::vector<TracedPhase> ended;  // not within another that has ended
+  std::vector<TracedPhase> ended;  // not nested in another ended phase
   double first = trains->start, last = trains->start, steps = 0, traced = 0, validation = 0;
   for (const TracedPhase& phase : detail::of_thread(phases, *trains)) {
     double own = phase.seconds;
@@ -163,7 +163,8 @@ namespace detail {
 struct TimeWindow {
   double begin, end;
 };
-/// So many steps that follow each other, none of the fastest and none of the slowest: those of validation, for example.
+/// A window of consecutive steps of median length: neither the fastest nor the slowest, such as steps around
+/// validation.
 [[nodiscard]] inline TimeWindow typical_steps(const std::vector<TracedPhase>& thread, std::size_t wanted) {
   std::vector<double> ends;
   for (const TracedPhase& phase : thread)
@@ -176,7 +177,7 @@ struct TimeWindow {
     return TimeWindow{ends[at], ends[at + count]};
   };
   const auto length = [&](std::size_t i) { return window(i).end - window(i).begin; };
-  for (std::size_t i = 0; i < looked_at; ++i) {  // the one with as many shorter as longer ones
+  for (std::size_t i = 0; i < looked_at; ++i) {  // the median window
     std::size_t below = 0, equal = 0;
     for (std::size_t k = 0; k < looked_at; ++k) {
       below += length(k) < length(i);

@@ -24,7 +24,7 @@ struct Axis {
 struct Line {
   bool dashed = false;
   bool markers = true;  ///< left out anyway beyond 60 points
-  /// The number of a colour, 0 or more, for lines that belong together across panels; by default the next one.
+  /// Number of a colour, 0 or more, for lines that belong together across panels; by default the next colour.
   std::optional<int> colour = {};
 };
 
@@ -195,7 +195,7 @@ class PanelPainter {
     canvas_.label(plot_.right() - 4, y - 5, "end quiet", level.label);
   }
 
-  /// The labels stand beside the title of the axis, each clear of what is left of it where there is room.
+  /// Labels stand beside the axis title, each to the right of the previous label.
   void draw_marks() {
     double free_from = frame_.left + side + text_width(axis_title(panel_.y_), 12) + 8;
     for (const auto& mark : panel_.marks_) {
@@ -223,7 +223,7 @@ class PanelPainter {
     }
   }
 
-  /// What a browser shows when the pointer rests on a point.
+  /// Tooltip of a point.
   [[nodiscard]] std::string tip(const Panel::Series& line, std::size_t i) const {
     return join(line.name, line.name.empty() ? "" : ": ", general(line.y[i], 5), panel_.y_.unit.empty() ? "" : " ",
                 panel_.y_.unit, " at ", panel_.x_.label, " ", general(line.x[i], 10));
@@ -265,7 +265,7 @@ class Figure {
   explicit Figure(std::string title = "", std::string subtitle = "")
       : title_(std::move(title)), subtitle_(std::move(subtitle)) {}
 
-  /// Adds a panel to the right of the others; the reference holds until the next one is added.
+  /// Adds a panel to the right of the others; the reference is valid until the next panel is added.
   Panel& panel(std::string title, Axis x, Axis y) {
     return panels_.emplace_back(std::move(title), std::move(x), std::move(y));
   }

@@ -81,7 +81,7 @@ class Canvas {
     add("<path fill=\"", fill, "\" d=\"M", At{at.left}, " ", At{at.top}, "h", At{at.width}, "v", At{at.height}, "h",
         At{-at.width}, "z\">", title, "</path>");
   }
-  /// An image whose pixels stay squares; `link`: where it is, or a data URI.
+  /// An image scaled without smoothing; `link`: its URL, or a data URI.
   void image(const Box& at, std::string_view link, std::string_view tip) {
     add("<image x=\"", At{at.left}, "\" y=\"", At{at.top}, "\" width=\"", At{at.width}, "\" height=\"", At{at.height},
         "\" style=\"image-rendering:pixelated\" href=\"", link, "\"><title>", escaped(tip), "</title></image>");
@@ -89,12 +89,12 @@ class Canvas {
   void label(double x, double y, std::string_view style, std::string_view content) {
     add("<text class=\"", style, "\" x=\"", At{x}, "\" y=\"", At{y}, "\">", escaped(content), "</text>");
   }
-  /// The same turned around its beginning, clockwise.
+  /// A label turned clockwise around its beginning.
   void label_turned(double x, double y, double degrees, std::string_view style, std::string_view content) {
     add("<text class=\"", style, "\" transform=\"translate(", At{x}, " ", At{y}, ")rotate(", At{degrees}, ")\">",
         escaped(content), "</text>");
   }
-  /// The mark of a series: circle, square, diamond, triangle in turn, so that colour is not all that tells them apart.
+  /// The mark of a series: circle, square, diamond, triangle in turn, so that series differ in more than colour.
   void marker(std::size_t series, double x, double y, std::string_view tip) {
     const std::string title = tip.empty() ? "" : "<title>" + escaped(tip) + "</title>";
     static constexpr const char* outlines[] = {"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", "m-3.5 -3.5h7v7h-7z",

@@ -1,5 +1,5 @@
 #pragma once
-// How the numbers of one axis become positions, ticks and labels.
+// Scale of one axis: positions, ticks and labels of its numbers.
 
 #include <locus/core/config.hpp>
 #include <locus/core/std/bounds.hpp>
@@ -47,7 +47,7 @@ namespace detail {
   return mantissa == "1" ? power : mantissa == "-1" ? "-" + power : mantissa + "·" + power;
 }
 
-/// The finite values of an axis; on a logarithmic one the positive ones.
+/// Range of the finite values of an axis; on a logarithmic axis, of the positive ones.
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
@@ -115,8 +115,8 @@ class AxisScale {
   void fit_linear(Range data) {
     const double magnitude = locus::detail::larger(std::abs(data.low), std::abs(data.high));
     const bool zero = magnitude < 1e-300;
-    if (data.high - data.low <= 1e-9 * magnitude || zero) {  // one value: some room around it
-      // Half of one beside a large integer would be lost.
+    if (data.high - data.low <= 1e-9 * magnitude || zero) {  // one value: add room around it
+      // 0.5 would be rounded away beside a large integer.
       const double room = options_.integer ? locus::detail::larger(0.5, 1e-6 * magnitude) : zero ? 1 : 0.1 * magnitude;
       data = {data.low - room, locus::detail::smaller(data.high + room, options_.most)};
     }
@@ -148,7 +148,7 @@ class AxisScale {
     high_ = locus::detail::smaller(data.high * pad, 1e308);  // below 2^1024
     if (options_.scale == Scale::log2) add_powers_of_two();
     else add_decades();
-    if (labelled() < 2) {  // less than a step of the scale: ticks like those of a linear axis, placed logarithmically
+    if (labelled() < 2) {  // less than a step of the scale: linear ticks, placed logarithmically
       ticks_.clear();
       add_linear_ticks(nice_step(high_ - low_, 6));
     }

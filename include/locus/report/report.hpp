@@ -1,5 +1,5 @@
 #pragma once
-// A training run as one HTML file: curves, what it took, and where the time of a step went.
+// A training run as one HTML file: curves, costs, and where the time of a step went.
 
 #include <locus/report/history_file.hpp>
 #include <locus/report/phases.hpp>
@@ -14,7 +14,7 @@ struct ReportOptions {
 
 namespace detail {
 
-/// Samples per second and memory; empty where that is not known.
+/// Curves of samples per second and memory; empty if they are not known.
 [[nodiscard]] inline std::string costs_svg(const History& history) {
   std::vector<double> epochs, rate, memory, peak;
   for (const auto& r : history.records()) {
@@ -60,8 +60,8 @@ inline constexpr std::string_view report_style =
 
 }  // namespace detail
 
-/// Writes a file that every browser shows, without others beside it. throws DataError if it cannot be written, or the
-/// trace not be read or has no step
+/// Writes a self-contained file that every browser shows. throws DataError if the file cannot be written, or the trace
+/// cannot be read or has no step
 ///
 ///     io::write_report("run.html", history, {.title = "Digits", .trace = "locus-trace.json"});
 LOCUS_OUT_OF_LINE inline void write_report(const std::string& path, const History& history,

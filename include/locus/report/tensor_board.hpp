@@ -11,7 +11,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
-/// A named number, truth or text by which runs are told apart.
+/// A hyperparameter that distinguishes runs: a named number, truth value or text.
 ///
 ///     io::HyperParameter{"lr", 0.1}, io::HyperParameter{"nesterov", true}, io::HyperParameter{"optimizer", "Adam"}
 class HyperParameter {
@@ -38,26 +38,25 @@ class HyperParameter {
 };
 
 struct TensorBoardOptions {
-  /// Of a run that goes on: the first step that is written again. TensorBoard no longer shows what earlier files of the
-  /// folder have of this step and later ones, under any tag, as with PyTorch's SummaryWriter(purge_step=...). -1: all
-  /// stays
+  /// First step that a resumed run writes again. TensorBoard hides events at this step and later ones in earlier files
+  /// of the folder, under any tag, as with PyTorch's SummaryWriter(purge_step=...). -1: hides nothing
   std::int64_t purge_step = -1;
 };
 
 /// Writes an event file that TensorBoard shows (tensorboard --logdir FOLDER), also while it is written: every call adds
-/// a whole record. A process that is killed leaves what it added. Copies share the file. Several threads may add to it.
+/// a whole record. The records of a killed process stay. Copies share the file. Several threads may add to it.
 ///
 /// It is a callback of fit: after an epoch it adds loss/train, loss/valid, accuracy/valid, valid/NAME of each metric,
-/// learning_rate, samples_per_second, and what training took: cost/wait_per_step in seconds, cost/memory and
+/// learning_rate, samples_per_second, and the costs of training: cost/wait_per_step in seconds, cost/memory and
 /// cost/peak_memory in bytes, cost/tensors, cost/allocations, cost/gpu_utilization,
-/// cost/operations_per_second, cost/share_of_peak; where progress is reported, step/loss, step/learning_rate and
-/// step/samples_per_second, by the number of the step. Of several ranks, give it to one.
+/// cost/operations_per_second, cost/share_of_peak; as on_progress, it adds step/loss, step/learning_rate and
+/// step/samples_per_second, by the number of the step. With several ranks, give it to one.
 ///
 ///     io::TensorBoard board("runs/mnist");
 ///     fit(model, optimizer, train, valid, history, {.epochs = 5, .on_progress = board, .on_epoch = board});
 ///
-/// A run that goes on after it was killed repeats what came after its last save: purge_step hides the old events. Those
-/// of epochs and those of steps count differently, so that they need a folder each.
+/// A run that resumes after it was killed repeats the steps after its last save: purge_step hides the old events.
+/// Epochs and steps count differently, so that their events need separate folders.
 ///
 ///     io::resume_training("run.safetensors", model, optimizer, train, history);
 ///     const std::int64_t step = std::int64_t(train.position().epoch) * train.size() + train.position().batch;
@@ -65,11 +64,11 @@ struct TensorBoardOptions {
 ///     io::TensorBoard steps("runs/mnist/steps", {.purge_step = step + 1});
 ///     fit(model, optimizer, train, valid, history, {.on_progress = steps, .on_epoch = epochs});
 ///
-/// What cannot be written after the constructor, as to a full disk, is lost: training goes on, stderr says so once, and
-/// the file keeps its whole records.
+/// Events that cannot be written after the constructor, as to a full disk, are lost: training goes on, stderr reports
+/// it once, and the file keeps its whole records.
 class TensorBoard {
  public:
-  /// Makes a new event file in the folder, which is made where there is none. throws DataError where that fails;
+  /// Creates a new event file in the folder, which is created if missing. throws DataError if either fails;
   /// ArgumentError for a purge_step below -1
   explicit TensorBoard(const std::string& folder, const TensorBoardOptions& options = {}) {
     if (options.purge_step < -1)
@@ -79,15 +78,15 @@ class TensorBoard {
     if (options.purge_step >= 0) file_->add_start(options.purge_step);
   }
 
-  /// Where events are written.
+  /// Path of the event file.
   [[nodiscard]] const std::string& path() const { return file_->path(); }
 
-  /// A point of a curve. Tags with a slash are grouped by what is before it. Kept as float.
+  /// Adds a point of a curve. Tags with a slash are grouped by the part before it. Kept as float.
   void add_scalar(std::string_view tag, double value, std::int64_t step) const {
     file_->add(step, detail::Message().bytes(1, tag).real32(2, static_cast<float>(value)));
   }
 
-  /// How values are distributed, in `buckets` equal parts of their range. NaN and infinity are left out.
+  /// Adds a histogram of values, in `buckets` equal parts of their range. NaN and infinity are left out.
   /// throws ArgumentError for less than one bucket
   ///
   ///     board.add_histogram("weight", layer.weight.value().to<Cpu>(), epoch);
@@ -103,7 +102,7 @@ class TensorBoard {
     add_finite(tag, finite, step, buckets);
   }
 
-  /// An image, (1 or 3, height, width). throws ShapeError for another shape
+  /// Adds an image, (1 or 3, height, width). throws ShapeError for another shape
   void add_image(std::string_view tag, const Tensor<std::uint8_t, Cpu>& image, std::int64_t step) const {
     const std::string png = encode_png(image);
     const detail::Message content = detail::Message()
@@ -114,7 +113,7 @@ class TensorBoard {
     file_->add(step, detail::Message().bytes(1, tag).message(4, content));
   }
 
-  /// A text, in Markdown.
+  /// Adds a text, in Markdown.
   LOCUS_OUT_OF_LINE void add_text(std::string_view tag, std::string_view text, std::int64_t step) const {
     const detail::Message one = detail::Message().integer(1, 1);
     const detail::Message tensor =
@@ -122,8 +121,8 @@ class TensorBoard {
     file_->add(step, detail::Message().bytes(1, tag).message(8, tensor).message(9, metadata("text", "")));
   }
 
-  /// The hyperparameters of this run and what came of it, once: a row of the table HPARAMS, which compares the runs in
-  /// the folder. The metrics are scalars at step 0, too.
+  /// Adds the hyperparameters and results of this run, once: a row of the table HPARAMS, which compares the runs in the
+  /// folder. The metrics are also scalars at step 0.
   ///
   ///     board.add_hparams({{"lr", 0.1}, {"optimizer", "Adam"}}, {{"accuracy", 0.97}});
   LOCUS_OUT_OF_LINE void add_hparams(std::initializer_list<HyperParameter> hyper_parameters,
@@ -192,7 +191,7 @@ class TensorBoard {
       squares += value * value;
     }
     const double range = high - low;
-    const bool divides = range > 0 && range - range == 0;  // all are equal otherwise, or too far apart for a double
+    const bool divides = range > 0 && range - range == 0;  // false: all are equal, or too far apart for a double
     const auto parts = static_cast<std::size_t>(divides ? buckets : 1);
     std::vector<double> limits(parts), counts(parts);
     for (std::size_t i = 1; i < parts; ++i) limits[i - 1] = low + range * static_cast<double>(i) / buckets;

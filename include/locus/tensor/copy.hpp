@@ -16,7 +16,7 @@ template <class D>
 /// Throws DeviceError unless all tensors are on the same ordinal.
 template <class T, class D, class... Others>
 void require_same_ordinal(std::string_view what, const Tensor<T, D>& first, const Others&... others) {
-  if constexpr (!std::is_empty_v<D>) {  // else there is one such device
+  if constexpr (!std::is_empty_v<D>) {  // else D has one device
     if (!first.buffer()) return;
     const D device = first.device();
     ((others.buffer() && !(others.device() == device) ? refuse_ordinals<D>(what, device, others.device()) : void()),
@@ -24,16 +24,16 @@ void require_same_ordinal(std::string_view what, const Tensor<T, D>& first, cons
   }
 }
 
-/// How a tensor enters a plan; one without memory is a null operand.
+/// A tensor as operand of a plan; null for a tensor without memory.
 template <class T, class D>
 [[nodiscard]] PlanOperand operand_of(const Tensor<T, D>& tensor) {
   if (!tensor.buffer()) return {};
   return {&tensor.shape(), &tensor.strides()};
 }
 template <class T, class D>
-PlanOperand operand_of(const Tensor<T, D>&&) = delete;  // it points to the tensor's shape
+PlanOperand operand_of(const Tensor<T, D>&&) = delete;  // the result points to the tensor's shape
 
-/// As what a verb reads it.
+/// The pointer as a verb reads it: const, or the element's index.
 template <class T>
 [[nodiscard]] const T* read_only(T* data) {
   return data;
@@ -55,7 +55,7 @@ void copy_elements(const Tensor<From, D>& source, const Tensor<To, D>& target) {
                   Pack<To*>(target.data()));
 }
 
-/// Elements in memory, their type erased.
+/// Type-erased elements in memory.
 struct PlacedElements {
   const std::byte* first;
   std::int64_t size;  ///< bytes per element
@@ -74,15 +74,15 @@ template <class T, class D>
   return overlap && !(same && source.layout.same_places(target.layout));
 }
 
-/// Whether an element of `source` might be read after it was overwritten, when `target`, of the same shape, is written
-/// element by element: they share memory, but not every element its place.
+/// Whether writing `target`, of the same shape, element by element might overwrite an element of `source` before it is
+/// read: they overlap, and not every element has the same address in both.
 template <class T, class U, class D>
 [[nodiscard]] bool conflicts(const Tensor<T, D>& source, const Tensor<U, D>& target) {
   return source.buffer() == target.buffer() && conflicts(placed_elements(source), placed_elements(target));
 }
 
-/// Itself where it is dense in its format, else a row-major copy: for copies to other devices, say. In a plain .cpp of
-/// a CUDA program no kernel can make it dense.
+/// The tensor if it is dense in its format, else a row-major copy: for copies to other devices, say. A plain .cpp of a
+/// CUDA program has no kernel to make it dense.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> dense(const Tensor<T, D>& tensor) {
   constexpr bool without_kernels = std::is_same_v<D, Cuda> && LOCUS_CUDA && !LOCUS_NVCC;

@@ -9,7 +9,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// What is wrong with a stream of E for work on D.
+/// The mistake in using a stream of E for work on D.
 template <class D, class E>
 struct StreamMistake : NoMistake {};
 template <class D, class E>
@@ -20,7 +20,7 @@ struct StreamMistake<D, E> : MistakeOf<Wrong::places,
                                        D, E> {};
 template <class X, class D>
 concept On = HasPlace<X> && std::is_same_v<device_of<X>, D>;
-/// A tensor in D, or an expression, that records no gradients.
+/// A tensor or expression on D without gradients.
 template <class X, class D>
 concept UntracedOn = On<X, D> && !IsTraced<X>;
 }  // namespace detail
@@ -34,7 +34,7 @@ class Pending<Tensor<T, D>> {
  public:
   using value_type = T;
 
-  /// Nothing.
+  /// Holds no copy.
   Pending() = default;
   Pending(Tensor<T, D> target, Source source, const Event<Cuda>& copied)
       : target_(std::move(target)), source_(std::move(source)), copied_(copied) {}
@@ -61,15 +61,14 @@ class Pending<Tensor<T, D>> {
     source_ = {};
     return std::move(target_);
   }
-  /// The tensor, for what this thread queues on the device from now on, which comes after the copy. The host does not
-  /// wait.
+  /// The tensor. Work that this thread queues on the device from now on runs after the copy. The host does not wait.
   [[nodiscard]] Tensor<T, D> ordered() &&
         requires Device<D>
   {
     require_started("ordered");
     return std::move(*this).ordered(Stream<D>::current(target_.device()));
   }
-  /// The same for what is queued in a stream. throws DeviceError for a stream of another GPU
+  /// As above, for work queued in `stream`. throws DeviceError for a stream of another GPU
   [[nodiscard]] Tensor<T, D> ordered(const Stream<D>& stream) &&
         requires Device<D>
   {
@@ -91,7 +90,7 @@ class Pending<Tensor<T, D>> {
     if (!copied_)
       fail<ArgumentError>({what, "(): there is no copy in flight; each is ordered or waited for only once"});
   }
-  /// Copies from a GPU that nobody waited for: the host waits now, since target and source must outlive them.
+  /// Waits for a copy from a GPU that was neither ordered nor waited for, since target and source must outlive it.
   void let_go() noexcept {
     if constexpr (std::is_same_v<D, Pinned>) {
       if (!copied_) return;
@@ -108,12 +107,12 @@ class Pending<Tensor<T, D>> {
 };
 LOCUS_REFUSALS_END
 
-/// Starts copying a tensor from page-locked memory to a GPU, in a stream, and goes on. Until the copy is done, the
-/// source must not change; its memory is not reused before, whoever lets go of it. throws ShapeError for a view that is
-/// not dense, OutOfMemory, CudaUnavailable
+/// Starts copying a tensor from page-locked memory to a GPU, in a stream, and returns. The source must not change until
+/// the copy is done; its memory is not reused before, even if all handles are destroyed. throws ShapeError for a view
+/// that is not dense, OutOfMemory, CudaUnavailable
 ///
 ///     const Stream<Cuda> copies;
-///     auto arriving = copy_async(batch.to<Pinned>(), copies);   // runs beside what this thread queues
+///     auto arriving = copy_async(batch.to<Pinned>(), copies);   // overlaps with work that this thread queues
 ///     ...
 ///     const Tensor<float, Cuda> x = std::move(arriving).ordered();
 template <detail::UntracedOn<Pinned> X>
@@ -126,14 +125,14 @@ template <detail::UntracedOn<Pinned> X>
                                             static_cast<std::size_t>(dense.elements()) * sizeof(T));
   return {std::move(target), dense, copied};
 }
-/// The same in this thread's own stream.
+/// As above, in this thread's current stream.
 template <detail::UntracedOn<Pinned> X>
 [[nodiscard]] Pending<Tensor<value_of<X>, Cuda>> copy_async(const X& source, Cuda device = {}) {
   return copy_async(source, Stream<Cuda>::current(device));
 }
 
-/// Starts copying a tensor from a GPU to page-locked memory, in a stream, after what this thread has queued, and goes
-/// on. Until the copy is done, the source must not change. throws OutOfMemory, CudaUnavailable
+/// Starts copying a tensor from a GPU to page-locked memory, in a stream, after the work that this thread has queued,
+/// and returns. The source must not change until the copy is done. throws OutOfMemory, CudaUnavailable
 template <detail::UntracedOn<Cuda> X>
 [[nodiscard]] Pending<Tensor<value_of<X>, Pinned>> copy_async(const X& source, Pinned place,
                                                               const Stream<Cuda>& stream) {
@@ -149,7 +148,7 @@ template <detail::UntracedOn<Cuda> X>
                                             static_cast<std::size_t>(dense.elements()) * sizeof(T));
   return {std::move(target), dense, copied};
 }
-/// The same in this thread's own stream.
+/// As above, in this thread's current stream.
 template <detail::UntracedOn<Cuda> X>
 [[nodiscard]] Pending<Tensor<value_of<X>, Pinned>> copy_async(const X& source, Pinned place) {
   return copy_async(source, place, Stream<Cuda>::current(source.device()));

@@ -1,6 +1,6 @@
 #pragma once
-// A draw: random numbers as a value, (seed, offset), that several launches share. So a backward pass computes the
-// numbers of its forward pass again, and nobody stores them.
+// A draw: random numbers as a value, (seed, offset), shared by several launches. So a backward pass recomputes the
+// numbers of its forward pass instead of storing them.
 
 #include <locus/tensor/random.hpp>
 
@@ -11,7 +11,7 @@ namespace locus { inline namespace LOCUS_ABI {
 template <class D>
 class DrawnNumbers {
  public:
-  /// 32 random bits: those that bernoulli and rand<float> read of an equal generator.
+  /// 32 random bits, equal to the bits that bernoulli and rand<float> draw from an equal generator.
   [[nodiscard]] LOCUS_FN std::uint32_t bits(std::int64_t i) const {
     return random_bits(seed(), position(i), detail::stream_of_32_bits);
   }
@@ -26,7 +26,7 @@ class DrawnNumbers {
   template <class>
   friend class Draw;
 
-  // The loops of Cpu are run anew in every step, and vectorize without the question.
+  // Cpu loops run again in every step and need no slot; without the branch they vectorize.
   static constexpr bool replays = LOCUS_CUDA && !std::is_same_v<D, Cpu>;
 
   [[nodiscard]] LOCUS_FN std::uint64_t seed() const {
@@ -40,7 +40,7 @@ class DrawnNumbers {
   }
 
   std::uint64_t seed_ = 0, offset_ = 0;
-  const std::int64_t* slot_ = nullptr;  ///< (seed, offset) in memory of D, which each replay writes; null: not captured
+  const std::int64_t* slot_ = nullptr;  ///< (seed, offset) in memory of D, written by each replay; null: not captured
 };
 
 namespace detail {
@@ -53,9 +53,9 @@ struct SlotElement {
 };
 }  // namespace detail
 
-/// Numbers used up from a generator, for functors of D to compute where they need them: in an expression, in a row, in
-/// the backward pass again. Launches that read its numbers() must be queued while the draw lives. In a captured step
-/// every replay draws anew. cost: nothing; in a captured step one launch
+/// Random numbers reserved from a generator, which functors on D compute where they need them: in an expression, in a
+/// row, again in the backward pass. Launches that read its numbers() must be queued while the draw lives. In a captured
+/// step every replay draws new numbers. cost: none; in a captured step one launch
 ///
 ///     const Draw<D> draw(x.elements(), x.device());
 ///     // a functor with a member `DrawnNumbers<D> numbers = draw.numbers()` computes numbers.uniform(i)
@@ -65,7 +65,7 @@ class Draw {
   Draw() = default;
   /// `count` numbers of the device's default generator. throws ArgumentError for a negative count
   explicit Draw(std::int64_t count, D device = {}) { take(count, device, detail::draw_from_default<D>); }
-  /// The same of a given generator, which must outlive a captured step.
+  /// As above, from a given generator, which must outlive a captured step.
   Draw(std::int64_t count, Generator<D>& generator, D device = {}) {
     take(count, device, detail::draw_from(generator));
   }

@@ -1,6 +1,6 @@
 #pragma once
-// New tensors: filled, counted, random, or from values of the program. T is float and D is Cpu unless said otherwise:
-// zeros({2, 3}), ones<double>({4}), rand<float, Cuda>({8, 8}), arange<std::int64_t>(10), eye<float>(3, Cuda{1}).
+// New tensors: filled, counted, random, or from given values. T defaults to float, D to Cpu: zeros({2, 3}),
+// ones<double>({4}), rand<float, Cuda>({8, 8}), arange<std::int64_t>(10), eye<float>(3, Cuda{1}).
 
 #include <locus/core/math.hpp>
 #include <locus/tensor/from.hpp>
@@ -10,8 +10,8 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// start + index * step: exact for integers, though the product alone may overflow; otherwise in double precision,
-/// rounded once.
+/// start + index * step: exact for integers, even if the product overflows; otherwise in double precision, rounded
+/// once.
 template <class T>
 struct ArangeElement {
   using Number = std::conditional_t<FloatingDType<T>, double, std::int64_t>;
@@ -43,7 +43,7 @@ struct EyeElement {
   }
 };
 
-/// How many numbers start, start + step, ... lie before end. throws ArgumentError
+/// Count of the numbers start, start + step, ... before end. throws ArgumentError
 template <class T, class Number>
 [[nodiscard]] std::int64_t arange_count(Number start, Number end, Number step) {
   const auto refuse = [&](std::string_view why) {
@@ -80,7 +80,7 @@ template <class T, Device D>
 
 }  // namespace detail
 
-/// Uninitialized. throws, as all that follow, OutOfMemory, and ShapeError for a negative extent
+/// Uninitialized elements. throws OutOfMemory, and ShapeError for a negative extent, as do all functions below
 template <DType T = float, MemorySpace D = Cpu>
 [[nodiscard]] Tensor<T, D> empty(const Shape& shape, D device = {}) {
   return Tensor<T, D>(shape, device);
@@ -103,7 +103,7 @@ template <DType T = float, MemorySpace D = Cpu>
 }
 
 /// start, start + step, ... before end. Unlike PyTorch's, the element type does not follow the arguments.
-/// throws ArgumentError where the step is 0 or leads away from the end, or an element does not fit T
+/// throws ArgumentError if the step is 0 or leads away from the end, or an element does not fit T
 template <DType T = float, Device D = Cpu, detail::NumberFor<T> Start, detail::NumberFor<T> End,
           detail::NumberFor<T> Step = int>
   requires(!std::is_same_v<T, bool>)
@@ -137,7 +137,7 @@ template <DType T = float, Device D = Cpu>
   return locus::eye<T>(size, size, device);
 }
 
-// Like another tensor: its shape and device, and its element type unless T says otherwise.
+// Shape and device of another tensor, and its element type unless T is given.
 
 template <class T = void, detail::HasPlace X>
 [[nodiscard]] auto empty_like(const X& x) {
@@ -156,7 +156,7 @@ template <class T = void, detail::HasPlace X, class N>
   return full<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), value, x.device());
 }
 
-// Not `empty` and `full`, nor `rand`: programs may have functions of these names, and numbers for them.
+// Not for `empty`, `full` and `rand`: programs may have functions of these names that take numbers.
 #define LOCUS_REFUSED_FUNCTION zeros
 #include <locus/refuse/shape.inc>
 #define LOCUS_REFUSED_FUNCTION ones

@@ -1,6 +1,6 @@
 #pragma once
-// Tensors of values that the program gives: nested lists, vectors and spans, iterators. They are put in order on the
-// host and copied over once.
+// Tensors of given values: nested lists, vectors and spans, iterators. Values are collected on the host and copied to
+// the device once.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/tensor/copy.hpp>
@@ -9,13 +9,13 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// Whether a number of type N may be given for an element of T: no fraction for an integer or a bool.
+/// Whether a number of type N may initialize an element of T: no fraction for an integer or a bool.
 template <class N, class T>
 concept NumberFor = (Arithmetic<N> || is_16_bit_float<N>)&&(FloatingDType<T> || std::is_integral_v<N>);
 
 }  // namespace detail
 
-/// A number or a list of such, for `from`.
+/// A number or a nested list, for `from`.
 template <DType T>
 class Nested {
  public:
@@ -26,7 +26,7 @@ class Nested {
   Nested() : is_list_(true) {}
   Nested(std::initializer_list<Nested> list) : list_(list), is_list_(true) {}
 
-  /// throws ShapeError where lists differ in length or depth
+  /// throws ShapeError if lists differ in length or depth
   [[nodiscard]] Shape shape() const {
     Shape shape;
     measure(0, shape);
@@ -47,7 +47,7 @@ class Nested {
     list_.begin()->measure(depth + 1, shape);
     for (const Nested& item : list_) item.require(depth + 1, shape);
   }
-  /// throws ShapeError unless all lists below have the lengths that those of the first item have
+  /// throws ShapeError unless all nested lists have the lengths in `shape`, which the first items determine
   void require(int depth, const Shape& shape) const {
     const bool expected = depth < shape.rank();
     if (is_list_ != expected) {
@@ -67,7 +67,7 @@ class Nested {
 };
 
 namespace detail {
-/// A tensor on D whose elements `write` puts, dense, into host memory.
+/// A dense tensor on D; `write` writes its elements into host memory.
 template <class T, MemorySpace D, class Write>
 [[nodiscard]] Tensor<T, D> written_by(const Shape& shape, D device, const Write& write) {
   if constexpr (HostAccessible<D>) {
@@ -96,8 +96,8 @@ inline void require_count(std::int64_t given, const Shape& shape) {
 }
 }  // namespace detail
 
-/// Nested lists of numbers: from({{1, 2}, {3, 4}}) has shape (2, 2). Of bool, an integer is whether it is not 0. throws
-/// ShapeError where they are ragged
+/// Nested lists of numbers: from({{1, 2}, {3, 4}}) has shape (2, 2). For bool, an integer other than 0 is true. throws
+/// ShapeError for ragged lists
 template <DType T = float, MemorySpace D = Cpu>
 [[nodiscard]] Tensor<T, D> from(std::type_identity_t<std::initializer_list<Nested<T>>> list, D device = {}) {
   const Nested<T> nested(list);
@@ -115,7 +115,7 @@ template <class T = void, MemorySpace D = Cpu, detail::Values R>
     for (std::size_t i = 0; i < std::size(values); ++i) out[i] = convert<Element>(source[i]);
   });
 }
-/// The same with one dimension.
+/// As above, with one dimension.
 template <class T = void, MemorySpace D = Cpu, detail::Values R>
 [[nodiscard]] auto from(const R& values) {
   return locus::from<T, D>(values, {static_cast<std::int64_t>(std::size(values))});

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors over memory of the program's own: of another library, of a vector, or of a GPU. Nothing is copied.
+// Tensors over existing memory: of another library, of a vector, or of a GPU. Nothing is copied.
 
 #include <locus/tensor/copy.hpp>
 
@@ -7,9 +7,9 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// Memory that the program looks after.
+/// Memory that the program owns.
 struct BorrowedMemory final : MemoryOwner {};
-/// Memory that a function gives back with the last tensor that sees it.
+/// Memory that a deleter frees when the last tensor that uses it is destroyed.
 template <class T, class F>
 class GivenMemory final : public MemoryOwner {
  public:
@@ -19,7 +19,7 @@ class GivenMemory final : public MemoryOwner {
   ~GivenMemory() {
     if (is_ours_) deleter_(data_);
   }
-  /// From now on, the deleter is called.
+  /// Takes ownership: the destructor calls the deleter.
   void take() { is_ours_ = true; }
 
  private:
@@ -28,9 +28,9 @@ class GivenMemory final : public MemoryOwner {
   bool is_ours_ = false;
 };
 
-/// How many bytes the elements reach over, from the first one on.
+/// Number of bytes from the first element to the end of the last.
 /// throws ShapeError for a negative extent, strides of another rank, or too many bytes; ArgumentError for negative
-/// strides, elements that share memory, and a pointer that is null or misaligned
+/// strides, elements that share memory, or a null or misaligned pointer
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::size_t bytes_of_blob(const void* data, const Layout& layout,
                                                                  std::size_t size, std::size_t alignment) {
   const auto& [shape, strides] = layout;
@@ -78,8 +78,8 @@ template <class T, class F, class D>
 template <class F, class T>
 concept Deleter = std::is_invocable_v<F&, T*> && std::is_move_constructible_v<F>;
 
-/// What refers to elements that others own, as a std::span does and a vector in a variable: R is its type when it is
-/// passed on.
+/// A writable range whose elements outlive the call: a std::span, or an lvalue such as a vector. R is the forwarded
+/// type.
 template <class R>
 concept WritableElsewhere = (std::is_lvalue_reference_v<R> || requires(const std::remove_cvref_t<R>& values) {
                               requires !std::is_const_v<std::remove_reference_t<decltype(*std::data(values))>>;
@@ -89,14 +89,14 @@ concept WritableElsewhere = (std::is_lvalue_reference_v<R> || requires(const std
 };
 }  // namespace detail
 
-/// A tensor over memory that the program keeps, as torch.from_blob: dense and row-major, read and written where it is.
-/// The memory must live, on `device`, until no tensor, view or graph that uses it does, and on a GPU until the work is
-/// done that was queued. The program calls changed() of the tensor after it wrote to the memory itself, so that a
-/// backward pass or an expression that needs the old values throws StaleError.
-/// gradient: none; variable(from_blob(...)) collects one, which has memory of its own
+/// A tensor over memory that the program owns, as torch.from_blob: dense and row-major, read and written in place. The
+/// memory, on `device`, must outlive every tensor, view and graph that uses it, and on a GPU the queued work as well.
+/// After writing to the memory directly, call the tensor's changed(), so that a backward pass or an expression that
+/// needs the old values throws StaleError.
+/// gradient: none; variable(from_blob(...)) collects one, in separate memory
 /// cost:  no copy
-/// throws ShapeError for a negative extent; ArgumentError for a null pointer, one that is not aligned to T, and, on
-/// Cuda, one to memory of the host; DeviceError for one to memory of another GPU
+/// throws ShapeError for a negative extent; ArgumentError for a pointer that is null, not aligned to T, or, on Cuda, to
+/// host memory; DeviceError for a pointer to memory of another GPU
 ///
 ///     float samples[6] = {1, 2, 3, 4, 5, 6};
 ///     auto x = from_blob(samples, {2, 3});   // x(0, 1) = 7 changes samples[1]
@@ -105,20 +105,20 @@ template <DType T, Device D = Cpu>
   return detail::tensor_over<T, D>(data, {shape, row_major(shape)}, device,
                                    Shared<const MemoryOwner>(new detail::BorrowedMemory));
 }
-/// The same of elements that lie `strides` apart, counted in elements, as columns of a matrix do: {1, rows}.
-/// throws also for strides below 0, of another rank, or by which elements share memory
+/// As above, with strides in elements: {1, rows} for a column-major matrix.
+/// throws also for strides that are negative, of another rank, or make elements share memory
 template <DType T, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> from_blob(T* data, const Shape& shape, const Strides& strides, D device = {}) {
   return detail::tensor_over<T, D>(data, {shape, strides}, device,
                                    Shared<const MemoryOwner>(new detail::BorrowedMemory));
 }
-/// The same of memory that the tensor takes over: deleter(data) is called with the last tensor, view or graph that uses
-/// it, in the thread that lets go of that, and must not throw. Where from_blob throws, it is not called, and the memory
-/// stays the program's. On a GPU, launches that read the memory may still be queued in the current stream then: a
-/// deleter frees in its order (cudaFreeAsync), or waits (cudaFree does).
+/// As above, transferring ownership of the memory: deleter(data) is called when the last tensor, view or graph that
+/// uses it is destroyed, in that thread, and must not throw. If from_blob throws, the deleter is not called, and the
+/// program keeps ownership. On a GPU, launches that read the memory may still be queued in the current stream at that
+/// time: the deleter has to free in stream order (cudaFreeAsync) or wait (cudaFree does).
 ///
 ///     auto x = from_blob(image.pixels, {3, 224, 224}, std::free);
-///     auto y = from_blob(table->data(), {1000, 8}, [table](float*) {});   // keeps a std::shared_ptr
+///     auto y = from_blob(table->data(), {1000, 8}, [table](float*) {});   // holds a std::shared_ptr
 template <DType T, detail::Deleter<T> F, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> from_blob(T* data, const Shape& shape, F deleter, D device = {}) {
   return detail::tensor_over<T, F, D>(data, {shape, row_major(shape)}, std::move(deleter), device);
@@ -127,8 +127,8 @@ template <DType T, detail::Deleter<T> F, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> from_blob(T* data, const Shape& shape, const Strides& strides, F deleter, D device = {}) {
   return detail::tensor_over<T, F, D>(data, {shape, strides}, std::move(deleter), device);
 }
-/// The elements of a vector, an array or a std::span of numbers that can be written, in row-major order. They must
-/// live, and a vector keep its size, as long as the tensor is used; for a copy say from(values, shape).
+/// A tensor over the elements of a writable vector, array or std::span of numbers, in row-major order. They must live,
+/// and a vector keep its size, as long as the tensor is used; from(values, shape) copies.
 /// throws ShapeError unless the counts agree
 ///
 ///     std::vector<float> values(6);

@@ -1,13 +1,13 @@
 #pragma once
-// Where the elements of a tensor lie, and what views make of that. Nothing here knows an element type or a device, so
-// that it is compiled once for all of them.
+// Layout of a tensor's elements in memory, and the views of a layout. Independent of element type and device, so that
+// it is compiled once for all.
 
 #include <locus/core/shape.hpp>
 #include <locus/core/std/bounds.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Marks a dimension of reshape that follows from the others, as -1 does.
+/// The extent of a reshape that is inferred from the others: -1.
 inline constexpr std::int64_t inferred = -1;
 
 /// The end of a dimension, for slice.
@@ -15,7 +15,7 @@ inline constexpr std::int64_t to_end = INT64_MAX;
 
 namespace detail {
 
-/// The shape with one -1 replaced. throws ShapeError unless it has as many elements as `from`
+/// The shape with its -1, if any, inferred. throws ShapeError unless it has as many elements as `from`
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Shape infer_extent(const Shape& shape, const Shape& from,
                                                           std::string_view caller = "reshape") {
   const std::int64_t count = elements(from);
@@ -39,7 +39,7 @@ namespace detail {
 
 /// The shape with dimensions [first, last] merged into one.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Shape flattened(const Shape& shape, int first, int last) {
-  const int rank = larger(shape.rank(), 1);  // a scalar counts as one element of one dimension
+  const int rank = larger(shape.rank(), 1);  // a scalar counts as shape (1,)
   first = normalize_axis(first, rank, "flatten");
   last = normalize_axis(last, rank, "flatten");
   if (first > last) fail<ArgumentError>({"flatten: first dimension ", first, " comes after the last, ", last});
@@ -51,7 +51,7 @@ namespace detail {
   return result;
 }
 
-/// The shape with one dimension divided into several, of which one extent may be -1. throws ShapeError
+/// The shape with one dimension divided into several; one of the new extents may be -1. throws ShapeError
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Shape unflattened(const Shape& shape, int dim, const Shape& sizes) {
   const int at = normalize_axis(dim, shape.rank(), "unflatten");
   if (sizes.rank() == 0) fail<ShapeError>({"unflatten: no sizes for dimension ", at, " of shape ", shape});
@@ -63,7 +63,7 @@ namespace detail {
   return result;
 }
 
-/// Strides that present the elements of `from` under shape `to`, if there are any.
+/// Strides of a view of the elements under shape `to`. False if no strides give it.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline bool view_strides(const Shape& from, const Strides& strides, const Shape& to,
                                                          Strides& result) {
   result = row_major(to);
@@ -88,8 +88,8 @@ namespace detail {
   return true;
 }
 
-/// How many windows of `size` elements, `dilation` apart, start every `step` elements within an extent.
-/// throws ArgumentError unless all three are 1 or more; ShapeError where not even one fits
+/// Number of windows of `size` elements, `dilation` apart, that start every `step` elements within an extent.
+/// throws ArgumentError unless all three are 1 or more; ShapeError if no window fits
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t windows_along(std::string_view name, std::int64_t extent,
                                                                   std::int64_t size, std::int64_t step,
                                                                   std::int64_t dilation) {
@@ -109,15 +109,15 @@ namespace detail {
 
 /// The order of a tensor's elements in memory.
 enum class MemoryFormat : unsigned char {
-  row_major,     ///< the last dimension side by side
-  channels_last  ///< of images (batch, channels, height, width), or volumes with a depth: the channels side by side
+  row_major,     ///< the last dimension is contiguous
+  channels_last  ///< images (batch, channels, height, width), or volumes with a depth: the channels are contiguous
 };
 
 namespace detail {
-/// Dimensions of images or volumes in the order of channels_last, from the one that is side by side on.
+/// Dimensions of images or volumes in the order of channels_last, innermost first.
 inline constexpr int by_channels_last[2][5] = {{1, 3, 2, 0, 0}, {1, 4, 3, 2, 0}};
 
-/// throws ShapeError for channels_last of a shape that is none of images or volumes
+/// throws ShapeError for channels_last unless the shape is an image's or a volume's
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Strides strides_of(const Shape& shape, MemoryFormat format) {
   if (format == MemoryFormat::row_major) return row_major(shape);
   if (shape.rank() != 4 && shape.rank() != 5) {
@@ -136,8 +136,8 @@ inline constexpr int by_channels_last[2][5] = {{1, 3, 2, 0, 0}, {1, 4, 3, 2, 0}}
 }
 }  // namespace detail
 
-/// Extents and strides. Each view changes them, and returns by how many elements the first one moves; what the
-/// parameters mean, tensor.hpp says.
+/// Extents and strides. Each view changes them and returns the offset of the new first element; tensor.hpp describes
+/// the parameters.
 struct Layout {
   Shape shape = Dims::filled(1, 0);
   Strides strides = Dims::filled(1, 1);
@@ -145,14 +145,14 @@ struct Layout {
   [[nodiscard]] int rank() const { return shape.rank(); }
   [[nodiscard]] bool is_contiguous() const { return locus::is_contiguous(shape, strides); }
 
-  /// channels_last where elements lie in its order, maybe with gaps. Where they lie in both orders, as those of one
-  /// channel do, the strides of extents of 1 tell.
+  /// channels_last if the elements lie in that order, gaps allowed. If both orders fit, as with one channel, the
+  /// strides of extents of 1 decide.
   [[nodiscard]] LOCUS_OUT_OF_LINE MemoryFormat format() const {
     if (rank() != 4 && rank() != 5) return MemoryFormat::row_major;
-    std::int64_t least = 1;  // for the next stride
+    std::int64_t least = 1;  // lower bound of the next stride
     for (int i = 0; i < rank(); ++i) {
       const int d = detail::by_channels_last[rank() - 4][i];
-      if (d == 0 && shape[0] == 1) break;  // one image, wherever the next would be
+      if (d == 0 && shape[0] == 1) break;  // one image: the batch stride does not matter
       if (shape[d] == 0 || strides[d] < least) return MemoryFormat::row_major;
       least = detail::wrapping_product(strides[d], shape[d]);
     }
@@ -172,7 +172,7 @@ struct Layout {
     return offset;
   }
 
-  /// The elements (i, i + offset) of two dimensions, as the last one. throws ArgumentError where both are one
+  /// The elements (i, i + offset) of two dimensions, as the last dimension. throws ArgumentError if both are the same
   LOCUS_OUT_OF_LINE std::int64_t diagonal(std::int64_t offset, int first, int second) {
     first = normalize_axis(first, rank(), "diagonal");
     second = normalize_axis(second, rank(), "diagonal");
@@ -234,7 +234,7 @@ struct Layout {
     }
   }
 
-  /// False, and nothing changed, where only a copy has this shape.
+  /// False, without a change, if only a copy can have this shape.
   [[nodiscard]] LOCUS_OUT_OF_LINE bool reshape(const Shape& wanted) {
     Strides result;
     if (!detail::view_strides(shape, strides, wanted, result)) return false;
@@ -267,19 +267,19 @@ struct Layout {
     }
     if (!(broadcast(shape, target, "expand") == target))
       fail<ShapeError>({"expand: ", shape, " cannot be repeated to ", target});
-    (void)elements(target);  // throws where there would be too many
+    (void)elements(target);  // throws for too many elements
     strides = broadcast_strides(shape, strides, target);
     shape = target;
   }
 
-  /// How far one element is from the first; negative indices count from the end. throws IndexError
+  /// Offset of an index along a dimension; negative indices count from the end. throws IndexError
   [[nodiscard]] std::int64_t offset_of(int dim, std::int64_t index) const {
     const std::int64_t extent = shape.begin()[dim];
     if (index < -extent || index >= extent) refuse_index(dim, index);
     return detail::wrapping_product(index < 0 ? index + extent : index, strides.begin()[dim]);
   }
 
-  /// Whether every element lies where `other` has it.
+  /// Whether every element has the same offset in `other`.
   [[nodiscard]] LOCUS_OUT_OF_LINE bool same_places(const Layout& other) const {
     if (!(shape == other.shape)) return false;
     for (int d = 0; d < rank(); ++d)
@@ -293,7 +293,7 @@ struct Layout {
     return (rank() == 4 || rank() == 5) && same_places({shape, detail::strides_of(shape, order)});
   }
 
-  /// The first and one past the last element in memory, counted from the tensor's first; equal without elements.
+  /// Range of the elements in memory, relative to the tensor's first element; empty without elements.
   struct Span {
     std::int64_t begin, end;
   };
@@ -307,10 +307,10 @@ struct Layout {
     return reached;
   }
 
-  /// Whether two elements may be one in memory: by strides from the smallest on, each has to step over all before it.
+  /// Whether two elements may share memory: in order of size, each stride has to exceed the reach of the smaller ones.
   [[nodiscard]] LOCUS_OUT_OF_LINE bool shares_elements() const {
     if (detail::is_empty(shape) || is_contiguous()) return false;
-    std::int64_t reach = 0;  // from the first element to the last of the dimensions so far
+    std::int64_t reach = 0;  // from the first to the last element of the dimensions so far
     for (unsigned left = (1u << rank()) - 1u; left != 0;) {
       int next = -1;
       for (int d = 0; d < rank(); ++d)
@@ -322,9 +322,9 @@ struct Layout {
     }
     return false;
   }
-  /// throws ArgumentError where several elements may be one in memory: which of the values written stays would be
-  /// chance. Views whose elements only lie interleaved, as some of unfold do, are refused, too: to tell them apart
-  /// takes a search.
+  /// throws ArgumentError if elements may share memory, as it would be undefined which of the written values stays.
+  /// Views whose elements are merely interleaved, as some from unfold, are refused, too: telling them apart takes a
+  /// search.
   LOCUS_OUT_OF_LINE void require_distinct_elements(std::string_view operation) const {
     if (shares_elements()) {
       fail<ArgumentError>({operation, " on a view of shape ", shape,
@@ -333,7 +333,7 @@ struct Layout {
   }
 
  private:
-  /// A slice of a negative step. Only launches of `map` walk the negative stride that it leaves: see Tensor::slice.
+  /// A slice of a negative step. Only launches of `map` support the resulting negative stride: see Tensor::slice.
   std::int64_t slice_down(int dim, std::int64_t start, std::int64_t end, std::int64_t step) {
     const std::int64_t extent = shape[dim], before = -1;
     start = detail::within(start < 0 ? start + extent : start, before, extent - 1);
@@ -357,8 +357,8 @@ struct Layout {
 };
 
 namespace detail {
-/// The format of what is computed from operands: channels_last where one of this shape has it, and none that is dense
-/// is row-major. Null: an operand in no memory.
+/// The format of a result: channels_last if an operand of this shape has it and no operand of this shape is dense
+/// row-major. Null: an operand without memory.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline MemoryFormat joint_format(const Shape& shape,
                                                                  std::initializer_list<const Layout*> operands) {
   MemoryFormat format = MemoryFormat::row_major;

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors as text, the way NumPy writes them, followed by what and where they are:
+// Tensors as text in NumPy's format, followed by type, place and shape:
 //
 //     std::cout << from({{1, 2.5}, {-3, 4}});
 //
@@ -7,8 +7,9 @@
 //      [-3.   4. ]]
 //     Tensor<float32, cpu> (2, 3)
 //
-// At most four decimals, and only as many as some element needs; scientific where magnitudes differ by more than 1000
-// or are large or small. Beyond 1000 elements, three at both ends of every dimension. Lines break after 100 columns.
+// At most four decimals, and no more than an element needs; scientific if magnitudes differ by a factor above 1000, or
+// are large or small. Beyond 1000 elements, only three at both ends of every dimension are shown. Lines break after 100
+// columns.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/tensor/copy.hpp>
@@ -24,7 +25,7 @@ inline constexpr std::int64_t print_summary_above = 1000, print_edge = 3;
 inline constexpr std::size_t print_columns = 100;
 inline constexpr int print_decimals = 4;
 
-/// How the numbers of one tensor are written: all alike.
+/// The common format of all numbers of one tensor.
 class NumberFormat {
  public:
   explicit NumberFormat(const std::vector<double>& numbers) {
@@ -41,7 +42,7 @@ class NumberFormat {
     }
   }
 
-  /// Fixed numbers align at the point: decimals that are zero to the end become blanks.
+  /// Aligns fixed-point numbers at the point: trailing zeros become blanks.
   [[nodiscard]] std::string operator()(double number) const {
     if (!__builtin_isfinite(number)) return __builtin_isnan(number) ? "nan" : number < 0 ? "-inf" : "inf";
     std::string text = raw(number, decimals_);
@@ -52,7 +53,7 @@ class NumberFormat {
   }
 
  private:
-  /// With a point even where no decimals follow.
+  /// Always with a decimal point.
   [[nodiscard]] std::string raw(double number, int decimals) const {
     char text[48];
     std::snprintf(text, sizeof text, scientific_ ? "%#.*e" : "%#.*f", decimals, number);
@@ -89,7 +90,7 @@ class Printer {
   }
 
  private:
-  /// f(position) for the positions shown of a dimension; gap() where some are left out.
+  /// Calls f(position) for the positions shown of a dimension, and gap() where positions are left out.
   template <class F, class Gap>
   void positions(int dim, const F& f, const Gap& gap) const {
     const std::int64_t extent = tensor_.size(dim);
@@ -178,7 +179,8 @@ concept PrintableElsewhere = Printable<X> && !HostAccessible<device_of<X>>;
 
 }  // namespace detail
 
-/// See the top of the file. Computes what is pending. cost: as many characters as are shown, and a launch if pending
+/// The text described at the top of the file. Computes a pending x. cost: linear in the characters shown, and a launch
+/// if pending
 template <detail::PrintableHere X>
 [[nodiscard]] std::string to_string(const X& x) {
   const auto& tensor = x.eval().value();
@@ -190,14 +192,14 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
   return out << to_string(x);
 }
 
-/// A 16-bit number, as the float that it is.
+/// A 16-bit number, written as a float.
 template <class Traits, class T>
   requires(std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, T x) {
   return out << static_cast<float>(x);
 }
 
-/// A shape, as to_string gives it.
+/// A shape, written as by to_string.
 template <class Traits>
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const Dims& dims) {
   return out << to_string(dims);

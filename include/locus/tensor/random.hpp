@@ -21,7 +21,7 @@ template <class T, Device D, class F>
   return out;
 }
 
-/// Draws from a given generator, which must outlive what is returned.
+/// A function draw(count) on a given generator, which must outlive the function.
 template <class D>
 [[nodiscard]] auto draw_from(Generator<D>& generator) {
   return [&generator](std::int64_t count) {
@@ -30,7 +30,8 @@ template <class D>
   };
 }
 
-/// The same of element(index, out&), which knows the seed and the offset of the numbers that draw(count) gives.
+/// One launch of element(index, out&) over a new tensor, with the seed and offset that draw(count) gives, also in each
+/// replay.
 template <class T, Device D, class Draw, class Element>
 [[nodiscard]] Tensor<T, D> randomly(const Shape& shape, D device, const Draw& draw, Element element) {
   Tensor<T, D> out(shape, device);
@@ -46,7 +47,7 @@ template <class T, Device D, class Draw, class Element>
   return out;
 }
 
-/// Uniform in [0, 1) also after rounding: as many random bits as T has digits.
+/// Uniform in [0, 1), also after rounding: uses as many random bits as T has digits.
 template <class T>
 struct UniformElement {
   std::uint64_t seed = 0, offset = 0;
@@ -108,7 +109,7 @@ struct ExponentialElement {
   }
 };
 
-/// From 64 random bits, so the bias is below (high - low) / 2^64.
+/// Uses 64 random bits, so the bias is below (high - low) / 2^64.
 template <class T>
 struct RandintElement {
   std::uint64_t seed = 0, offset = 0;
@@ -149,7 +150,7 @@ struct BernoulliElement {
   }
 };
 
-/// What is wrong with a generator of E for a tensor that is explicitly on D.
+/// The mistake in using a generator of E for a tensor explicitly on D.
 template <class D, class E>
 struct GeneratorMistake : NoMistake {};
 template <class D, class E>
@@ -208,7 +209,7 @@ template <FloatingDType T = float, Device D = Cpu>
   return detail::randomly<T>(shape, device, detail::draw_from_default<D>, element);
 }
 
-/// Integers, each of low ... high - 1 equally likely. throws ArgumentError unless low < high and both fit T
+/// Uniform integers from low to high - 1. throws ArgumentError unless low < high, and low and high - 1 fit T
 template <IntegerDType T = std::int64_t, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator<D>& generator,
                                    D device = {}) {
@@ -221,7 +222,7 @@ template <IntegerDType T = std::int64_t, Device D = Cpu>
   return detail::randomly<T>(shape, device, detail::draw_from_default<D>, element);
 }
 
-/// 1 with the given probability, else 0: exactly equal on every device. The probability is rounded to a multiple of
+/// 1 with the given probability, else 0: bitwise equal on every device. The probability is rounded to a multiple of
 /// 2^-32; 0 and 1 are exact. throws ArgumentError unless it is 0 to 1
 template <DType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> bernoulli(double probability, const Shape& shape, Generator<D>& generator, D device = {}) {
@@ -235,7 +236,7 @@ template <DType T = float, Device D = Cpu>
 }
 
 namespace detail {
-/// The numbers 0 ... n - 1 in the order that draw(n) gives.
+/// The numbers 0 ... n - 1 in the random order of draw(n).
 template <class T, class D, class Draw>
 [[nodiscard]] Tensor<T, D> randomly_ordered(std::int64_t n, D device, const Draw& draw) {
   if (n < 0 || (n > 0 && static_cast<std::int64_t>(static_cast<T>(n - 1)) != n - 1)) {
@@ -253,7 +254,7 @@ template <class T, class D, class Draw>
 }  // namespace detail
 
 /// The numbers 0 ... n - 1 in random order, every order equally likely. Shuffled on the host.
-/// throws ArgumentError for a negative n, and one whose numbers do not fit T; OutOfMemory
+/// throws ArgumentError for a negative n, or if n - 1 does not fit T; OutOfMemory
 template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
 [[nodiscard]] Tensor<T, D> randperm(std::int64_t n, Generator<D>& generator, D device = {}) {
   return detail::randomly_ordered<T>(n, device, detail::draw_from(generator));

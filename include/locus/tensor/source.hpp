@@ -1,5 +1,5 @@
 #pragma once
-// What tensors are made of and copied from, and what can be wrong with it.
+// Sources that tensors are made of and copied from, and the mistakes in them.
 
 #include <locus/device/place_queries.hpp>
 #include <locus/refuse/mistake.hpp>
@@ -9,14 +9,14 @@ namespace locus { inline namespace LOCUS_ABI {
 /// How a tensor-like value takes part in differentiation.
 enum class Role {
   plain,      ///< a tensor: nothing is recorded
-  parameter,  ///< acts as whatever it meets
-  traced,     ///< what it meets is recorded
+  parameter,  ///< traced beside a traced operand, else plain
+  traced,     ///< operations on it are recorded
 };
 
 template <class T, class D = Cpu>
 class Tensor;
 
-/// What is being copied, and no tensor yet; see tensor/copy_async.hpp.
+/// A handle to a copy in flight; see tensor/copy_async.hpp.
 template <class X>
 class Pending;
 
@@ -44,17 +44,17 @@ concept IsTraced = HasPlace<X> && requires { requires bare_t<X>::role == Role::t
 template <class X>
 concept IsParameter = HasPlace<X> && requires { requires bare_t<X>::role == Role::parameter; };
 
-/// What can be copied to where tensors of D are; elements are converted.
+/// A source that copy_() of a tensor on D takes; elements are converted.
 template <class X, class D>
 concept CopySource = HasPlace<X> && std::is_same_v<device_of<X>, D> && Device<D> && !IsTraced<X>;
 
-/// A temporary that computes its elements where they are to be stored.
+/// A temporary expression that computes its elements directly into the target.
 template <class X, class Target>
 concept ComputesInto =
     std::is_rvalue_reference_v<X&&> && requires(X&& x, const Target& target) { std::move(x).compute_into(target); };
 
-/// A pending expression. It converts to a tensor of its own place, element type and role, and to nothing else where a
-/// function has overloads for several: so constructors that refuse it for its type or role are explicit.
+/// A pending expression. It converts only to a tensor of its own place, element type and role, so that overload
+/// resolution among several is unambiguous: constructors that refuse it for its type or role are explicit.
 template <class X>
 concept IsPendingExpression = requires { typename X::result_type; };
 

@@ -1,8 +1,8 @@
 #pragma once
-// What x.at(1, all, range(0, 5, 2)) takes for each dimension: a number, all of it, or a range.
+// Subscripts of x.at(1, all, range(0, 5, 2)): for each dimension a number, the whole dimension, or a range.
 //
-// Negative positions count from the end, here as wherever a program writes a position or an axis: select, slice, at,
-// element access, axes. The numbers in tensors of indices or labels do not: there -1 is out of range.
+// Negative positions count from the end, as in all positions and axes in program text: select, slice, at, element
+// access, axes. In tensors of indices or labels, -1 is out of range.
 
 #include <locus/tensor/layout.hpp>
 
@@ -10,8 +10,8 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Positions start, start + step, ... before end, as in slice. A negative step goes down: range(to_end, to_end, -1) is
-/// all in reverse.
+/// Positions start, start + step, ... before end, as in slice. A negative step goes down: range(to_end, to_end, -1)
+/// reverses the dimension.
 struct IndexRange {
   std::int64_t start = 0, end = to_end, step = 1;
 };
@@ -60,7 +60,7 @@ LOCUS_OUT_OF_LINE inline void require_subscripts(const Shape& shape, const Subsc
   }
 }
 
-/// The part of a tensor, traced or not, that subscripts name, one for each of its first dimensions.
+/// The part of a tensor, traced or not, selected by subscripts for its first dimensions.
 template <class X>
 [[nodiscard]] X subscripted(X x, const Subscript (&subscripts)[max_rank]) {
   require_subscripts(x.shape(), subscripts);

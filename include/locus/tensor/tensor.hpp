@@ -1,6 +1,5 @@
 #pragma once
-// Tensor<T, D>: a handle to elements of type T that live on D. Views share memory; nothing is copied between places
-// unless .to<E>() says so.
+// Tensor<T, D>: a handle to elements of type T on D. Views share memory; only .to<E>() copies between places.
 
 #include <locus/cpu/backend.hpp>
 #include <locus/device/buffer.hpp>
@@ -13,7 +12,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 LOCUS_REFUSALS_BEGIN
 /// Elements of type T on D, of at most eight dimensions. Copying a Tensor copies the handle, as with std::shared_ptr:
-/// both see the same elements, and const does not reach them; .clone() copies the elements.
+/// both refer to the same elements, and const does not protect them; .clone() copies the elements.
 template <class T, class D>
 class Tensor : public detail::OtherNames<D, 0> {
   static_assert(DType<T>,
@@ -36,7 +35,8 @@ class Tensor : public detail::OtherNames<D, 0> {
   LOCUS_OUT_OF_LINE explicit Tensor(const Shape& shape, D device = {})
       : buffer_(device, bytes_for(shape)), data_(static_cast<T*>(buffer_.data())), layout_{shape, row_major(shape)} {}
 
-  /// The same, in the order of a format. throws ShapeError for channels_last of a shape that is none of images
+  /// As above, in the order of a format. throws ShapeError for channels_last unless the shape is an image's or a
+  /// volume's
   LOCUS_OUT_OF_LINE Tensor(const Shape& shape, MemoryFormat format, D device)
       : buffer_(device, bytes_for(shape)),
         data_(static_cast<T*>(buffer_.data())),
@@ -50,7 +50,7 @@ class Tensor : public detail::OtherNames<D, 0> {
   template <detail::EvaluatesTo<T, D> E>
   Tensor(const E& expression) : Tensor(expression.eval()) {}
 
-  // Out of line, or compilers would copy all this into every function that names a tensor.
+  // Out of line, as compilers would inline these into every function that uses a tensor.
   LOCUS_OUT_OF_LINE Tensor(const Tensor&) = default;
   LOCUS_OUT_OF_LINE ~Tensor() = default;
   /// Leaves `other` without elements.
@@ -58,7 +58,8 @@ class Tensor : public detail::OtherNames<D, 0> {
       : buffer_(std::move(other.buffer_)), data_(other.data_), layout_(other.layout_) {
     other.forget();
   }
-  /// The handle now refers to other elements. A temporary view is not assigned to: write through it with copy_().
+  /// The handle then refers to the elements of the other tensor. Temporary views refuse assignment: write through them
+  /// with copy_().
   LOCUS_OUT_OF_LINE Tensor& operator=(const Tensor&) & = default;
   LOCUS_OUT_OF_LINE Tensor& operator=(Tensor&& other) & noexcept {
     if (this == &other) return *this;
@@ -80,16 +81,16 @@ class Tensor : public detail::OtherNames<D, 0> {
   [[nodiscard]] bool empty() const { return elements() == 0; }
   [[nodiscard]] D device() const { return buffer_.device(); }
   [[nodiscard]] bool is_contiguous() const { return layout_.is_contiguous(); }
-  /// Whether the channels of images lie side by side: see channels_last().
+  /// Whether the channels of images are adjacent in memory: see channels_last().
   [[nodiscard]] bool is_channels_last() const { return layout_.format() == MemoryFormat::channels_last; }
   [[nodiscard]] const Buffer<D>& buffer() const { return buffer_; }
   [[nodiscard]] std::uint32_t version() const { return buffer_.version(); }
 
-  /// The first element, in memory of D. Whoever writes through it without an operation calls changed().
+  /// The first element, in memory of D. After writing through it without an operation, call changed().
   [[nodiscard]] T* data() const { return data_; }
   void changed() const { buffer_.changed_by_step(); }
 
-  /// Itself: what .value() of a traced tensor gives.
+  /// The tensor itself, for code that also takes traced tensors.
   [[nodiscard]] const Tensor& value() const& { return *this; }
   [[nodiscard]] Tensor value() && { return std::move(*this); }
   [[nodiscard]] const Tensor& eval() const { return *this; }
@@ -97,8 +98,8 @@ class Tensor : public detail::OtherNames<D, 0> {
   // Views: they share the elements, and cost nothing.
 
   /// Elements start, start + step, ... before end of one dimension. Negative start and end count from the end; both are
-  /// clamped to the extent, as in Python. A negative step goes down, and is the one slice that copies: no view has
-  /// negative strides. From the last element to the first is slice(dim, to_end, to_end, -1).
+  /// clamped to the extent, as in Python. A negative step goes down and copies, because views have no negative strides.
+  /// slice(dim, to_end, to_end, -1) reverses a dimension.
   /// throws ArgumentError for a step of 0
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor slice(int dim, std::int64_t start, std::int64_t end = to_end,
                                                std::int64_t step = 1) const {
@@ -108,15 +109,16 @@ class Tensor : public detail::OtherNames<D, 0> {
     return view;
   }
 
-  /// Element `index` of one dimension, which disappears. Negative counts from the end. throws IndexError
+  /// Element `index` of one dimension, which is removed. A negative index counts from the end. throws IndexError
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor select(int dim, std::int64_t index) const {
     Tensor view = *this;
     view.data_ += view.layout_.select(dim, index);
     return view;
   }
 
-  /// A part by a subscript for each of the first dimensions, each a number, which drops its dimension, `all`, or a
-  /// range: x.at(1, all, range(0, 5, 2)) is NumPy's x[1, :, 0:5:2]. A view, but for ranges of a negative step.
+  /// The part selected by subscripts for the first dimensions. A subscript is a number, which removes its dimension,
+  /// `all`, or a range: x.at(1, all, range(0, 5, 2)) is NumPy's x[1, :, 0:5:2]. A view, except that ranges of a
+  /// negative step copy.
   /// throws IndexError naming the subscript
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor at(const Subscript& a, const Subscript& b = {}, const Subscript& c = {},
                                             const Subscript& d = {}, const Subscript& e = {}, const Subscript& f = {},
@@ -124,18 +126,18 @@ class Tensor : public detail::OtherNames<D, 0> {
     return detail::subscripted(*this, {a, b, c, d, e, f, g, h});
   }
 
-  /// The elements (i, i + offset) of two dimensions, which the result has as its last.
-  /// shape: (..., n, ..., m, ...) -> (..., ..., ..., k)     throws ArgumentError where both dimensions are one
+  /// The elements (i, i + offset) of two dimensions, as the last dimension of the result.
+  /// shape: (..., n, ..., m, ...) -> (..., ..., ..., k)     throws ArgumentError if both dimensions are the same
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor diagonal(std::int64_t offset = 0, int first = 0, int second = 1) const {
     Tensor view = *this;
     view.data_ += view.layout_.diagonal(offset, first, second);
     return view;
   }
 
-  /// Windows along a dimension: a new last dimension has the `size` elements of each, `dilation` apart; a window starts
-  /// every `step` elements.
+  /// Windows along a dimension: a new last dimension holds the `size` elements of a window, `dilation` apart; a window
+  /// starts every `step` elements.
   /// shape: (..., n, ...) -> (..., (n - dilation (size - 1) - 1) / step + 1, ..., size)
-  /// throws ArgumentError unless all three are 1 or more; ShapeError where no window fits
+  /// throws ArgumentError unless all three are 1 or more; ShapeError if no window fits
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor unfold(int dim, std::int64_t size, std::int64_t step,
                                                 std::int64_t dilation = 1) const {
     Tensor view = *this;
@@ -157,8 +159,8 @@ class Tensor : public detail::OtherNames<D, 0> {
     return view;
   }
 
-  /// The same elements in row-major order under another shape; one extent may be -1. A view where the strides allow
-  /// it, a copy otherwise. throws ShapeError naming both shapes
+  /// The same elements in row-major order under another shape; one extent may be -1. A view if the strides allow it,
+  /// else a copy. throws ShapeError naming both shapes
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor reshape(const Shape& wanted) const {
     const Shape shape = detail::infer_extent(wanted, layout_.shape);
     Tensor view = *this;
@@ -200,29 +202,28 @@ class Tensor : public detail::OtherNames<D, 0> {
 
   // Copies, defined in tensor/copy.hpp.
 
-  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor clone() const;       ///< dense, with memory of its own
-  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor contiguous() const;  ///< itself if dense, else a clone
-  /// The same images with their channels side by side in memory; itself if they lie so. Shape and subscripts stay: the
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor clone() const;       ///< a dense copy in new memory
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor contiguous() const;  ///< the tensor itself if dense, else a clone
+  /// The images with their channels adjacent in memory; the tensor itself if they are. Shape and subscripts stay; the
   /// strides change. Convolutions, pooling, norms, interpolation, elementwise functions and concat keep this order in
-  /// their results and gradients, as channels_last of PyTorch does; other operations read it, and give row-major ones.
+  /// results and gradients, as PyTorch's channels_last; other operations accept it and give row-major results.
   /// shape: (batch, channels, height, width), or (batch, channels, depth, height, width)     throws ShapeError
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor channels_last() const;
-  /// Converted; itself if T is U. Floating-point numbers become integers by leaving out their fraction, and
-  /// floating-point numbers of fewer bits by rounding to the nearest, halves to even, and to infinity beyond the
-  /// largest. Integers that the other type lacks wrap around. To bool it is whether the number is not 0, of NaN true.
-  /// NaN, infinities and numbers out of range have no integer: what they become differs between processors, as in NumPy
-  /// and PyTorch; clamp and nan_to_num give them one first.
+  /// Converted; the tensor itself if T is U. Floating-point numbers become integers by truncation, and narrower
+  /// floating-point numbers by rounding to nearest, halves to even, with overflow to infinity. Integers out of range
+  /// wrap around. bool is true for numbers other than 0 and for NaN. NaN, infinities and numbers out of range become
+  /// integers that differ between processors, as in NumPy and PyTorch; apply clamp and nan_to_num first.
   template <DType U>
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<U, D> as() const;
   template <MemorySpace E>
-  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; no copy if there
 #include <locus/refuse/conversion.inc>
 #include <locus/refuse/extents.inc>
 #include <locus/refuse/to.inc>
   template <class X>
     requires detail::CopySource<X, D>
-  LOCUS_OUT_OF_LINE const Tensor& copy_(const X& source) const;  ///< writes through; the source broadcasts
-  /// The same of an expression that is not named: it is computed here. cost: one launch
+  LOCUS_OUT_OF_LINE const Tensor& copy_(const X& source) const;  ///< writes in place; the source broadcasts
+  /// As above, for a temporary expression, computed directly into the elements. cost: one launch
   template <class X>
     requires detail::ComputesInto<X, Tensor>
   const Tensor& copy_(X&& source) const {
@@ -236,17 +237,17 @@ class Tensor : public detail::OtherNames<D, 0> {
     return fill_(convert<T>(value));
   }
 
-  // Elements, where the host can reach them.
+  // Element access, for memory that the host can reach.
 
-  /// One element by its indices; negative ones count from the end. Whoever writes to it while an expression or a graph
-  /// still needs the old value calls changed(). throws IndexError
+  /// One element by its indices; negative indices count from the end. After writing to it while an expression or a
+  /// graph still needs the old value, call changed(). throws IndexError
   template <std::integral... I>
     requires HostAccessible<D>
   [[nodiscard]] T& operator()(I... index) const {
     if (static_cast<int>(sizeof...(I)) != rank()) {
       fail<IndexError>({"an element of shape ", shape(), " by ", sizeof...(I), " indices; expected ", rank()});
     }
-    std::uint64_t at = 0;  // unsigned: before an index of an extent of 0 is refused, the others may count far
+    std::uint64_t at = 0;  // unsigned, as the offset may overflow before an index into an extent of 0 is refused
     int dim = 0;
     ((at += static_cast<std::uint64_t>(layout_.offset_of(dim++, static_cast<std::int64_t>(index)))), ...);
     return data_[static_cast<std::int64_t>(at)];
@@ -254,7 +255,7 @@ class Tensor : public detail::OtherNames<D, 0> {
   const T* end() const
     requires(!HostAccessible<D>);
 
-  /// The elements of a tensor of one dimension, to write too. throws ShapeError for another rank
+  /// Iterates over the elements of a one-dimensional tensor; writable. throws ShapeError for another rank
   [[nodiscard]] auto begin() const
     requires HostAccessible<D>
   {
@@ -290,7 +291,7 @@ class Tensor : public detail::OtherNames<D, 0> {
     }
     [[nodiscard]] friend bool operator==(const Iterator& a, const Iterator& b) { return a.position == b.position; }
   };
-  /// After the buffer was moved away.
+  /// Makes the tensor empty after its buffer was moved.
   void forget() noexcept {
     data_ = nullptr;
     layout_.shape.assign(0);

@@ -1,5 +1,5 @@
 #pragma once
-// LOCUS_ADVISE=1: fit says on stderr, before it trains, which extents of the model fit products badly.
+// LOCUS_ADVISE=1: fit prints on stderr, before it trains, the extents of the model that fit products badly.
 
 #include <locus/core/std/atomic.hpp>
 #include <locus/core/system/environment.hpp>
@@ -8,9 +8,9 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// What LOCUS_ADVISE in the environment says. throws ArgumentError unless it is 1, 0 or nothing
+/// Value of LOCUS_ADVISE in the environment. throws ArgumentError unless it is 1, 0 or nothing
 [[nodiscard]] inline bool advice_is_wanted() { return switch_from_environment("LOCUS_ADVISE", false); }
-/// Whether it was given in this process.
+/// Whether advice was given in this process.
 inline Atomic<bool> advice_was_given{false};
 
 LOCUS_COLD inline void print_advice(const nn::Advice& advice) {
@@ -24,7 +24,7 @@ LOCUS_COLD inline void print_advice(const nn::Advice& advice) {
   std::fputs(lines.c_str(), stderr);
 }
 
-/// Of the first model that is trained in this process, on rank 0. throws as advice_is_wanted()
+/// Prints advice for the first model that is trained in this process, on rank 0. throws as advice_is_wanted()
 template <class M>
 void advise_once(const M& model, std::int64_t batch_size) {
   if (!advice_is_wanted() || !is_first_rank(model) || advice_was_given.exchange(true)) return;

@@ -1,5 +1,5 @@
 #pragma once
-// Which classes a classifier takes for which.
+// The confusion matrix of a classifier.
 
 #include <locus/ops/histogram.hpp>
 #include <locus/ops/index.hpp>
@@ -7,7 +7,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// Two indices of one place.
+/// Two tensors of indices in one place.
 template <class X, class Y>
 concept PairedIndices = IndexOperand<X> && IndexOperand<Y> && SameDevice<X, Y> && HistogramDevice<device_of<X>>;
 template <class X, class Y>
@@ -16,8 +16,8 @@ struct ConfusionMistake
                    IndexTypeMistake<X, error::labels_hold>, IndexTypeMistake<Y, error::labels_hold>> {};
 }  // namespace detail
 
-/// How many samples of class i were taken for class j, at (i, j): the rows are the labels, the columns the predictions,
-/// as in scikit-learn. Matrices of several batches are added up. shape: (n,), (n,) -> (classes, classes), int64
+/// At (i, j), the number of samples of class i that were classified as j: the rows are the labels, the columns the
+/// predictions, as in scikit-learn. Add the matrices of several batches. shape: (n,), (n,) -> (classes, classes), int64
 /// cost: as bincount, and a launch; waits for the device
 /// throws ShapeError unless there is a label for each prediction; ArgumentError for classes that are not 1 to 32,768;
 /// IndexError for a prediction or a label that is not a class

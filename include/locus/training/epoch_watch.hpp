@@ -1,5 +1,5 @@
 #pragma once
-// What an epoch of training takes: time, waiting for data, memory.
+// Measures an epoch of training: time, waiting for data, memory.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/std/posix.hpp>
@@ -15,7 +15,7 @@ class EpochWatch {
  public:
   explicit EpochWatch(D device) : device_(device), before_(memory_stats(device)) {}
 
-  /// What f() returns, which waits for a batch.
+  /// Calls f(), which waits for a batch; times it as waiting and returns its result.
   template <class F>
   decltype(auto) waiting(const F& f) {
     const Phase phase("data");
@@ -24,10 +24,10 @@ class EpochWatch {
   }
   [[nodiscard]] double seconds() const { return watch_.seconds(); }
   [[nodiscard]] double data_seconds() const { return data_seconds_; }
-  /// Of products, on this thread.
+  /// Operations of products, on this thread.
   [[nodiscard]] double operations() const { return log_.counts().operations; }
 
-  /// That of the device now, with what was asked for since the epoch began.
+  /// Memory of the device now; requests and system allocations count from the beginning of the epoch.
   [[nodiscard]] MemoryStats memory() const {
     MemoryStats now = memory_stats(device_);
     now.requests -= before_.requests;
@@ -35,7 +35,7 @@ class EpochWatch {
     return now;
   }
 
-  /// How busy the device is now; NaN where that is not known.
+  /// Samples the device's utilization; NaN if unknown.
   double sample_utilization() {
     const double now = utilization_of(device_);
     if (now == now) {
@@ -44,7 +44,7 @@ class EpochWatch {
     }
     return now;
   }
-  /// The mean over what was sampled; NaN where nothing was.
+  /// Mean of the known samples; NaN if there are none.
   [[nodiscard]] double utilization() const { return busy_ / static_cast<double>(sampled_); }
 
  private:

@@ -28,7 +28,7 @@ template <class X>
 inline constexpr bool is_named_loader =
     std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>> && is_loader<std::remove_cvref_t<X>>;
 
-/// What fit asks of an optimizer, Locus's or one of yours.
+/// Requirements of fit on an optimizer, Locus's or your own.
 template <class O>
 concept FitsModels = requires(O& optimizer) {
   typename O::value_type;
@@ -55,23 +55,23 @@ inline constexpr bool loses_record<L, Prediction, D, data::Fields<X, Y, Z...>> =
       requires !TracedFloats<decltype(loss(prediction, std::declval<const Tensor<Y, D>&>(),
                                            std::declval<const Tensor<Z, D>&>()...))>;
     };
-/// Whether a loss of what a model makes of batches of S on D is a number or a plain tensor, which has no gradient. (A
-/// model that is a function is not asked.)
+/// Whether the loss of a model's predictions for batches of S on D is a number or a plain tensor, which has no
+/// gradient. (Not tested for a model that is a function.)
 template <class L, class M, class S, class D>
 concept LosesRecord = HasPlace<M> && loses_record<L, Traced<compute_t<value_of<M>>, D>, D, data::detail::fields_t<S>>;
 template <class L, class M, class S, class U, class D>
 concept TrainsBy = LossFor<L, M, S, D> && LossFor<L, M, U, D> && !LosesRecord<L, M, S, D>;
 
-/// The validation's may be a temporary one.
+/// A loader for validation, which may be a temporary.
 template <class X>
 inline constexpr bool is_loader_to_validate =
     is_loader<std::remove_cvref_t<X>> && !std::is_const_v<std::remove_reference_t<X>>;
 
-/// What is wrong with training a model on batches of S on D, and validating it on those of U on E.
+/// Mistake of training a model on batches of S on D, or of validating it on batches of U on E.
 template <class M, class S, class D, class U, class E>
 struct LoadersMistake : FirstMistake<LoaderMistake<M, S, D>, LoaderMistake<M, U, E>> {};
 
-/// What training for an epoch gave.
+/// Results of training for an epoch.
 struct Trained {
   double loss, seconds, samples_per_second, data_seconds;
   MemoryStats memory;
@@ -90,7 +90,7 @@ class MeanLoss {
     else sum_ += loss.template as<R>() * factor;
     samples_ += samples;
   }
-  /// The same for the mean over what counts, of which there may be none. Not to be mixed with the other.
+  /// Adds a loss that is a mean over counted targets; `counted` may be 0. Not to be mixed with the other add.
   void add(const Tensor<T, D>& loss, const Tensor<R, D>& counted, std::int64_t samples) {
     const Tensor part = where(counted > R(0), loss.template as<R>() * counted, R(0));
     sum_ = samples_ == 0 ? part : Tensor(sum_ + part);
@@ -100,7 +100,7 @@ class MeanLoss {
   [[nodiscard]] std::int64_t samples() const { return samples_; }
   /// Waits for the device.
   [[nodiscard]] double sum() const { return static_cast<double>(sum_.item()); }
-  /// Waits for the device. What sum() is divided by: samples, or what counts.
+  /// Waits for the device. The divisor of sum(): samples, or counted targets.
   [[nodiscard]] double counted() const {
     return counted_.buffer() ? static_cast<double>(counted_.item()) : static_cast<double>(samples_);
   }
@@ -127,7 +127,7 @@ class BestWeights {
   BestWeights(const M& model, const Optimizer& optimizer, const EarlyStopping& options)
       : model_(model), optimizer_(optimizer), options_(options) {}
 
-  /// Whether to go on.
+  /// Records the score of an epoch; returns whether to go on.
   [[nodiscard]] bool goes_on(const Evaluation& score) {
     if (options_.patience == 0) return true;
     const double value = options_.metric.empty() ? score.loss : score.metric(options_.metric);
@@ -167,7 +167,7 @@ class BestWeights {
   int waited_ = 0;  ///< epochs since the best one
 };
 
-/// Of batch number i of an epoch, of so many samples.
+/// The share of batch number i of an epoch, which has `size` samples; a step takes `most` batches.
 template <class L, class Loader>
 [[nodiscard]] Share share_of(const L& loss, const Loader& train, std::int64_t i, std::int64_t size, std::int64_t most) {
   const std::int64_t accumulate = locus::detail::smaller(most, train.size());
@@ -177,8 +177,8 @@ template <class L, class Loader>
           i % accumulate == accumulate - 1 || i + 1 == train.size()};
 }
 
-/// What all ranks trained in an epoch: of times, memory and utilization the largest; operations and peaks added up. The
-/// same on all. throws NumericError, on all, unless the loss is finite
+/// Combines the results of an epoch of all ranks: the largest times, memory and utilization; the sums of operations and
+/// peaks. Identical on all ranks. throws NumericError, on all, unless the loss is finite
 template <class M, class D>
 [[nodiscard]] Trained trained_by_ranks(const M& model, int epoch, double sum, double counted, std::int64_t samples,
                                        const EpochWatch<D>& watch, double peak) {
@@ -226,7 +226,7 @@ Trained train_epoch(const M& model, int epoch, const Optimizer& optimizer, Step&
   for (; next != train.end(); watch.waiting([&] { ++next; })) {
     const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(*next);
     const std::int64_t size = get<0>(batch).size(0);
-    batches = train.position().batch;  // where training goes on within an epoch, others came before the first one
+    batches = train.position().batch;  // a training resumed within an epoch does not start at batch 1
     const double lr = optimizer.lr();
     const Share share =
         options.accumulate == 1 ? Share{} : share_of(loss, train, batches - 1, size, options.accumulate);
@@ -269,7 +269,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
     const Trained trained = train_epoch(model, epoch, optimizer, step, loss, batches, options);
-    if constexpr (StepsByScaler<Optimizer>) (void)optimizer.scaler().scale_factor();  // throws where no scale helps
+    if constexpr (StepsByScaler<Optimizer>) (void)optimizer.scaler().scale_factor();  // throws if no scale helps
     const Evaluation score = [&] {
       const Phase phase("validation");
       return score_of(valid);
@@ -290,18 +290,20 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 /// `history`. The first tensor of a batch is the model's input, the others are targets: loss(model(input), targets...).
 /// A batch of one tensor is its own target. Losses with Reduction::sum are added up as they are.
 ///
-/// Of a distributed model, each rank trains on its own batches and validates on its own; records are of the samples of
-/// all ranks, and the same on each. All ranks must have as many batches to train on; those to validate on may differ.
+/// A distributed model trains and validates on each rank's own batches; records cover the samples of all ranks and are
+/// identical on each. All ranks must have equally many training batches; their numbers of validation batches may
+/// differ.
 ///
-/// Predictions and targets of 16 bits become float before the loss, as evaluate() takes them. A model of half is
-/// trained by scaler.with(optimizer), any other may be: each loss is scaled, gradients are unscaled before
-/// options.before_step, if there is one; a step whose gradients overflowed is skipped. Records and callbacks have
-/// losses that are not scaled. LOCUS_ADVISE=1 in the environment prints nn::advise() on stderr before the first step.
+/// Predictions and targets of 16 bits become float before the loss, as in evaluate(). A model of half needs
+/// scaler.with(optimizer) in place of the optimizer, any other model may use it: each loss is scaled, gradients are
+/// unscaled before options.before_step, if there is one; a step whose gradients overflowed is skipped. Records and
+/// callbacks get unscaled losses. LOCUS_ADVISE=1 in the environment prints nn::advise() on stderr before the first
+/// step.
 ///
-/// throws ArgumentError, before it trains, for another LOCUS_ADVISE, options out of range or without effect, a metric
-/// that is not measured, loaders without a batch, numbers of batches that differ between ranks, or a sampler that
-/// repeats samples of the validation; NumericError when the loss becomes NaN or infinite (noticed where progress is
-/// reported, and at epoch ends; of several ranks, by all, at epoch ends), or a scale fell as far as it goes (at epoch
+/// throws ArgumentError, before it trains, for an invalid LOCUS_ADVISE, options out of range or without effect, a
+/// metric that is not measured, loaders without a batch, numbers of batches that differ between ranks, or a sampler
+/// that repeats samples of the validation; NumericError when the loss becomes NaN or infinite (noticed where progress
+/// is reported, and at epoch ends; of several ranks, by all, at epoch ends), or the scale fell to its minimum (at epoch
 /// ends)
 ///
 ///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},
@@ -330,7 +332,7 @@ void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>
   fit(model, optimizer, loss, train, valid, history, options, metrics...);
 }
 
-/// The same for a classifier, by cross-entropy: batches of inputs and labels, whose accuracy is recorded.
+/// fit for a classifier, by cross-entropy: batches of inputs and labels; the accuracy is recorded.
 template <class M, class Optimizer, class S, class U, class D>
   requires detail::Fittable<M, Optimizer, S, U, D>
 void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::Loader<U, D>& valid, History& history,

@@ -1,5 +1,5 @@
 #pragma once
-// How fit trains, and what it calls.
+// Options and callbacks of fit.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/std/shared.hpp>
@@ -14,7 +14,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// What std::function would hold; <functional> takes 29 % more memory of g++ for locus.hpp.
+/// Replaces std::function: <functional> takes 29 % more memory of g++ for locus.hpp.
 template <class Argument>
 class CallbackFunction : public Counted {
  public:
@@ -41,8 +41,8 @@ class CallbackFunctionOf final : public CallbackFunction<Argument> {
 };
 }  // namespace detail
 
-/// A function that fit calls, if it is not empty: a lambda, for example, with the argument or without, which returns
-/// nothing, or whether to go on. Copies share it.
+/// A function that fit calls, or empty: a lambda, for example, with or without the argument, that returns nothing or
+/// whether to go on. Copies share the function.
 template <class Argument>
 class Callback {
  public:
@@ -51,14 +51,14 @@ class Callback {
     requires((std::is_invocable_v<F&, const Argument&> || std::is_invocable_v<F&>) && !std::is_same_v<F, Callback>)
   Callback(F f) : function_(new detail::CallbackFunctionOf<Argument, F>(std::move(f))) {}
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(function_); }
-  /// Whether to go on: always where there is no function.
+  /// Returns whether to go on; true without a function.
   bool operator()(const Argument& argument) const { return !function_ || function_->call(argument); }
 
  private:
   Shared<detail::CallbackFunction<Argument>> function_;
 };
 
-/// What callbacks get that are called where there is nothing to tell.
+/// Arguments of callbacks that need no information.
 struct BeforeStep {};
 struct AfterStep {};
 
@@ -66,53 +66,53 @@ struct AfterStep {};
 enum class Every { epoch, step };
 
 /// When fit ends before its last epoch. Other options than restore_best need a patience. When the loss becomes NaN or
-/// infinite, fit throws: the weights stay as the last step left them, and those of the best epoch are not restored.
+/// infinite, fit throws: the weights stay as the last step left them, and the best epoch's weights are not restored.
 struct EarlyStopping {
   int patience = 0;          ///< epochs without an improvement after which training ends; 0: nothing is watched
-  double min_delta = 0;      ///< by how much a better one is better
-  std::string metric = {};   ///< name of what is watched; by default the validation loss
-  bool maximize = false;     ///< whether more of it is better
+  double min_delta = 0;      ///< an improvement must exceed this
+  std::string metric = {};   ///< name of the watched metric; by default the validation loss
+  bool maximize = false;     ///< whether a larger metric is better
   bool restore_best = true;  ///< with a patience, the model is left with the weights of the best epoch
 };
 
-/// How fit trains, and what it calls.
+/// Options and callbacks of fit.
 ///
 ///     fit(model, optimizer, train, valid, history,
 ///         {.epochs = 50, .on_epoch = [&](const EpochRecord& epoch) { return epoch.valid_accuracy < 0.99; }});
 struct FitOptions {
   int epochs = 1;
-  int first_epoch = 1;  ///< number of the first one, when training goes on: 1 or more
-  /// On Cuda, with an optimizer of Locus: replay the step on batches of the first one's shape, see capture(). What the
-  /// model's own host code does (counts, prints, chooses) happens at the first two steps only (with `accumulate`, at
-  /// the first two parts of a kind: first, last, and those in between, each of which keeps the memory of its run).
-  /// Not while phases are traced, see trace_phases().
+  int first_epoch = 1;  ///< number of the first epoch of this call, for resumed training: 1 or more
+  /// On Cuda, with an optimizer of Locus: replay the step on batches of the first batch's shape, see capture(). The
+  /// model's own host code (counting, printing, choosing) runs in the first two steps only. With `accumulate`, it runs
+  /// in the first two parts of each kind (first, middle, last), and each kind keeps the memory of its run. No capture
+  /// while phases are traced, see trace_phases().
   bool capture = true;
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
-  /// Batches whose gradients one step takes together, as if they were one batch; at the end of an epoch, those left.
-  /// Of a loss that ignores targets or weighs them, each batch has the share that counts.
+  /// Batches whose gradients are accumulated for one step, as if they were one batch; the last step of an epoch takes
+  /// the rest. If the loss ignores or weights targets, each batch is weighted by its counted targets.
   std::int64_t accumulate = 1;
-  /// Called after the backward pass, before each step of the optimizer, for what changes gradients:
+  /// Called after the backward pass, before each step of the optimizer, to change gradients:
   ///
   ///     .before_step = [&] { optim::clip_grad_norm_(model.parameters(), 1.0); }
   ///
-  /// Replays of a captured step repeat what it launches, not its host code. What it returns does not count.
+  /// Replays of a captured step repeat the callback's launches, not its host code. Its return value is ignored.
   Callback<BeforeStep> before_step = {};
-  /// The same after each step of the optimizer, for what follows the weights: an average of them, for example.
+  /// Called likewise after each step of the optimizer, to average the weights, for example.
   Callback<AfterStep> after_step = {};
-  /// Operations per second that the device reaches at best, of which records and progress have the share: from its data
-  /// sheet, or measured_peak() of training/peak.hpp; of several ranks, of each one's device. 0: it is not known.
+  /// Peak operations per second of the device, for share_of_peak() of records and progress: from its data sheet, or
+  /// measured_peak() of training/peak.hpp. Each rank gives its own device's. 0: unknown.
   double peak = 0;
-  optim::Scheduler scheduler = {};      ///< of the learning rate; after an epoch it is given the validation loss
+  optim::Scheduler scheduler = {};      ///< of the learning rate; gets the validation loss after an epoch
   Every schedule_every = Every::epoch;  ///< ReduceLROnPlateau moves by epoch
   EarlyStopping early_stopping = {};
-  /// What it returns does not count; of several ranks, rank 0 alone calls it. It may save the run, io::save_training,
-  /// but not after the last batch of an epoch, which is not validated yet: there on_epoch does.
+  /// Its return value is ignored; of several ranks, only rank 0 calls it. It may save the run by io::save_training,
+  /// except after the last batch of an epoch, which is not validated yet: save from on_epoch then.
   Callback<Progress> on_progress = {};
-  Callback<EpochRecord> on_epoch = {};  ///< false from it ends the training, on all ranks; each calls it
+  Callback<EpochRecord> on_epoch = {};  ///< called on every rank; false from any ends the training on all
 };
 
 namespace detail {
-/// throws ArgumentError for options of early stopping out of range, those that would be ignored, and a metric that is
+/// throws ArgumentError for early-stopping options that are out of range or would be ignored, and for a metric that is
 /// not measured
 LOCUS_OUT_OF_LINE inline void require_valid(const EarlyStopping& options,
                                             std::initializer_list<std::string_view> metrics) {

@@ -1,5 +1,5 @@
 #pragma once
-// What happened in training, epoch by epoch: as numbers, as a table, as JSON, and as curves.
+// Records of training, epoch by epoch: as numbers, as a table, as JSON, and as curves.
 
 #include <locus/core/check.hpp>
 #include <locus/core/std/bounds.hpp>
@@ -19,7 +19,7 @@ struct MetricValue {
 };
 
 namespace detail {
-/// That of a name; null where it was not measured.
+/// The metric of a name; null if it was not measured.
 [[nodiscard]] inline const MetricValue* find_metric(const std::vector<MetricValue>& metrics, std::string_view name) {
   for (const auto& metric : metrics)
     if (metric.name == name) return &metric;
@@ -40,18 +40,18 @@ struct EpochRecord {
   double learning_rate = 0;
   double train_loss = 0;  ///< mean over the samples while they were trained on
   double valid_loss = 0;
-  double valid_accuracy = 0;  ///< in [0, 1]; NaN where a loss was given without a metric of that name
+  double valid_accuracy = 0;  ///< in [0, 1]; NaN if a loss was given without a metric of that name
   double seconds = 0;         ///< of training; validation not included
   double samples_per_second = 0;
   std::vector<MetricValue> metrics = {};  ///< of the validation
 
-  // Of training; of several ranks, the largest.
+  // Numbers of training; of several ranks, the largest.
   std::int64_t batches = 0;  ///< of an epoch
   double data_seconds = 0;   ///< of `seconds`, until the loader had the next batch
-  /// Of the device when training ended, before the validation. What was asked for counts from the epoch's beginning,
-  /// the peak from that of the program.
+  /// Memory of the device at the end of training, before the validation. Requests count from the epoch's beginning, the
+  /// peak from the program's.
   MemoryStats memory = {};
-  double gpu_utilization = __builtin_nan("");  ///< in [0, 1], mean of samples; NaN where it is not known
+  double gpu_utilization = __builtin_nan("");  ///< in [0, 1], mean of samples; NaN if unknown
   double operations = 0;  ///< of products and convolutions, by LaunchCounts; of several ranks, of all
   double peak = 0;        ///< FitOptions::peak; of several ranks, of all
 
@@ -66,7 +66,7 @@ namespace detail {
 [[nodiscard]] inline bool has_accuracy(const EpochRecord& record) {
   return record.valid_accuracy == record.valid_accuracy;
 }
-/// Whether one has it, or there is none yet.
+/// Whether any record has an accuracy, or there are no records yet.
 [[nodiscard]] inline bool show_accuracy(const std::vector<EpochRecord>& records) {
   for (const auto& record : records)
     if (has_accuracy(record)) return true;
@@ -80,7 +80,7 @@ class History {
  public:
   void add(const EpochRecord& record) { records_.push_back(record); }
   [[nodiscard]] const std::vector<EpochRecord>& records() const { return records_; }
-  /// One more number of the last epoch: of another model than the one that was trained, for example.
+  /// Adds a number to the last epoch's record: of another model than the trained one, for example.
   /// throws IndexError before the first epoch
   void add_metric(std::string name, double value) {
     (void)last();
@@ -116,10 +116,10 @@ class History {
     return text;
   }
 
-  /// What training took, a line per epoch: how long a step waited for its batch, in milliseconds and as a share, bytes
-  /// of tensors on the device at the end and at most, and how many tensors asked for memory, the pool's and the
-  /// system's. Blank for epochs of which that is not known; with the share of the peak and how busy the GPU was, where
-  /// they are.
+  /// Cost of training, a line per epoch: how long a step waited for its batch, in milliseconds and as a share; bytes of
+  /// tensors on the device at the end and at most; how many tensors requested memory, and how many allocations the
+  /// system served. Blank for epochs without these numbers. If known, also the share of the peak and the utilization of
+  /// the GPU.
   [[nodiscard]] LOCUS_OUT_OF_LINE std::string cost_table() const {
     bool shows_gpu = false, shows_peak = false;
     for (const auto& r : records_) {
@@ -150,7 +150,7 @@ class History {
   }
 
  private:
-  /// A metric of each name, in the order in which they came: without the accuracy that has a column of its own.
+  /// One metric of each name, in order of appearance, without the accuracy that has a column of its own.
   [[nodiscard]] std::vector<MetricValue> columns() const {
     std::vector<MetricValue> found;
     for (const auto& r : records_)
@@ -162,13 +162,13 @@ class History {
   [[nodiscard]] static std::size_t width_of(const MetricValue& column) {
     return 3 + detail::larger(column.name.size(), std::size_t{10});
   }
-  /// Right-aligned in a column, with at least a space before it and so many digits after the point.
+  /// A number right-aligned in a column, with at least a space before it and `digits` digits after the point.
   [[nodiscard]] static std::string fixed(double number, int width, int digits) {
     char text[400];  // room for any number
     const int length = std::snprintf(text, sizeof text, "%*.*f", width, digits, number);
     return length > width || text[0] != ' ' ? general(number, width, 4) : text;
   }
-  /// The same with so many significant digits, or with fewer where these do not fit.
+  /// A number with `digits` significant digits, or fewer if these do not fit.
   [[nodiscard]] static std::string general(double number, int width, int digits) {
     char text[64];
     int length = std::snprintf(text, sizeof text, "%*.*g", width, digits, number);

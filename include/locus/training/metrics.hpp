@@ -1,5 +1,5 @@
 #pragma once
-// How good a model is.
+// Evaluation of a model: loss and metrics.
 
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/labelled_images.hpp>
@@ -20,7 +20,7 @@ template <class S, class D>
 inline constexpr bool is_loader<data::Loader<S, D>> = true;
 }  // namespace detail
 
-/// How many rows of logits (n, classes) are largest at their label (n). shape: ()
+/// Number of rows of logits (n, classes) with the maximum at their label (n). shape: ()
 /// cost: two launches, and on Cpu a copy of labels that are strided
 /// throws ShapeError unless the shapes are these: broadcasting would count rows several times; IndexError for a label
 /// that is not a class, if the host can read it (elsewhere its row does not count)
@@ -37,7 +37,7 @@ template <class L, class Y>
   return detail::count_equal(argmax(logits, -1), labels);
 }
 
-/// Share of rows of logits (n, classes) that are largest at their label (n). Waits for the device.
+/// Share of rows of logits (n, classes) with the maximum at their label (n). Waits for the device.
 /// throws ShapeError unless the shapes are these; ArgumentError where there are no rows; IndexError as correct() does
 template <class L, class Y>
   requires(TensorLike<L> && TensorLike<Y> && detail::IsWrong<detail::AccuracyMistake<L, Y>, detail::Wrong::nothing>)
@@ -55,8 +55,8 @@ struct Accuracy {
   }
 };
 
-/// What is measured beside the loss: a name, and a function of predictions and targets that returns the mean over them,
-/// as a number or a tensor of one element. Any loss is such a function.
+/// A measurement beside the loss: a name, and a function of predictions and targets that returns the mean over them, as
+/// a number or a tensor of one element. Any loss is such a function.
 ///
 ///     evaluate(model, nn::MSELoss{}, batches, Metric{"mean error", nn::L1Loss{}}).metric("mean error")
 template <class F>
@@ -71,7 +71,7 @@ Metric(const char*, F) -> Metric<F>;
 
 struct Evaluation {
   double loss = 0;      ///< mean per sample
-  double accuracy = 0;  ///< in [0, 1]: the metric of that name; NaN where a loss was given without it
+  double accuracy = 0;  ///< in [0, 1]: the metric of that name; NaN if a loss was given without it
   std::vector<MetricValue> metrics = {};
 
   /// throws ArgumentError for a name that was not measured
@@ -100,7 +100,8 @@ template <class T, class D>
   else return x.template as<compute_t<T>>();
 }
 
-/// The batch without its first tensor, which is the model's input: the targets. One of a single tensor is its own.
+/// The batch without its first tensor, which is the model's input: the targets. A batch of one tensor is its own
+/// target.
 template <class X, class D, class F>
 decltype(auto) with_targets(const Tuple<Tensor<X, D>>& batch, const F& f) {
   return f(get<0>(batch));
@@ -118,14 +119,14 @@ template <class L>
 concept HasReduction = requires(const L& loss) {
   { loss.options.reduction } -> std::convertible_to<Reduction>;
 };
-/// How a loss reduces those of samples: as its reduces_as() says, or else its options; most have no choice.
+/// How a loss reduces losses of samples: by its reduces_as(), else by its options, else by the mean.
 template <class L>
 [[nodiscard]] Reduction reduction_of([[maybe_unused]] const L& loss) {
   if constexpr (SaysReduction<L>) return loss.reduces_as();
   else if constexpr (HasReduction<L>) return loss.options.reduction;
   else return Reduction::mean;
 }
-/// What a loss of a batch stands for, as the number of samples by which it is multiplied to be added to others.
+/// Factor on the loss of a batch in a sum over batches: its number of samples for a mean, 1 for a sum.
 /// throws ArgumentError for a loss that is no number
 template <class L>
 [[nodiscard]] double weight_of_loss(const L& loss, std::int64_t samples) {
@@ -135,8 +136,8 @@ template <class L>
   return reduction == Reduction::sum ? 1 : static_cast<double>(samples);
 }
 
-/// By what the mean of a loss divides where that is not the number of samples, as R: loss.counted(targets...), of
-/// losses that ignore targets or weigh them. Undefined for other losses.
+/// Divisor of the mean of a loss, as R, if it is not the number of samples: loss.counted(targets...), for losses that
+/// ignore or weight targets. An undefined tensor for other losses.
 template <class R, class L, class X, class... Y, class D>
 [[nodiscard]] Tensor<R, D> targets_counted(const L& loss, const Tuple<Tensor<X, D>, Tensor<Y, D>...>& batch) {
   if constexpr (requires(const Tensor<Y, D>&... target) { loss.counted(target...); }) {
@@ -148,7 +149,7 @@ template <class R, class L, class X, class... Y, class D>
   }
 }
 
-/// Of labels that are classes, each of which counts.
+/// Cross-entropy of labels that are classes; none is ignored or weighted.
 struct ClassifierLoss {
   template <class L, class Y>
     requires LossOperands<L, Y>
@@ -157,7 +158,7 @@ struct ClassifierLoss {
   }
 };
 
-/// A model's answer to a batch, which was recorded if X is traced.
+/// A model's predictions for a batch, recorded if X is traced.
 template <class M, class X>
 [[nodiscard]] auto predict(const M& model, const X& x) {
   if constexpr (nn::detail::HasForward<M>) {  // without a call in between, in errors
@@ -175,10 +176,10 @@ template <class T, class... Others>
 struct FirstOf<data::Fields<T, Others...>> {
   using type = T;
 };
-/// Element type of what a data set gives a model.
+/// Element type of the input that a data set gives to a model.
 template <class S>
 using input_t = typename FirstOf<data::detail::fields_t<S>>::type;
-/// What is wrong with a model for batches of a data set on D.
+/// Mistake of a model for batches of a data set on D.
 template <class M, class S, class D>
 using LoaderMistake = BatchMistake<M, input_t<S>, D>;
 
@@ -192,8 +193,8 @@ inline constexpr bool takes_targets<L, Prediction, D, data::Fields<X, Y, Z...>> 
     requires(const L& loss, const Prediction& prediction) {
       loss(prediction, std::declval<const Tensor<Y, D>&>(), std::declval<const Tensor<Z, D>&>()...);
     };
-/// Whether a loss takes what a model makes of batches of S on D, and their targets. (A model that is a function is not
-/// asked.)
+/// Whether a loss takes a model's predictions for batches of S on D, and their targets. (Not tested for a model that is
+/// a function.)
 template <class L, class M, class S, class D>
 concept LossFor = !HasPlace<M> || takes_targets<L, Tensor<value_of<M>, D>, D, data::detail::fields_t<S>>;
 
@@ -201,7 +202,7 @@ template <class M, class L, class S, class D, class... F>
 [[nodiscard]] Evaluation evaluate_all(const M& model, const L& loss, data::Loader<S, D>& batches,
                                       const Metric<F>&... metrics) {
   require_each_once(batches);
-  std::vector<double> sums(3 + sizeof...(F));  // of the loss, of what it was divided by, of samples, of metrics
+  std::vector<double> sums(3 + sizeof...(F));  // of the loss, of its divisor, of samples, of metrics
   for (const auto& named : batches) {
     const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(named);
     const std::int64_t size = get<0>(batch).size(0);
@@ -235,11 +236,11 @@ template <class M, class S, class D>
 
 /// Loss and metrics of a model, a layer or a function, over all batches: plain tensors, so nothing is recorded. The
 /// first tensor of a batch is the model's input, the others are targets: loss(model(input), targets...). A batch of one
-/// tensor is its own target. Losses of samples count alike; of nn::CrossEntropyLoss, and of yours with
-/// counted(targets...), the mean is over what counts. A loss that adds up samples says so in options.reduction, or by
-/// reduces_as(). Of a distributed model, each rank evaluates its own batches, and the result is that over all ranks,
-/// the same on each. throws ArgumentError for a loader without a batch or with a sampler that repeats samples, or a
-/// loss with Reduction::none
+/// tensor is its own target. Losses of samples have equal weights; for nn::CrossEntropyLoss, and losses of your own
+/// with counted(targets...), the mean is over counted targets. A loss that sums over samples says so in
+/// options.reduction, or by reduces_as(). A distributed model is evaluated on each rank's own batches; the result
+/// covers all ranks and is identical on each. throws ArgumentError for a loader without a batch or with a sampler that
+/// repeats samples, or a loss with Reduction::none
 ///
 ///     const double error = evaluate(model, nn::MSELoss{}, data::loader<D>(valid)).loss;
 template <class M, class L, class S, class D, class... F>
@@ -281,13 +282,13 @@ template <class M, class S, class D>
   return evaluate(model, batches);
 }
 
-/// The same over a data set, in batches of 1000 on `device`, where the model is. Of a distributed model, each rank
+/// Evaluates over a data set, in batches of 1000 on `device`, the model's. With a distributed model, each rank
 /// evaluates its share, on the device of its communicator.
 template <class M, data::Dataset S>
 [[nodiscard]] Evaluation evaluate(const M& model, const S& dataset, device_of<M> device = {}) {
   if constexpr (detail::OfRanks<M>) {
     const auto& comm = model.communicator();
-    const bool share = dataset.size() >= comm.size();  // otherwise each evaluates all
+    const bool share = dataset.size() >= comm.size();  // otherwise each rank evaluates all
     const data::DistributedSampler sampler(dataset.size(), share ? comm.rank() : 0, share ? comm.size() : 1,
                                            {.shuffle = false, .remainder = data::Remainder::keep});
     return evaluate(model, data::loader(dataset, sampler, {.batch_size = 1000, .ahead = 2}, comm.device()));

@@ -1,5 +1,5 @@
 #pragma once
-// The state of an optimizer by name: what goes on with a training that was saved needs besides the weights.
+// The state of an optimizer by name, which resuming a saved training needs besides the weights.
 
 #include <locus/nn/state_dict.hpp>
 #include <locus/optim/grad_scaler.hpp>
@@ -87,8 +87,8 @@ struct OptimizerLoad {
     for (const auto& [source, target] : copies) (void)target.copy_(source);
   }
 };
-/// throws ArgumentError for a parameter's state or a group that the optimizer does not have, which is another
-/// optimizer's. Masters may be more: float32 parameters go on from 16-bit ones.
+/// throws ArgumentError for a parameter's state or a group that the optimizer does not have: the state is another
+/// optimizer's. Additional master weights are accepted, so that float32 parameters can resume from 16-bit ones.
 template <HasState O, class D>
 void require_known_state(const O& optimizer, const nn::StateDict<D>& state) {
   std::set<std::string> known;
@@ -134,10 +134,10 @@ template <HasState O, class D>
 }
 }  // namespace detail
 
-/// Copies a state into an optimizer of the same class, options and groups, after which it goes on as the one that was
-/// saved. Waits for the device. throws ArgumentError for a name that is missing, state of a parameter or group that the
-/// optimizer does not have, another element type, or a number out of range; ShapeError for another shape. Then nothing
-/// was changed
+/// Copies a state into an optimizer of the same class, options and groups, which then continues like the saved
+/// optimizer. Waits for the device. throws ArgumentError for a name that is missing, state of a parameter or group that
+/// the optimizer does not have, another element type, or a number out of range; ShapeError for another shape. Then
+/// nothing was changed
 template <detail::HasState O, class D>
   requires locus::detail::IsWrong<detail::OptimizerStateMistake<O, D>, locus::detail::Wrong::nothing>
 void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
@@ -145,7 +145,7 @@ void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
 }
 
 namespace detail {
-/// visit(name, number) of each number of a scaler's state, by PyTorch's names, and `skipped_steps`.
+/// Calls visit(name, number) for each number of a scaler's state, by PyTorch's names, and `skipped_steps`.
 template <class State, class Visit>
 void visit_scaler(State& state, const Visit& visit) {
   visit("scale", state.options.init_scale);
@@ -187,7 +187,7 @@ template <class D>
 }
 }  // namespace detail
 
-/// Lets a scaler go on as the one that was saved. throws as that of an optimizer; then nothing was changed
+/// Resumes a scaler from a saved state. throws as load_state_dict() of an optimizer; then nothing was changed
 template <class D>
 void load_state_dict(GradScaler<D>& scaler, const nn::StateDict<D>& state) {
   detail::load_of(scaler, state).apply();

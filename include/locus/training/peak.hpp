@@ -1,5 +1,5 @@
 #pragma once
-// What a device reaches in a product, to compare training with. Not part of locus/locus.hpp.
+// Measures the speed of a matrix product on a device, as a reference for training. Not part of locus/locus.hpp.
 
 #include <locus/core/std/posix.hpp>
 #include <locus/ops/matmul.hpp>
@@ -8,7 +8,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 /// Operations per second of a product of two square matrices of T, two for each multiply-add: the fastest of those that
-/// fit into a quarter of a second, by all threads on Cpu. What FitOptions::peak may be.
+/// fit into a quarter of a second, by all threads on Cpu. For FitOptions::peak.
 /// cost: the quarter of a second, or four products; memory for three matrices until it returns
 /// throws ArgumentError for a side below 1; OutOfMemory
 ///

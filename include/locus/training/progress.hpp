@@ -1,12 +1,12 @@
 #pragma once
-// What fit tells while an epoch goes on.
+// Reports of fit during an epoch.
 
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Where training stands after a batch. Of several ranks, on rank 0.
+/// Progress of training after a batch. With several ranks, reported on rank 0.
 struct Progress {
   int epoch;                    ///< counted from 1
   std::int64_t batch, batches;  ///< done, of the epoch
@@ -16,7 +16,7 @@ struct Progress {
   double seconds = 0;                          ///< of the epoch so far
   double data_seconds = 0;                     ///< of them, until the loader had the next batch
   MemoryStats memory = {};                     ///< of the device
-  double gpu_utilization = __builtin_nan("");  ///< in [0, 1], lately; NaN where it is not known
+  double gpu_utilization = __builtin_nan("");  ///< in [0, 1], recent; NaN if unknown
   double operations = 0;                       ///< of the epoch's products and convolutions so far, by LaunchCounts
   double peak = 0;                             ///< FitOptions::peak
 

@@ -1,5 +1,5 @@
 #pragma once
-// How training goes on, for whoever watches at a terminal.
+// Shows the progress of training at a terminal.
 
 #include <locus/training/history.hpp>
 #include <locus/training/progress.hpp>
@@ -8,16 +8,16 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// A callback of fit. On stderr, where that is a terminal, one line that is written anew where progress is reported:
-/// the loss, samples per second, the share of time that steps waited for data, the memory of the device, and how busy a
-/// GPU is. After each epoch, a line that stays, also where stderr is no terminal. Of several ranks, give it to one.
+/// A callback of fit. On a terminal as stderr, one line, rewritten at each report of progress: the loss, samples per
+/// second, the share of time that steps waited for data, the memory of the device, and the utilization of a GPU. After
+/// each epoch, a line that stays, even if stderr is no terminal. Of several ranks, give it to one.
 ///
 ///     fit(model, optimizer, train, valid, history, {.on_progress = ProgressBar(), .on_epoch = ProgressBar()});
 ///
 ///     epoch  2 [=============                 ] loss 0.2758    324517 samples/s  waits 3 %  12.3 MB, peak 15.1 MB
 class ProgressBar {
  public:
-  /// `samples`: what they are called: "images"
+  /// `samples`: name of the samples, such as "images"
   explicit ProgressBar(std::string samples = "samples")
       : samples_(std::move(samples)), is_terminal_(isatty(STDERR_FILENO) != 0) {}
 
@@ -33,7 +33,7 @@ class ProgressBar {
                  r.epoch, r.train_loss, r.valid_loss, accuracy.c_str(), r.samples_per_second, samples_.c_str());
   }
 
-  /// The line of a moment, without control characters.
+  /// The line of progress, without control characters.
   [[nodiscard]] LOCUS_OUT_OF_LINE std::string line(const Progress& p) const {
     constexpr std::int64_t width = 30;
     const auto done = static_cast<std::size_t>(p.batches > 0 ? width * p.batch / p.batches : 0);

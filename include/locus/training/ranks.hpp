@@ -1,5 +1,5 @@
 #pragma once
-// What fit and evaluate do where several ranks train a model: what they measure counts the samples of all ranks.
+// fit and evaluate with several ranks: measurements cover the samples of all ranks.
 
 #include <locus/core/check.hpp>
 #include <locus/tensor/copy.hpp>
@@ -23,7 +23,7 @@ template <class M>
   else return true;
 }
 
-/// The same numbers of all ranks, one rank after another; those of this process where there are no ranks. A collective.
+/// Gathers these numbers of all ranks, one rank after another; without ranks, returns this process's. A collective.
 template <class M>
 [[nodiscard]] std::vector<double> numbers_of_ranks([[maybe_unused]] const M& model, std::vector<double> mine) {
   if constexpr (OfRanks<M>) {
@@ -37,7 +37,7 @@ template <class M>
   }
   return mine;
 }
-/// Their sums over all ranks: the same on all, bit for bit.
+/// Sums of these numbers over all ranks: identical on all, bit for bit.
 template <class M>
 [[nodiscard]] std::vector<double> sums_over_ranks(const M& model, std::vector<double> mine) {
   const std::size_t count = mine.size();
@@ -46,14 +46,14 @@ template <class M>
   for (std::size_t i = count; i < all.size(); ++i) sums[i % count] += all[i];
   return sums;
 }
-/// How much a rank with so many samples counts where gradients are averaged.
+/// Weight of a rank with this many samples in the average of gradients.
 template <class M>
 [[nodiscard]] double weight_of_rank([[maybe_unused]] const M& model, [[maybe_unused]] double samples) {
   if constexpr (requires { model.options().weigh_by_samples; })
     if (model.options().weigh_by_samples) return samples;
   return 1;
 }
-/// Whether that holds on all ranks.
+/// Whether `holds` is true on all ranks.
 template <class M>
 [[nodiscard]] bool on_all_ranks(const M& model, bool holds) {
   for (const double answer : numbers_of_ranks(model, {holds ? 1.0 : 0.0}))
@@ -61,8 +61,8 @@ template <class M>
   return true;
 }
 
-/// throws ArgumentError, on all ranks, where one has another number of batches than the rest: a backward pass waits for
-/// that of the others
+/// throws ArgumentError, on all ranks, if ranks have different numbers of batches: a backward pass waits for the other
+/// ranks' backward passes
 template <class M>
 void require_same_batches(const M& model, std::int64_t batches) {
   constexpr const char* remedy =

@@ -15,7 +15,7 @@ inline constexpr bool is_batch = false;
 template <class T, class D>
 inline constexpr bool is_batch<data::Batch<T, D>> = true;
 
-/// What is wrong with steps by gradients of an ordinary loss.
+/// Mistake of steps by gradients of an unscaled loss.
 template <class Optimizer>
 struct StepMistake : NoMistake {};
 template <class Optimizer>
@@ -28,17 +28,17 @@ template <class D>
 struct StepMistake<optim::GradScaler<D>>
     : MistakeOf<Wrong::scaler_alone,
                 error::not_possible<error::a_scaler_instead_of_an_optimizer, error::pass_scaler_with_optimizer>> {};
-/// What is wrong with an optimizer for a model.
+/// Mistake of an optimizer for a model.
 template <class M, class Optimizer>
 struct OptimizerMistake : FirstMistake<PlaceMistake<M, Optimizer, error::model_is_on, error::optimizer_is_on,
                                                     error::make_the_optimizer_for_the_model>,
                                        StepMistake<Optimizer>> {};
 
-/// What is wrong with training a model on batches of T on D.
+/// Whether an optimizer can train a model on batches of T on D.
 template <class M, class Optimizer, class T, class D>
 concept Trainable =
     IsWrong<BatchMistake<M, T, D>, Wrong::nothing> && IsWrong<OptimizerMistake<M, Optimizer>, Wrong::nothing>;
-/// The second of two mistakes, where the first is none: never both, so that one refusal answers.
+/// The second of two mistakes if there is no first: never both, so that a single refusal answers.
 template <class First, class Second>
 struct OnlyThen : std::conditional_t<First::wrong == Wrong::nothing, Second, NoMistake> {};
 }  // namespace detail
@@ -48,7 +48,7 @@ namespace detail {
 template <class Optimizer>
 concept StepsByScaler = requires { typename std::remove_const_t<Optimizer>::IsScaledOptimizer; };
 
-/// The loss of a batch, recorded: of predictions and targets of 16 bits in float, as evaluate() takes them.
+/// The recorded loss of a batch; predictions and targets of 16 bits become float, as in evaluate().
 template <class M, class L, class X, class D, class... Y>
 [[nodiscard]] auto recorded_loss(const M& model, const L& loss, const Tuple<Tensor<X, D>, Tensor<Y, D>...>& batch) {
   using Prediction = decltype(predict(model, trace(get<0>(batch))));
@@ -65,14 +65,14 @@ struct DoNothing {
   void operator()() const {}
 };
 
-/// While it lives, gradients of a model that ranks share are added up on this rank alone.
+/// Returns a guard: while it lives, gradients of a distributed model are accumulated on this rank alone.
 template <class M>
 [[nodiscard]] auto on_this_rank(const M& model) {
   if constexpr (requires { model.no_sync(); }) return model.no_sync();
   else return DoNothing{};
 }
 
-/// What is called before and after each step of an optimizer: nothing.
+/// Callbacks around each step of an optimizer that do nothing.
 struct NothingAround {
   [[nodiscard]] static bool reads_gradients() { return false; }
   void before() const {}
@@ -84,13 +84,13 @@ void backward_for(Optimizer& optimizer, const Loss& loss) {
   if constexpr (StepsByScaler<Optimizer>) optimizer.backward(loss);
   else loss.backward();
 }
-/// Of a loss that is weighed by a share.
+/// Backward pass of a loss weighted by a share.
 template <class Optimizer, class Loss, class T, class D>
 void backward_for(Optimizer& optimizer, const Loss& loss, const Tensor<T, D>& share) {
   if constexpr (StepsByScaler<Optimizer>) optimizer.backward(loss * share);
   else loss.backward(share);
 }
-/// Scaled gradients are divided in memory only where something reads them before the step.
+/// Scaled gradients are divided in memory only if the callback before the step reads them.
 template <class Optimizer, class Around>
 void make_step(Optimizer& optimizer, const Around& around) {
   if constexpr (StepsByScaler<Optimizer>)
@@ -114,8 +114,8 @@ auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Ba
 }
 }  // namespace detail
 
-/// One step of training of a classifier on a batch: forward, backward, update. Returns the loss, on the device: of
-/// logits of 16 bits in float, and not scaled by scaler.with(optimizer).
+/// One step of training of a classifier on a batch: forward, backward, update. Returns the loss, on the device: float
+/// for logits of 16 bits, and unscaled with scaler.with(optimizer).
 template <class M, class Optimizer, class T, class D>
   requires detail::Trainable<M, Optimizer, T, D>
 Tensor<compute_t<T>, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<T, D>& batch) {
@@ -131,26 +131,26 @@ template <class Optimizer>
 concept OfLocus = std::is_base_of_v<optim::Optimizer<value_of<Optimizer>, device_of<Optimizer>>, Optimizer> ||
                   StepsByScaler<Optimizer>;
 
-/// A batch's part of a step that takes several batches together: `weight` of its samples are those of all.
+/// One micro-batch of an accumulated step; `weight` is its fraction of the step's samples.
 struct Share {
   double weight = 1;
   bool is_first = true, is_last = true;
 };
 
-/// A gradient divided by the shares of what it was added up from. Zeros stay zero, also where nothing counted.
+/// Divides an accumulated gradient by the sum of its micro-batches' shares. Zeros stay zero, even if no target counted.
 template <class R>
 struct DivideByShares {
   LOCUS_FN R operator()(R gradient, R shares) const { return gradient == R(0) ? gradient : gradient / shares; }
 };
 
-/// Training steps. Where D replays them, those on batches of the first one's shape are replays.
+/// Training steps. If D captures, steps on batches of the first batch's shape are replays.
 template <class M, class Optimizer, class L, class D, class Batch, class Around>
 class TrainingStep {
   using T = loss_t<M, L, Batch>;
   using R = compute_t<T>;
 
  public:
-  /// Only what this library's optimizers do is known to go on in replays.
+  /// Captures only with this library's optimizers: others may not continue correctly in replays.
   TrainingStep(const M& model, Optimizer& optimizer, const L& loss, const Around& around, bool capture)
       : model_(model),
         optimizer_(optimizer),
@@ -161,17 +161,17 @@ class TrainingStep {
   /// The loss, which the next call may overwrite.
   [[nodiscard]] Tensor<T, D> operator()(const Batch& batch) { return add(batch, {}); }
 
-  /// A part of a step, as if the batches of all parts were one: gradients are added, each by its share, before the
-  /// step.
+  /// One micro-batch of a step: gradients are accumulated, weighted by their shares, as if all micro-batches were one
+  /// batch.
   [[nodiscard]] Tensor<T, D> add(const Batch& batch, const Share& share) {
     set_share(batch, share);
     return run(batch, share.is_first, share.is_last);
   }
-  /// By what the loss of the last batch was divided; undefined where that is the number of its samples.
+  /// Divisor of the last batch's loss; an undefined tensor if it is the number of samples.
   [[nodiscard]] const Tensor<R, D>& counted() const { return counted_; }
 
  private:
-  /// Before a part, and not captured with it: the shares of parts differ.
+  /// Runs before a part and is not captured with it, because the shares of parts differ.
   void set_share(const Batch& batch, const Share& share) {
     counted_ = targets_counted<R>(function_, batch);
     if (is_whole(share.is_first, share.is_last)) return;
@@ -184,7 +184,7 @@ class TrainingStep {
       return;
     }
     const double samples = static_cast<double>(get<0>(batch).size(0));
-    // Rounded as gradients are that are weighed by it.
+    // Rounded like the gradients that it weights.
     share_.copy_(
         (counted_ * static_cast<R>(share.weight / samples)).template as<value_of<Optimizer>>().template as<T>());
     const auto as_used = share_.template as<R>();
@@ -192,7 +192,8 @@ class TrainingStep {
     else shares_ += as_used;
     samples_ = (share.is_first ? 0 : samples_) + samples;
   }
-  /// A step of one part, whose gradients need no share. What counts differs between ranks.
+  /// Whether a part is a whole step, whose gradients need no share. Not if several ranks count targets: counts differ
+  /// between ranks.
   [[nodiscard]] bool is_whole(bool is_first, bool is_last) const {
     return is_first && is_last && !(OfRanks<M> && counted_.buffer());
   }
@@ -221,7 +222,8 @@ class TrainingStep {
     make_step(optimizer_, around_);
     return loss.value();
   }
-  /// Of several ranks, by the mean of theirs: gradients are means over ranks by now, weighed in the same way.
+  /// Divides gradients by the sum of shares; with several ranks, by the mean of their sums, because gradients are by
+  /// now means over ranks with the same weights.
   void divide_by_shares() {
     if constexpr (OfRanks<M>) {
       const R weight = static_cast<R>(weight_of_rank(model_, samples_));
@@ -260,7 +262,7 @@ class TrainingStep {
       return captured.loss;
     } catch (const CaptureError& error) {
       report_not_captured(error.what());
-    } catch (const OutOfMemory& error) {  // replays need memory of their own
+    } catch (const OutOfMemory& error) {  // replays need additional memory
       report_not_captured(error.what());
     }
     replays_ = false;
@@ -277,9 +279,9 @@ class TrainingStep {
   const L& function_;
   const Around& around_;
   bool replays_;
-  Batch batch_;          ///< where replays find theirs
+  Batch batch_;          ///< input of replays
   Tensor<T, D> share_;   ///< of this part
-  Tensor<R, D> shares_;  ///< of all so far, where these are not known beforehand
+  Tensor<R, D> shares_;  ///< sum over the parts so far, if it is not known beforehand
   Tensor<R, D> counted_;
   double samples_ = 0;  ///< of this rank, of all parts so far
   struct Captured {

@@ -1,4 +1,4 @@
-// What cuBLASLt answers for each epilogue, and what comes of special values and extents.
+// cuBLASLt's answers for each epilogue, and its results for special values and extents.
 
 #include "blas_product.hpp"
 #include "experiment.hpp"
@@ -44,7 +44,7 @@ double gelu_slope(double z) {
 }
 double gelu(double z) { return z / 2 * (1 + std::tanh(0.7978845608028654 * (z + 0.044715 * z * z * z))); }
 
-/// The largest distance between two lists, as a part of the largest expected value.
+/// The largest distance between two lists, as a fraction of the largest expected value.
 class Distance {
  public:
   void add(double got, double expected) {
@@ -193,7 +193,7 @@ void tabulate(bool tf32) {
   }
 }
 
-/// What relu makes of special values, what it keeps of them, and which slope its derivative takes.
+/// Tries relu on special values: its result, the bits that it keeps, and the slope that its derivative takes.
 template <class T>
 void try_special_values() {
   // z = value * 1 + small * -tiny + 0 * -0 + ...: a sum that begins at 0 is -0 only after a term that underflows from

@@ -1,5 +1,5 @@
 #pragma once
-// One product by cuBLASLt with any epilogue, and what it should be, in float64. Column-major, as cuBLASLt's own terms.
+// One product by cuBLASLt with any epilogue, and its expected result in float64. Column-major, in cuBLASLt's own terms.
 
 #include <locus/cuda/backend.hpp>
 #include <locus/tensor/random.hpp>
@@ -39,7 +39,7 @@ struct Form {
   }
 };
 
-/// What cuBLASLt said, and how far its results are from float64, as a part of the largest expected value.
+/// cuBLASLt's statuses, and the errors of its results against float64, as fractions of the largest expected value.
 struct Answer {
   cublasStatus_t asked = CUBLAS_STATUS_SUCCESS, ran = CUBLAS_STATUS_NOT_INITIALIZED;
   int candidates = 0;

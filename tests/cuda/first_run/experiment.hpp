@@ -1,5 +1,5 @@
 #pragma once
-// What the experiments of first_run share: how they are listed, and how they answer.
+// Shared by the experiments of first_run: how they are listed, and how they answer.
 
 #include <locus/core/check.hpp>
 
@@ -13,10 +13,10 @@ struct Experiment {
   std::string name;
   std::string question;
   std::function<void()> run;     ///< answers by note(); an exception is an answer, too
-  bool may_end_process = false;  ///< whether that, or an exception, is no fault of Locus
+  bool may_end_process = false;  ///< ending the process, or an exception, is no fault of Locus
 };
 
-/// One answer, as the line "what: answer". Shown at once: the next call may end the process.
+/// Prints one answer, as a line NAME: ANSWER. Shown at once: the next call may end the process.
 inline void note(const std::string& what, const std::string& answer) {
   std::printf("%s: %s\n", what.c_str(), answer.c_str());
   std::fflush(stdout);
@@ -24,10 +24,10 @@ inline void note(const std::string& what, const std::string& answer) {
 
 /// The row of the experiment's table from which this process answers.
 [[nodiscard]] int first_row();
-/// Goes on with the experiment in this process started anew, where the GPU answers again. throws Error
+/// Goes on with the experiment at `row` in this process started anew, where the GPU answers again. throws Error
 [[noreturn]] void start_again_at(int row);
 
-/// The rows of a table, each an answer. One that fails is named, and the next ones follow.
+/// The rows of a table, each an answer. A row that fails is named, and the next rows follow.
 class Rows {
  public:
   template <class F>

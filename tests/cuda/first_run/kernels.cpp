@@ -1,4 +1,4 @@
-// What Locus's own kernels meet on a GPU for the first time: clusters, captured steps, CUB.
+// Features that Locus's own kernels use on a GPU for the first time: clusters, captured steps, CUB.
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>

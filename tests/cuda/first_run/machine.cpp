@@ -1,4 +1,4 @@
-// What the machine is, and what it answers to requests for memory.
+// Properties of the machine, and its answers to requests for memory.
 
 #include <locus/cuda/memory.hpp>
 #include <locus/cuda/versions.hpp>
@@ -56,7 +56,7 @@ cudaError_t make_pool(cudaMemPool_t& pool) {
   return cudaMemPoolCreate(&pool, &properties);
 }
 
-/// What an allocation of so many bytes answers in each way; what it gives is given back.
+/// Notes the status of an allocation of so many bytes in each way; frees the memory again.
 void ask_for(const std::string& what, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
   void* block = nullptr;
   cudaError_t error = cudaMalloc(&block, bytes);

@@ -1,6 +1,6 @@
-// Convolutions by cuDNN: what it is asked, which of its answers is taken and kept, and what becomes of refusals and
-// errors. Over a stand-in, which computes what the descriptors say. Cases that a process decides or finds out once come
-// first, in processes of their own; what this process itself does comes after them.
+// Convolutions by cuDNN: the queries, the choice and storage of its answers, and the handling of refusals and errors.
+// Over a stand-in, which computes from the descriptors. Cases about decisions that a process makes once come first, in
+// processes of their own; cases in this process come after them.
 
 #if __has_include(<cudnn_graph.h>)
 #define LOCUS_CUDNN 1
@@ -35,7 +35,7 @@ using simulated::DnnEngine;
 using simulated::Environment;
 using simulated::in_new_process;
 
-/// What a call did.
+/// The observed effects of a call.
 struct Seen {
   int asked = 0, planned = 0, launched = 0;
   std::int64_t engine = -1;
@@ -81,7 +81,7 @@ auto passes(const F& convolve, const Tensor<T, Cuda>& x, const Tensor<T, Cuda>& 
   auto g = randn<T, Cuda>(traced.shape());
   if (transposed_g) g = g.transpose(2, 3).contiguous().transpose(2, 3);
   traced.backward(g, {.retain_graph = true});
-  traced.backward(g);  // added to what is there
+  traced.backward(g);  // accumulates
   return Tuple(y, vx.grad(), vw.grad());
 }
 template <class T, class F>
@@ -296,7 +296,7 @@ TEST_CASE("a form is timed once, where products are") {
     dnn.engines[2].runs = CUDNN_STATUS_NOT_SUPPORTED;
     return is_timed(once(), 1);
   }));
-  CHECK(in_new_process(autotuned, [] {  // what is added to is added to once
+  CHECK(in_new_process(autotuned, [] {  // a gradient is added once, though its pass is timed often
     last_is_fastest();
     const auto x = variable(randn<float, Cuda>({2, 4, 6, 5})), w = variable(randn<float, Cuda>({8, 4, 3, 3}));
     const auto y = conv2d(x, w);
@@ -346,7 +346,7 @@ TEST_CASE("the file of products keeps what was timed; the next process asks cuDN
     return (void)matmul(a, b), true;
   });
   const auto lines = cuda::detail::parse_plans(content_of(file)).lines;
-  CHECK(lines.size() == 3);  // the pass, the product of the check beside it, and that of matrices
+  CHECK(lines.size() == 3);  // the pass, the product that checks it, and the product of matrices
   int of_cudnn = 0;
   for (const auto& line : lines) of_cudnn += line.machine.rfind("cuDNN ", 0) == 0;
   CHECK(of_cudnn == 1);

@@ -22,12 +22,12 @@ struct DnnEngine {
   std::int64_t workspace_of_image = 0;
   double milliseconds = 0;
   std::int64_t knob = 4;                       ///< the value of its one knob, CUDNN_KNOB_TYPE_TILE_SIZE
-  cudnnStatus_t ready = CUDNN_STATUS_SUCCESS;  ///< what a plan of it answers,
-  cudnnStatus_t runs = CUDNN_STATUS_SUCCESS;   ///< and a launch
+  cudnnStatus_t ready = CUDNN_STATUS_SUCCESS;  ///< status of making a plan of it,
+  cudnnStatus_t runs = CUDNN_STATUS_SUCCESS;   ///< and of a launch
   bool is_fallback = false;
 };
 
-/// What cuDNN does, for tests to say and to see.
+/// Behaviour of the simulated cuDNN, set by tests, and observations for them.
 struct Dnn {
   std::size_t version = CUDNN_VERSION;
   std::vector<DnnEngine> engines{
@@ -36,15 +36,15 @@ struct Dnn {
       {.index = 5, .notes = {CUDNN_NUMERICAL_NOTE_WINOGRAD}, .workspace = 200},
       {.index = 1, .workspace = 100, .is_fallback = true},
       {.index = 0, .notes = {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, .is_fallback = true}};
-  cudnnStatus_t creation = CUDNN_STATUS_SUCCESS;              ///< what cudnnCreate answers,
-  cudnnStatus_t operation = CUDNN_STATUS_SUCCESS;             ///< the end of a pass's descriptor,
-  cudnnStatus_t heuristics = CUDNN_STATUS_SUCCESS;            ///< and of heuristics
+  cudnnStatus_t creation = CUDNN_STATUS_SUCCESS;              ///< status of cudnnCreate,
+  cudnnStatus_t operation = CUDNN_STATUS_SUCCESS;             ///< of finalizing a pass's descriptor,
+  cudnnStatus_t heuristics = CUDNN_STATUS_SUCCESS;            ///< and of finalizing heuristics
   int asked = 0, planned = 0, launched = 0;                   ///< heuristics, plans, launches
   std::int64_t engine = -1;                                   ///< of the last launch,
   std::int64_t images = 0;                                    ///< its batch,
-  double beta = 0;                                            ///< what its result was multiplied by before,
-  std::vector<std::int64_t> x_strides, w_strides, y_strides;  ///< and how operands lay
-  std::int64_t alignment = 0;                                 ///< the least that an operand promised
+  double beta = 0;                                            ///< the factor of its previous result,
+  std::vector<std::int64_t> x_strides, w_strides, y_strides;  ///< and the strides of operands
+  std::int64_t alignment = 0;                                 ///< the least alignment promised for an operand
 };
 inline Dnn dnn;
 
@@ -61,7 +61,7 @@ struct Attribute {
   std::vector<unsigned char> bytes{};
   std::vector<Held> held{};  ///< of descriptors, which cuDNN copies
 };
-/// What a descriptor points to.
+/// The target of a descriptor.
 struct Record {
   cudnnBackendDescriptorType_t type;
   bool is_final = false;
@@ -107,7 +107,7 @@ struct Rule {
   cudnnBackendAttributeType_t type;
   std::int64_t least, most;
 };
-/// Attributes that a descriptor may be given. Those that need one element at least are needed.
+/// Attributes that a descriptor may be given; attributes with a minimum of one element are required.
 inline std::vector<Rule> rules_of(cudnnBackendDescriptorType_t type) {
   const auto pass = [](int first, int x, int w, int y) {
     std::vector<Rule> rules{{first, CUDNN_TYPE_FLOAT, 1, 1}, {first + 1, CUDNN_TYPE_FLOAT, 1, 1}};

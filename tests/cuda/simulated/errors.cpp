@@ -1,5 +1,5 @@
-// What becomes of calls that fail, of each of them in turn, and what a program without a usable GPU is told. Every case
-// runs in processes of its own.
+// Calls that fail, each of them in turn, and the messages to a program without a usable GPU. Every case runs in
+// processes of its own.
 
 #include <locus/autograd/traced.hpp>
 #include <locus/cuda/backend.hpp>
@@ -19,7 +19,7 @@ using simulated::Environment;
 using simulated::in_new_process;
 
 namespace {
-/// What happened where one call failed.
+/// The outcome of a run in which one call failed.
 struct Outcome {
   bool is_met = false;     ///< there was such a call
   bool is_thrown = false;  ///< as an Error
@@ -27,7 +27,7 @@ struct Outcome {
   bool is_right_after = false;
 };
 
-/// The n-th call of the first use() fails; the second is asked whether all is well again.
+/// Lets the n-th call of the first use() fail; a second use() shows whether all is well again.
 template <class Use>
 Outcome with_failure(int n, const Environment& environment, const Use& use) {
   return in_new_process(environment, [&] {
@@ -45,7 +45,7 @@ Outcome with_failure(int n, const Environment& environment, const Use& use) {
     return outcome;
   });
 }
-/// Every call fails once. How many of the failures were thrown.
+/// Lets every call fail once. Returns how many of the failures were thrown.
 template <class Use>
 int fail_each(const Environment& environment, const Use& use) {
   for (int n = 1, thrown = 0;; ++n) {
@@ -59,7 +59,7 @@ int fail_each(const Environment& environment, const Use& use) {
   }
 }
 
-/// Products, maps, rows and copies; memory that other threads let go of.
+/// Products, maps, rows and copies; memory that other threads free.
 bool compute() {
   const auto w = variable(full<float, Cuda>({3, 2}, 2)), b = variable(full<float, Cuda>({3}, 1));
   const auto y = linear(trace(full<float, Cuda>({5, 2}, 3)), w, b, functor::Relu{});

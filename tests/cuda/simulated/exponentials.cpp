@@ -1,4 +1,4 @@
-// Sums of exponentials over rows that no block holds: one reduction, and what two give.
+// Sums of exponentials over rows that no block holds: one reduction gives the result of two.
 
 #include <locus/autograd/traced.hpp>
 #include <locus/cuda/backend.hpp>

@@ -1,5 +1,5 @@
 // Linear algebra on Cuda, over a stand-in for cuSOLVER: textbook algorithms in double, queued in the handle's stream.
-// It fills all the working memory that it asked for, and stops where a call is not what cuSOLVER takes.
+// It fills all the working memory that it asked for, and stops at a call that cuSOLVER does not take.
 
 #include <linalg/linalg_test.cpp>
 
@@ -84,7 +84,7 @@ void factor_cholesky(int n, T* data, int* info) {
   a.store(data, n);
 }
 
-/// x -= tau v (v^T x), where v is 1 and what stands below it.
+/// x -= tau v (v^T x), where v is 1, followed by `below`.
 void reflect(double tau, const double* below, double* x, int n) {
   const double scaled = tau * (x[0] + dot(below, x + 1, n));
   x[0] -= scaled;
@@ -123,7 +123,7 @@ void rotate(double* x, double* y, int n, double c, double s) {
     y[i] = s * before + c * y[i];
   }
 }
-/// Rotates columns of a until they are orthogonal, and those of v with them.
+/// Rotates columns of a until they are orthogonal, and the same columns of v with them.
 void orthogonalize(Matrix& a, Matrix& v) {
   for (int sweep = 0; sweep < 60; ++sweep)
     for (int i = 0; i < a.cols; ++i)
@@ -158,7 +158,7 @@ void decompose(int m, int n, const T* data, T* values, T* left, int left_columns
     for (int i = 0; i < n; ++i) rows(j, i) = v(i, order[j]);
     for (int i = 0; i < m; ++i) u(i, j) = length > 1e-14 * lengths[order[0]] ? a(i, order[j]) / length : 0;
   }
-  for (int j = 0; j < u.cols; ++j)  // what belongs to no singular value: whatever is orthogonal to all before
+  for (int j = 0; j < u.cols; ++j)  // columns without a singular value: anything orthogonal to all before
     for (int unit = 0; unit < m && dot(u.column(j), u.column(j), m) < 0.5; ++unit) {
       std::fill_n(u.column(j), m, 0.);
       u(unit, j) = 1;

@@ -1,5 +1,5 @@
-// Where memory of a GPU comes from: a pool, blocks of their own, or what a driver without pools has. Every case runs in
-// a process of its own, which decides once.
+// Sources of a GPU's memory: a pool, separate blocks, or a driver without pools. Every case runs in a process of its
+// own, which decides once.
 
 #include <locus/autograd/traced.hpp>
 #include <locus/cuda/backend.hpp>
@@ -51,7 +51,7 @@ void fill(void* block) {
 }
 constexpr std::array<float, 6> expected_gradients{15, 15, 15, 15, 15, 15};
 
-/// A step that is run, captured and replayed; what it made then.
+/// Runs, captures and replays a step; returns its last result.
 [[nodiscard]] float replayed() {
   float value = 0;
   {
@@ -85,7 +85,7 @@ TEST_CASE(
     void* const third = allocate(1024);
     is_right &= calls.until_now() == std::array{3, 1};
     fill(third);
-    std::thread([&] {  // another stream lets go of it
+    std::thread([&] {  // another stream frees it
       Backend<Cuda>::synchronize({});
       deallocate(third, 1024);
     })

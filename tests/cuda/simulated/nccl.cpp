@@ -1,5 +1,5 @@
-// Ranks that meet by an engine of the host: those whose elements NCCL moves, over a stand-in for NCCL that copies
-// between threads of this process, and those whose elements travel by way of the host.
+// Ranks that meet by an engine of the host: either NCCL moves their elements, over a stand-in for NCCL that copies
+// between threads of this process, or the elements travel by way of the host.
 
 #include <locus/distributed/distributed.hpp>
 
@@ -23,7 +23,7 @@ using namespace locus;
 using namespace locus_test;
 
 namespace {
-/// What ranks of one id have sent and nobody has received.
+/// The ranks of one id, and their messages that are sent but not received.
 struct World {
   std::mutex mutex;
   int ranks = 0;    ///< that have come,
@@ -33,7 +33,7 @@ struct World {
 std::map<int, World> worlds;
 std::mutex worlds_mutex;
 
-/// What a handle of NCCL points to.
+/// The target of a handle of NCCL.
 struct Member {
   World* world;
   int rank, size;
@@ -56,8 +56,8 @@ std::atomic<bool> starts{true};           ///< whether ranks come to an end of t
 std::atomic<bool> loses_messages{false};
 std::atomic<ncclResult_t> state{ncclSuccess};
 
-/// Sends: others have the message once the stream has come so far. Receives: the stream waits for it, unless the rank
-/// is aborted.
+/// Sends: the receiver has the message once the stream has come so far. Receives: the stream waits for the message,
+/// unless the rank is aborted.
 void queue(const Operation& o) {
   World& world = *o.rank->world;
   if (o.sends) {
@@ -119,7 +119,7 @@ ncclResult_t ncclCommAbort(ncclComm_t rank) {
     const std::lock_guard lock(world.mutex);
     member.is_aborted = true;
     ++world.aborted;
-    for (auto& [way, mail] : world.messages)  // what nobody has received may be lost
+    for (auto& [way, mail] : world.messages)  // messages that nobody has received may be lost
       if (way.first == member.rank) mail.clear();
   }
   for (const Stopwatch watch;; std::this_thread::yield()) {
@@ -150,7 +150,7 @@ ncclResult_t ncclGroupEnd() {
 }  // extern "C"
 
 namespace {
-/// f(rank) in a thread for each, over `Over`; returns what they threw.
+/// f(rank) in a thread for each, over `Over`; returns the messages of their errors.
 template <class Over, class F>
 std::vector<std::string> in_ranks(int ranks, const F& f, dist::Options options = {}) {
   options = dist::detail::from_environment(options);

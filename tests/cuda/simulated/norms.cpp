@@ -15,7 +15,7 @@ using locus_test::reference;
 using locus_test::sample;
 
 namespace {
-/// What f gives of x, w and b, and the gradients that it gives them.
+/// The results of f for x, w and b, and their gradients.
 template <class D, class F>
 std::vector<locus_test::Reference> results(const F& f, std::int64_t cols) {
   const auto x = variable(sample<float, D>({3, cols}, 1, 99, 101)), w = variable(sample<float, D>({cols}, 2)),
@@ -23,7 +23,7 @@ std::vector<locus_test::Reference> results(const F& f, std::int64_t cols) {
   const auto y = f(x, w, b);
   y.backward(sample<float, D>({3, cols}, 4));
   x.zero_grad();
-  f(x, w, b).backward(sample<float, D>({3, cols}, 5));  // added to what there is
+  f(x, w, b).backward(sample<float, D>({3, cols}, 5));  // accumulates
   return {reference(y), reference(x.grad()), reference(w.grad()), reference(b.grad())};
 }
 

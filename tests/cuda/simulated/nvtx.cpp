@@ -1,4 +1,4 @@
-// What a profiler is told, by one that is linked into the program.
+// The ranges that a profiler sees, by a profiler that is linked into the program.
 
 #include <locus/cuda/nvtx.hpp>
 #include <locus/locus.hpp>
@@ -7,7 +7,7 @@
 
 using namespace locus;
 
-// A file that finds no toolkit has another one.
+// A file that finds no toolkit has another class.
 static_assert(std::is_same_v<nvtx::Range, nvtx::with_toolkit::Range>);
 
 namespace {
@@ -20,7 +20,7 @@ int pop() {
   told.emplace_back("end");
   return 0;
 }
-/// What NVTX calls at its first use.
+/// The function that NVTX calls at its first use.
 int connect(NvtxGetExportTableFunc_t get_table) {
   const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(get_table(NVTX_ETID_CALLBACKS));
   NvtxFunctionTable functions = nullptr;

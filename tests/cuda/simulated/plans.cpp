@@ -1,5 +1,5 @@
-// Which way products are computed, what is kept of that, and what cuBLASLt's refusals become. Every case runs in
-// processes of its own: what a process finds out about a form it keeps for good.
+// How products are computed, the storage of such choices, and the effects of cuBLASLt's refusals. Every case runs in
+// processes of its own: a process keeps its findings about a form for good.
 
 #include <locus/autograd/traced.hpp>
 #include <locus/cpu/backend.hpp>
@@ -22,7 +22,7 @@ using simulated::in_new_process;
 namespace fs = std::filesystem;
 
 namespace {
-/// What a product did.
+/// The observed effects of a product.
 struct Seen {
   int asked = 0, products = 0;  ///< of cuBLASLt: for algorithms, and to compute
   std::uint64_t algorithm = 0;
@@ -85,7 +85,7 @@ const auto kernel = [] {
   reinterpret_cast<simulated::Stream*>(context.stream())->clock += simulated::kernel_milliseconds;
 };
 /// c(m, n) = a(m, k) b(k, n) (+ c) with the sums of a's rows, against Cpu's; a is stored transposed, as gradients are.
-/// What happened is seen where cuBLASLt made both; `launches` is 0 where it did not.
+/// Effects are observed if cuBLASLt made both; `launches` is 0 if it did not.
 template <class T = float>
 Seen multiply_and_sum(std::int64_t m, std::int64_t k, std::int64_t n, bool accumulate = false, int shift = 0) {
   const Array<T> a(m * k, 1), b(k * n, 2), c(m * n, 3), sums(m + 1, 4);
@@ -115,8 +115,8 @@ Seen multiply_and_sum(std::int64_t m, std::int64_t k, std::int64_t n, bool accum
           is_right && log.launches() == both};
 }
 
-/// y(m, n) = activation(a b + bias), and then dz(m, n) = (g w) activation', with the sums of its columns, through what
-/// the first product kept. Against Cpu's; what happened is that of the second product, and epilogue of both.
+/// y(m, n) = activation(a b + bias), and then dz(m, n) = (g w) activation', with the sums of its columns, from the
+/// matrix that the first product kept. Against Cpu's; effects are the second product's, `epilogue` both products'.
 template <class T, class Activation, std::int64_t k = 7>
 struct ThereAndBack {
   std::int64_t m, n;
@@ -147,7 +147,7 @@ struct ThereAndBack {
     return is_right;
   }
 
-  /// `launches` is 0 where this is not to be in one launch.
+  /// `launches` is 0 if this cannot be done in one launch.
   Seen there() {
     const Epilogue<T, Activation> epilogue{bias.data(), false, {}};
     return seen(
@@ -224,8 +224,8 @@ void fourth_is_fastest() {
   simulated::kernel_milliseconds = 1;
 }
 
-/// What `use` returns in a new process with this environment, where the fourth algorithm is the fastest and relu may be
-/// an epilogue.
+/// The result of `use` in a new process with this environment, where the fourth algorithm is the fastest and relu may
+/// be an epilogue.
 template <class Use>
 auto in_process(const Environment& environment, const Use& use, std::string* said = nullptr) {
   const auto prepared = [&] {
@@ -310,7 +310,7 @@ TEST_CASE("an epilogue is fused where that is faster, and otherwise launched aft
 
 TEST_CASE("what is timed changes nothing but the result") {
   const auto seen = in_process(autotuned, [] {
-    // Added to what was there once; a gap between rows untouched; an epilogue of its own after the product.
+    // Added to the previous c once; a gap between rows untouched; an epilogue of its own after the product.
     return std::array<Seen, 5>{multiply(5, 9, false, true), multiply(5, 9, true, true, 3),
                                multiply(5, 9, true, false, 3), multiply<double, functor::Relu>(5, 9, true),
                                multiply<float, functor::Tanh>(5, 9, true)};
@@ -467,7 +467,7 @@ TEST_CASE("a file that cannot be written is told of once, and products go on") {
 }
 
 namespace {
-/// What a product throws in a process so prepared.
+/// The error of a product in a process after prepare().
 template <class Prepare>
 std::string refusal(const Prepare& prepare) {
   const auto text = in_process({}, [&] {
@@ -525,7 +525,7 @@ TEST_CASE("with products timed, algorithms and ways that are refused are passed 
     return first.is_right && first.algorithm == 2 && is_untimed(plain(), 2);
   }));
   CHECK(plans_in(file) == 1);
-  CHECK(in_process(kept_in(file, false), [] {  // what the file says is refused here
+  CHECK(in_process(kept_in(file, false), [] {  // the file's algorithm is refused here
     simulated::blas.refused = 0b111;
     const Seen first = plain();
     return first.is_right && first.algorithm == 3 && is_untimed(plain(), 3);
@@ -668,8 +668,9 @@ TEST_CASE("sums of a factor come with the product: in one launch where that pays
   CHECK(fused([] { return multiply_and_sum(5, 7, 9); }));
   CHECK(fused([] { return multiply_and_sum(5, 7, 9, true); }));
   CHECK(fused([] { return multiply_and_sum<half>(40, 3, 1); }));
-  CHECK(fused([] { return multiply_and_sum<bfloat16>(1, 4, 8); }));  // cuBLASLt sums what is stored transposed,
-  CHECK(fused([] { return multiply_and_sum(9, 1, 8); }));            // as a row or a column is
+  CHECK(
+      fused([] { return multiply_and_sum<bfloat16>(1, 4, 8); }));  // cuBLASLt sums a factor that is stored transposed,
+  CHECK(fused([] { return multiply_and_sum(9, 1, 8); }));          // as a row or a column is
   CHECK(fused([] { return multiply_and_sum(1, 1, 1); }));
   CHECK_FALSE(fused([] { return multiply_and_sum<double>(5, 7, 9); }));    // as if cuBLASLt knew no way
   CHECK_FALSE(fused([] { return multiply_and_sum(5, 7, 9, false, 1); }));  // sums that are not aligned

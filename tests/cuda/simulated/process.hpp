@@ -1,5 +1,5 @@
 #pragma once
-// Cases that run in processes of their own, for what a process decides or finds out once and for good.
+// Cases that run in processes of their own, for decisions and findings that a process makes once and for good.
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ namespace simulated {
 
 using Environment = std::vector<std::pair<const char*, std::string>>;
 
-/// What `use` returns in a new process with this environment. `said` is what it wrote to stderr.
+/// The result of `use` in a new process with this environment. `said` is its output on stderr.
 template <class Use>
 auto in_new_process(const Environment& environment, const Use& use, std::string* said = nullptr) {
   using Result = decltype(use());

@@ -1,5 +1,5 @@
-// The CUDA runtime and cuBLASLt as far as cuda_kernels uses them, on host memory: what is queued happens at once, or,
-// where that is asked for, as late as may be.
+// The CUDA runtime and cuBLASLt as far as cuda_kernels uses them, on host memory: queued work happens at once or, on
+// request, as late as allowed.
 
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -24,7 +24,7 @@ std::unordered_map<void*, int> ordinals;  ///< of their GPUs
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int captures = 0;  ///< that the thread has begun
 thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
-/// In calls that a capture does not allow, unless the thread says that they have nothing to do with it.
+/// For calls that a capture prohibits, unless the thread declares them unrelated to it.
 void require_uncaptured() {
   if (captures > 0 && capture_mode != cudaStreamCaptureModeRelaxed)
     simulated::stop("a thread that captures allocates, asks or waits");
@@ -56,7 +56,7 @@ void release(void* block) {
   std::free(block);
 }
 
-/// What a node's arguments are now.
+/// The current contents of a node's arguments.
 std::vector<std::vector<std::byte>> contents(const simulated::Node& node) {
   std::vector<std::vector<std::byte>> answer;
   for (const auto& [data, bytes] : node.arguments) {
@@ -172,7 +172,7 @@ unsigned Blocks::exchange(unsigned value, int mask) {
   return has_fault("lost_shuffle") ? value : warp.values[turn][partner];
 }
 
-/// What a fiber does: its thread of one block after the other.
+/// The body of a fiber: its thread of one block after the other.
 void Blocks::live() {
   Blocks& blocks = instance();
   Fiber& self = blocks.fibers_[blocks.self_];
@@ -521,7 +521,7 @@ cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
   release(block);
   return cudaSuccess;
 }
-/// What is queued may still use the block: a GPU would wait for all of it, but no program is told so.
+/// Queued work may still use the block: a GPU would wait for all of it, but no documentation says so.
 cudaError_t cudaFree(void* block) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   require_uncaptured();
@@ -574,7 +574,7 @@ cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, std:
   return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
-// Graphs: a capture takes what is queued in a stream.
+// Graphs: a capture takes the work queued in a stream.
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   std::swap(capture_mode, *mode);
@@ -770,7 +770,7 @@ bool is_summing(std::uint64_t epilogue) {
   return epilogue == CUBLASLT_EPILOGUE_BGRADB || epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD ||
          epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
 }
-/// What algorithms say: alignments of a, b, c, d, which one it is, for products of what, and with what epilogue.
+/// Words of an algorithm: alignments of a, b, c, d, its number, and the type and the epilogue of its products.
 enum { algorithm_at = 4, algorithm_type_at, algorithm_epilogue_at };
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
@@ -839,8 +839,8 @@ void assign(T& target, double value) {
 }
 double gelu_argument(double x) { return 0.7978845608028654 * (x + 0.044715 * x * x * x); }
 
-/// What a product keeps, or kept, for the derivative of its activation: bits after relu, set at 0 and not for NaN, or
-/// gelu's input.
+/// The matrix that a product writes or reads for the derivative of its activation: bits after relu, set at 0 and not
+/// for NaN, or gelu's input.
 template <class T>
 class Kept {
  public:

@@ -41,20 +41,20 @@ namespace simulated {
   std::abort();
 }
 
-/// Whether this is broken, as LOCUS_SIMULATED_FAULT in the environment asks for, for tests of what reports faults:
+/// Whether this fault is simulated, as LOCUS_SIMULATED_FAULT in the environment asks for, for tests of fault reports:
 ///   no_device, no_driver, old_driver    the runtime finds no GPU
 ///   no_code                             the program has no code for the GPU
 ///   lost_shuffle                        the lanes of a warp do not see each other's values
-///   wrong_product, illegal_product      cuBLASLt's products are; of the latter, those with the derivative of relu
+///   wrong_product, illegal_product      cuBLASLt's products are; the latter with the derivative of relu only
 ///   float_sums                          cuBLASLt sums in float, as a GPU does, which is less exact than the simulation
 ///   no_relu_aux                         cuBLASLt has no products that keep the bits of relu
-///   illegal_address, crash, hang        what the first kernel does
+///   illegal_address, crash, hang        how the first kernel fails
 [[nodiscard]] inline bool has_fault(const char* name) {
   static const char* const fault = std::getenv("LOCUS_SIMULATED_FAULT");
   return fault && std::strcmp(fault, name) == 0;
 }
 
-/// What a graph's node handle points to: what is done, and the arguments of a kernel.
+/// The target of a graph's node handle: the work, and the arguments of a kernel.
 struct Node {
   struct Argument {
     std::shared_ptr<void> data;
@@ -62,10 +62,10 @@ struct Node {
   };
   std::function<void()> run;
   std::vector<Argument> arguments{};
-  std::shared_ptr<void> kernel{};  ///< what is called with them
+  std::shared_ptr<void> kernel{};  ///< is called with the arguments
 };
 struct Stream;
-/// What a handle of a graph points to.
+/// The target of a graph handle.
 struct Graph {
   std::vector<std::shared_ptr<Node>> nodes{};
   cudaGraphNode_t last = nullptr;
@@ -73,21 +73,21 @@ struct Graph {
   std::size_t position = 0;       ///< and where that launch ends there
 };
 
-/// What is queued in a stream. It happens once `is_ready` says so, which waits for other streams.
+/// Work queued in a stream. It happens once `is_ready` says so, which waits for other streams.
 struct Work {
   std::function<void()> happen{};
   std::function<bool()> is_ready{};  ///< none: always
 };
-/// What a stream handle points to: what is queued, of which the first `done` happened.
+/// The target of a stream handle: queued work, of which the first `done` items happened.
 struct Stream {
   int ordinal;
   std::vector<Work> queued{};
   std::size_t done = 0;
-  Graph* capture = nullptr;  ///< what takes the place of the queue
-  bool invalid = false;      ///< the capture is
+  Graph* capture = nullptr;  ///< takes the place of the queue
+  bool invalid = false;      ///< the capture is invalid
   double clock = 0;          ///< milliseconds that its kernels and products took
 };
-/// What an event handle points to: a place in a stream's queue.
+/// The target of an event handle: a place in a stream's queue.
 struct Event {
   int ordinal;
   Stream* stream = nullptr;
@@ -110,7 +110,7 @@ inline std::atomic<bool> refuses_pools{!has_pools};  ///< whether it makes none,
 inline std::atomic<int> mallocs{0}, frees{0};        ///< calls of cudaMalloc and cudaFree
 
 inline std::atomic<bool> are_connected{true};  ///< whether kernels of one GPU reach the memory of another
-inline int devices = 2;                        ///< GPUs that there are; 0: why, says `unavailable`
+inline int devices = 2;                        ///< number of GPUs; 0: `unavailable` says why
 inline cudaError_t unavailable = cudaErrorNoDevice;
 inline int driver_version = CUDART_VERSION;
 
@@ -118,7 +118,7 @@ inline int driver_version = CUDART_VERSION;
 inline std::atomic<int> calls_until_failure{0};
 inline bool fails() { return calls_until_failure > 0 && --calls_until_failure == 0; }
 
-/// Notes something for tests to see. Threads may do so at once, which puts nothing into an order.
+/// Notes a value for tests to see. Threads may do so at once, without ordering anything.
 template <class T>
 void note(T& seen, T value) {
   std::atomic_ref(seen).store(value, std::memory_order_relaxed);
@@ -128,9 +128,9 @@ void count(T& seen) {
   std::atomic_ref(seen).fetch_add(1, std::memory_order_relaxed);
 }
 
-/// What cuBLASLt does, for tests to say and to see. With LOCUS_SIMULATED_REFUSALS in the environment it refuses what it
-/// may refuse: it has no algorithm for what is not aligned to 16 bytes, nor for sums beside products, and does not take
-/// its own first answer.
+/// Behaviour of the simulated cuBLASLt, set by tests, and observations for them. With LOCUS_SIMULATED_REFUSALS in the
+/// environment it refuses all that it may: it has no algorithm for matrices that are not aligned to 16 bytes, nor for
+/// sums beside products, and does not take its own first answer.
 struct Blas {
   inline static const bool refuses = std::getenv("LOCUS_SIMULATED_REFUSALS") != nullptr;
   std::size_t version = 130100;
@@ -141,9 +141,9 @@ struct Blas {
   bool has_sums = !refuses;                              ///< whether it knows algorithms that sum a matrix, too
   std::int32_t parts[8] = {1, 1, 1, 1, 1, 1, 1, 1};      ///< among which each algorithm divides the summands
   unsigned refused = refuses ? 1 : 0;                    ///< algorithms that fail when they are used, one bit for each
-  bool refuses_epilogues = false;                        ///< whether products with an epilogue do, too
-  bool refuses_all = false;                              ///< whether it names no algorithm for want of a valid question
-  cublasStatus_t refusal = CUBLAS_STATUS_NOT_SUPPORTED;  ///< and how
+  bool refuses_epilogues = false;                        ///< whether products with an epilogue fail, too
+  bool refuses_all = false;                              ///< whether every query for algorithms is invalid
+  cublasStatus_t refusal = CUBLAS_STATUS_NOT_SUPPORTED;  ///< status of refused products
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;         ///< of all products
   int asked = 0;                                         ///< how often it was asked for algorithms,
   int products = 0;                                      ///< and for products
@@ -157,13 +157,13 @@ inline int architecture = 90;      ///< that kernels were compiled for
 inline unsigned last_cluster = 0;  ///< blocks in each cluster of the last launch
 inline int largest_cluster = 8;    ///< blocks of a cluster that the GPU can host
 inline long block_barriers = 0;    ///< how often the threads of a block waited for each other
-inline int asked_kernels = 0;      ///< how often it was asked what kernels need
+inline int asked_kernels = 0;      ///< queries about the needs of kernels
 inline const char* gpu_name = "Simulated GPU";
-/// Whether kernels fail as they run, which is told to whoever waits for them.
+/// Whether kernels fail as they run; calls that wait for them report it.
 inline std::atomic<bool> kernels_fail{has_fault("illegal_address")};
 inline std::atomic<bool> lacks_code{has_fault("no_code")};  ///< the program has none for the GPU
 inline std::atomic<cudaError_t> failure{cudaSuccess};
-/// What calls report from now on, as after an illegal access.
+/// The error that all calls report from now on, as after an illegal access.
 inline std::atomic<cudaError_t> lasting_error{cudaSuccess};
 inline thread_local bool refused_launch = false;  ///< for want of code for the GPU
 /// Whether work is done as late as the order of streams and events allows; otherwise at once,
@@ -172,7 +172,7 @@ inline std::atomic<bool> late{false};
 /// stream.
 inline const bool by_chance = std::getenv("LOCUS_SIMULATED_CHANCE") != nullptr;
 inline std::recursive_mutex queues;
-/// Lets happen what a stream holds up to a place, or to what is not ready. Returns whether it came to the place.
+/// Lets a stream's work happen up to a place, or to work that is not ready. Returns whether it came to the place.
 inline bool advance(Stream& stream, std::size_t position) {
   const std::lock_guard lock(queues);
   while (stream.done < position) {
@@ -195,7 +195,7 @@ inline void reach_end(cudaStream_t stream) {
   auto& queue = *reinterpret_cast<Stream*>(stream);
   reach(queue, end_of(queue));
 }
-/// Adds work to what the stream holds.
+/// Adds work to the stream's queue.
 inline void enqueue(cudaStream_t stream, std::function<void()> work, std::function<bool()> is_ready = {}) {
   static std::mt19937 random{1};
   const std::lock_guard lock(queues);
@@ -203,7 +203,7 @@ inline void enqueue(cudaStream_t stream, std::function<void()> work, std::functi
   queue.queued.push_back({std::move(work), std::move(is_ready)});
   if (!late && !(by_chance && random() % 2)) advance(queue, queue.queued.size());
 }
-/// The same, or adds it to what the stream captures.
+/// The same, or adds the work to the stream's capture.
 inline void perform(cudaStream_t handle, std::shared_ptr<Node> node) {
   auto& stream = *reinterpret_cast<Stream*>(handle);
   if (stream.capture) {
@@ -213,7 +213,7 @@ inline void perform(cudaStream_t handle, std::shared_ptr<Node> node) {
     enqueue(handle, [node] { node->run(); });
   }
 }
-/// A call that no capture may hold, such as waiting for it.
+/// For a call that a capture does not allow, such as waiting for its stream: makes the capture invalid.
 inline bool spoils_capture(cudaStream_t handle) {
   auto& stream = *reinterpret_cast<Stream*>(handle);
   if (stream.capture) stream.invalid = true;
@@ -222,10 +222,11 @@ inline bool spoils_capture(cudaStream_t handle) {
 inline thread_local int current_ordinal = 0;
 inline std::atomic<unsigned> started{0};  ///< GPUs that the process uses, one bit for each
 inline std::atomic<int> waits{0};         ///< how often a stream was made to wait for another one
-/// What calls do that need a GPU, but none in particular.
+/// For calls that need any GPU: they start the current one.
 inline void start_current() { started |= 1u << current_ordinal; }
 inline std::mutex one_launch_at_a_time;
-inline constexpr std::size_t static_shared = 1024;  ///< that a kernel may declare besides what its launch asks for
+inline constexpr std::size_t static_shared =
+    1024;  ///< that a kernel may declare besides the shared memory of its launch
 inline constexpr std::size_t shared_by_default = 48 * 1024 - static_shared;
 inline thread_local std::size_t allowed_shared = shared_by_default;
 inline constexpr std::size_t most_shared = 227 * 1024;
@@ -261,7 +262,7 @@ class Blocks {
            void (*body)(const void*), const void* argument);
   void synchronize();
   void synchronize_cluster();
-  /// What block `rank` of the cluster has at the place of an address of this block.
+  /// The address in block `rank` of the cluster that corresponds to an address of this block.
   void* in_block(const void* address, unsigned rank) const;
   unsigned exchange(unsigned value, int mask);
 
@@ -356,7 +357,7 @@ inline double cospi(double x) { return std::cos(3.14159265358979323846 * x); }
 
 namespace simulated {
 
-/// What stands for <<<blocks, threads, shared, stream>>>.
+/// Stands for <<<blocks, threads, shared, stream>>>.
 class Launch {
  public:
   Launch(unsigned blocks, unsigned threads, std::size_t shared = 0, cudaStream_t stream = nullptr, unsigned cluster = 1)
@@ -368,9 +369,9 @@ class Launch {
     if (cluster > 1 && architecture < 90) stop("a cluster where there are none");
     note(last_cluster, cluster);
     if (shared > allowed_shared || shared > most_shared) stop("more shared memory than was allowed");
-    allowed_shared = shared_by_default;  // what was allowed counts for one launch: the next kernel may be another one
+    allowed_shared = shared_by_default;  // a permission counts for one launch: the next kernel may be another one
   }
-  /// Compiled anew for each kernel; what need not be is in perform() and run().
+  /// Compiled anew for each kernel; code that does not depend on the kernel is in perform() and run().
   template <class Kernel, class... Arguments>
   void operator()(const Kernel& kernel, const Arguments&... arguments) const {
     static_assert((std::is_trivially_copyable_v<Arguments> && ...), "a driver copies the bytes of arguments");

@@ -1,5 +1,5 @@
-// What a real GPU would not show: which of them a process starts, and which stream waits for which; what it may not be
-// asked while a step is captured.
+// Behaviour that a real GPU would not show: the GPUs that a process starts, which stream waits for which, and calls
+// that are prohibited while a step is captured.
 
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/pinned.hpp>

@@ -1,4 +1,4 @@
-// What the Cuda device keeps on the host: plans of products, and the owners of blocks of memory.
+// Tables of the Cuda device on the host: plans of products, and the owners of blocks of memory.
 
 #include <locus/core/rng.hpp>
 #include <locus/cuda/backend.hpp>

@@ -1,5 +1,5 @@
-// What threads share on the host's side of a GPU: the pool of memory and of streams, plans and timings of products,
-// what is captured. Values are compared; races are seen where this is built with --threads, by ThreadSanitizer.
+// Data that threads share on the host's side of a GPU: the pool of memory and of streams, plans and timings of
+// products, captured steps. Values are compared; ThreadSanitizer sees races if this is built with --threads.
 
 #include <locus/locus.hpp>
 

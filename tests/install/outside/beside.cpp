@@ -1,4 +1,4 @@
-// A file of a program with Cuda tensors that the C++ compiler takes: it knows them, and calls CUDA's libraries.
+// A source for the C++ compiler in a program with Cuda tensors: compiled with LOCUS_CUDA, calls CUDA's libraries.
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 

@@ -1,4 +1,4 @@
-// The same, compiled by nvcc; runs only where a device answers.
+// A user's program, compiled by nvcc.
 #include <cstdio>
 #include <locus/core/shape.hpp>
 

@@ -1,4 +1,4 @@
-// A program of somebody else, built against the installed headers with the flags that it was told.
+// A user's program, built against the installed headers with the flags of pkg-config or CMake.
 #include <zlib.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// A program of somebody else that trains, and keeps what it learnt in a file; with the compiled library it compiles
-// little of what it uses.
+// A user's program that trains a model and saves it to a file; with the compiled library, it instantiates few of the
+// templates that it uses.
 #include <cstdio>
 #include <locus/io/safetensors.hpp>
 #include <locus/locus.hpp>

@@ -1,19 +1,19 @@
 #pragma once
-// Calls of cuDNN's backend: its descriptors, and what becomes of its answers.
+// Calls of cuDNN's backend API: descriptors, and the handling of status codes.
 
 #include <locus/core/std/shared.hpp>
 #include <locus/cuda/cudnn/conv_call.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
-/// Whether an answer says that cuDNN does not compute this, or not in this way.
+/// Whether a status says that cuDNN does not support this computation, or not in this way.
 [[nodiscard]] inline bool means_refused(cudnnStatus_t status) {
   const int category = status / 1000;
   return status != CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED &&
          status != CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED && category >= 2 && category <= 4;
 }
 
-/// The answer's name, and what cuDNN says beside it.
+/// The status's name and cuDNN's last error message.
 [[nodiscard]] LOCUS_COLD inline std::string explain(cudnnStatus_t status) {
   char details[512] = "";
   cudnnGetLastErrorString(details, sizeof details);
@@ -37,10 +37,10 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
   }
 }
 
-/// throws OutOfMemory or CudaError naming what was asked for and the call, unless the call succeeded
+/// throws OutOfMemory or CudaError naming the computation and the call, unless the call succeeded
 inline void check(cudnnStatus_t status, const char* call, const std::string& what) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  (void)cudaGetLastError();  // what can be recovered from must not be reported a second time
+  (void)cudaGetLastError();  // clears a recoverable error, so that no later call reports it again
   const std::string reason = explain(status);
   if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
       status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
@@ -69,7 +69,7 @@ class Descriptor {
   Shared<Owned> owned_;
 };
 
-/// How cuDNN calls a type of attributes.
+/// cuDNN's attribute type for T.
 template <class T>
 [[nodiscard]] constexpr cudnnBackendAttributeType_t attribute_type() {
   if constexpr (std::is_same_v<T, std::int64_t>) return CUDNN_TYPE_INT64;
@@ -86,14 +86,14 @@ template <class T>
   }
 }
 
-/// Calls one after another, up to the first that cuDNN refuses; those after it are not made. Other errors are thrown.
+/// A sequence of calls. After the first that cuDNN refuses, the rest are skipped. Other errors are thrown.
 class Calls {
  public:
   explicit Calls(const ConvCall& call) : call_(call) {}
 
   [[nodiscard]] bool succeeded() const { return status_ == CUDNN_STATUS_SUCCESS; }
   [[nodiscard]] cudnnStatus_t status() const { return status_; }
-  /// Of the call that was refused.
+  /// Why the call was refused.
   [[nodiscard]] const std::string& reason() const { return reason_; }
   void refuse(cudnnStatus_t status, const char* why) {
     if (succeeded()) status_ = status, reason_ = why;
@@ -118,7 +118,7 @@ class Calls {
   }
   void set(const Descriptor& d, cudnnBackendAttributeName_t name, const Descriptor& value) { set(d, name, &value, 1); }
 
-  /// How many there are, of which at most `count` are written.
+  /// Writes at most `count` values; returns the number written.
   template <class T>
     requires(!std::is_same_v<T, Descriptor>)
   std::int64_t get(const Descriptor& d, cudnnBackendAttributeName_t name, T* values, std::int64_t count) {
@@ -128,7 +128,7 @@ class Calls {
            "cudnnBackendGetAttribute");
     return !succeeded() ? 0 : found < count ? found : count;
   }
-  /// The same of descriptors, which cuDNN fills in.
+  /// The same for descriptors, which cuDNN fills in.
   std::int64_t get(const Descriptor& d, cudnnBackendAttributeName_t name, const Descriptor* values,
                    std::int64_t count) {
     if (!succeeded()) return 0;

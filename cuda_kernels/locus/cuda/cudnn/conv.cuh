@@ -1,5 +1,5 @@
 #pragma once
-// The passes of convolutions on a GPU by cuDNN, as device/convolution.hpp has them.
+// Convolution passes on a GPU by cuDNN; device/convolution.hpp specifies them.
 
 #include <locus/cuda/cudnn/convolver.hpp>
 #include <locus/cuda/map.cuh>
@@ -12,7 +12,7 @@ struct AddTo {
   LOCUS_FN void operator()(compute_t<T> added, compute_t<T> to, compute_t<T>& out) const { out = to + added; }
 };
 
-/// Whether images lie densely, with the channels of an element side by side or one after another.
+/// Whether images are dense, in channels-last order or channel after channel.
 template <class T>
 [[nodiscard]] bool is_dense(const ConvImages<T>& x, const Shape& shape, bool channels_last) {
   constexpr int order[2][5] = {{4, 3, 2, 1, 0}, {1, 4, 3, 2, 0}};
@@ -25,7 +25,7 @@ template <class T>
   return true;
 }
 
-/// Images as cuDNN reads them: where they lie, or a dense copy.
+/// Images for cuDNN to read: in place if dense, otherwise a dense copy.
 template <class T>
 [[nodiscard]] Images images_of(Context& context, const ConvImages<const T>& x, const Shape& shape, Scratch& copy) {
   for (const bool channels_last : {false, true})
@@ -45,13 +45,13 @@ template <class T>
   return {shape.batch, shape.out, shape.axis[0].outputs, shape.axis[1].outputs, shape.axis[2].outputs};
 }
 
-/// Results as cuDNN writes them: dense, in one of both orders.
+/// Results for cuDNN to write: dense, in either order.
 template <class T>
 [[nodiscard]] Images results_of(const ConvImages<T>& y, const Shape& shape) {
   return {y.data, !is_dense(y, shape, false)};
 }
 
-/// Adds to each channel of images its bias.
+/// Adds its bias to each channel of images.
 template <class T>
 void add_bias(Context& context, const Shape& shape, const T* bias, const ConvImages<T>& y) {
   const Strides strides{y.stride[0], y.stride[1], y.stride[2], y.stride[3], y.stride[4]};
@@ -60,7 +60,7 @@ void add_bias(Context& context, const Shape& shape, const T* bias, const ConvIma
       Pack<T*>{y.data});
 }
 
-/// Weights (out, in / groups, taps), and how they lie row-major and channels-last.
+/// Weights (out, in / groups, taps), and their row-major and channels-last strides.
 struct WeightStrides {
   Shape shape;
   Strides rows, channels_last;
@@ -69,7 +69,7 @@ struct WeightStrides {
         rows(row_major(shape)),
         channels_last{of.group_in() * of.taps(), 1, of.group_in()} {}
 };
-/// Has a pass read weights in the order that it wants: a copy, where there is more than one tap.
+/// Gives a pass that reads weights channels-last a copy in that order. With one tap both orders are the same.
 template <class T>
 void turn_weights(Context& context, ConvCall& call, const T* w, Scratch& copy) {
   if (!call.has_weights_channels_last() || call.shape.taps() == 1) return;
@@ -79,7 +79,7 @@ void turn_weights(Context& context, ConvCall& call, const T* w, Scratch& copy) {
       locus::detail::ConvertElement<T, T>{}, Pack<const T*>{w}, Pack<T*>{copy.template as<T>()});
   call.w = copy.template as<T>();
 }
-/// The gradient of weights that was computed channels-last, to its place.
+/// Copies a weight gradient computed channels-last to its row-major place; adds if `accumulate`.
 template <class T>
 void turn_back(Context& context, const ConvShape& shape, const T* turned, T* dw, bool accumulate) {
   const WeightStrides of(shape);
@@ -87,14 +87,14 @@ void turn_back(Context& context, const ConvShape& shape, const T* turned, T* dw,
       Pack<const T*, const T*>{turned, accumulate ? dw : nullptr}, Pack<T*>{dw});
 }
 
-/// Whether cuDNN may be asked. Where a program looks for it when it first convolves
-/// (cuda_kernels/cudnn_at_first_use.cpp), it may be missing.
+/// Whether cuDNN may be asked. It may be missing in programs that load it at their first convolution
+/// (cuda_kernels/cudnn_at_first_use.cpp).
 [[nodiscard]] inline bool may_ask(const ConvShape& shape) {
   return cudnn_version() != 0 && cudnn_allowed() && shape.has_products();
 }
 }  // namespace detail
 
-/// Each: false, and nothing happened, where cuDNN is not to compute it, or does not.
+/// Each returns false, without effect, where cuDNN must not compute the pass, or does not support it.
 template <class T>
 [[nodiscard]] bool forward(Context& context, const ConvShape& shape, const ConvImages<const T>& x, const T* w,
                            const T* bias, const ConvImages<T>& y, bool accumulate) {

@@ -26,14 +26,14 @@ template <class T>
   else return CUDNN_DATA_BFLOAT16;
 }
 
-/// Images of a pass, dense: channel after channel, or, channels-last, with the channels of an element side by side.
+/// Dense images of a pass: channel after channel, or channels-last, with the channels of an element side by side.
 struct Images {
   void* data = nullptr;
   bool channels_last = false;
 };
 
-/// One pass. What it writes is y forward, x for the gradient of the input, w for that of the weights; the others it
-/// reads. Weights are (out, in / groups, taps); channels-last, (out, taps, in / groups), where images and results are.
+/// One pass. It writes y (forward), x (input gradient) or w (weight gradient), and reads the other two. Weights are
+/// (out, in / groups, taps), or (out, taps, in / groups) if images and results are channels-last.
 struct ConvCall {
   Pass pass = Pass::forward;
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -43,7 +43,7 @@ struct ConvCall {
   bool accumulate = false;
 
   [[nodiscard]] bool has_weights_channels_last() const { return x.channels_last && y.channels_last; }
-  /// Dimensions of an image: 2, or 3 where the first of ConvShape's is more than one element.
+  /// Spatial dimensions: 2 if ConvShape's first axis is plain and of extent 1, else 3.
   [[nodiscard]] int dims() const { return shape.axis[0].extent == 1 && shape.axis[0].is_plain() ? 2 : 3; }
   [[nodiscard]] const ConvAxis& axis(int d) const { return shape.axis[3 - dims() + d]; }
   [[nodiscard]] std::int64_t element() const { return type == CUDNN_DATA_FLOAT ? 4 : 2; }
@@ -59,16 +59,16 @@ struct ConvCall {
                                                        : w_elements());
   }
   void set_result(void* data) { (pass == Pass::forward ? y.data : pass == Pass::input_gradient ? x.data : w) = data; }
-  /// Bytes of workspace that it may take.
+  /// Workspace that the pass may take, in bytes.
   [[nodiscard]] std::int64_t most_workspace() const {
     const std::int64_t of_weights = element() * w_elements();
     return of_weights > gpu_conv_workspace ? of_weights : gpu_conv_workspace;
   }
-  /// Whether the images of a batch may be taken some after the other. Sums of 16 bits would be rounded each time.
+  /// Whether the batch may be processed in parts. Weight gradients of 16 bits may not: each part would round the sums.
   [[nodiscard]] bool is_divisible() const {
     return shape.batch > 1 && (pass != Pass::weight_gradient || type == CUDNN_DATA_FLOAT);
   }
-  /// The same of some images only: of `most`, or those that are left from `first` on.
+  /// The same pass over `most` images from `first` on, or over the rest if fewer.
   [[nodiscard]] ConvCall part(std::int64_t first, std::int64_t most) const {
     ConvCall some = *this;
     some.shape.batch = locus::detail::smaller(most, shape.batch - first);
@@ -79,8 +79,8 @@ struct ConvCall {
   }
 };
 
-/// Elements after the last of an image along an axis that windows may take for zeros; -1 where windows leave elements
-/// out that cuDNN's would not: it takes no less than 0.
+/// Zero padding after the end of an axis, in elements. -1 if windows leave out elements at the end: that would be
+/// negative padding, which cuDNN does not take.
 [[nodiscard]] inline std::int64_t padding_after(const ConvAxis& axis) {
   const std::int64_t reach = std::int64_t{axis.kernel - 1} * axis.dilation + 1;
   const std::int64_t span = std::int64_t{axis.extent} + 2 * std::int64_t{axis.before} - reach;
@@ -108,13 +108,13 @@ struct ConvCall {
               ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
 }
 
-/// Of an address, at most 16: as much as cuDNN's engines ask for.
+/// Alignment of an address in bytes, at most 16: the most that cuDNN's engines ask for.
 [[nodiscard]] inline std::int64_t alignment_of(const void* data) {
   const std::int64_t alignment = cuda::detail::alignment_of(data, 0);
   return alignment < 16 ? alignment : 16;
 }
 
-/// What cuDNN's choice depends on, besides its version and the GPU.
+/// All inputs of cuDNN's choice of an engine, besides its version and the GPU.
 [[nodiscard]] inline cuda::detail::GemmPlanKey key_of(const ConvCall& call) {
   const ConvShape& shape = call.shape;
   const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +

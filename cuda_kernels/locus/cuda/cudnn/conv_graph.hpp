@@ -1,20 +1,20 @@
 #pragma once
-// What cuDNN is asked about a pass of a convolution, and what it answers: a graph of one operation, engines with their
-// knobs, and the plan of one of them.
+// The cuDNN graph of one convolution pass, the engines with their knobs that compute it, and the execution plan of one
+// of them.
 
 #include <locus/cuda/cudnn/calls.hpp>
 #include <locus/cuda/plan_file.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
-/// What plans are made for: the GPU of a handle. `properties` describe one that is not here, so that engines can be
-/// asked for without it.
+/// The GPU that plans are made for, by a handle. `properties` describe a GPU that is not present, so that engines can
+/// be queried without it.
 struct Machine {
   cudnnHandle_t handle = nullptr;
   Descriptor properties;
 };
 
-// Newer headers mark these names as deprecated, though all of cuDNN 9 knows and older ones need them.
+// Newer headers deprecate these names, though every cuDNN 9 accepts them and older releases need them.
 inline constexpr auto graph_handle = static_cast<cudnnBackendAttributeName_t>(800);  // CUDNN_ATTR_OPERATIONGRAPH_HANDLE
 inline constexpr auto plan_handle = static_cast<cudnnBackendAttributeName_t>(400);   // CUDNN_ATTR_EXECUTION_PLAN_HANDLE
 
@@ -60,7 +60,7 @@ namespace detail {
   return it;
 }
 
-/// How the descriptor of a pass, and its attributes, are named.
+/// Names of a pass's descriptor and attributes.
 struct OperationNames {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t alpha, beta, windows, x, w, y;
@@ -92,7 +92,8 @@ struct OperationNames {
 }
 }  // namespace detail
 
-/// A graph of one operation, with what it refers to: all of it lives as long as cuDNN is asked about it.
+/// A graph of one operation, and the descriptors that it refers to: all must live while cuDNN is queried about the
+/// graph.
 struct ConvGraph {
   Descriptor windows, x, w, y, pass, graph;
 };
@@ -125,8 +126,8 @@ struct ConvGraph {
   return it;
 }
 
-/// Whether an engine computes what Locus promises: sums in float, the same each time unless other orders are allowed,
-/// TF32 only where it is, and without transforms where the convolution is to be exact.
+/// Whether an engine keeps Locus's promises: sums in float, deterministic unless the program allows otherwise, TF32
+/// only where allowed, and no transforms where the convolution must be exact.
 [[nodiscard]] inline bool is_allowed(const ConvCall& call, const cudnnBackendNumericalNote_t* notes,
                                      std::int64_t count) {
   const bool is_float = call.type == CUDNN_DATA_FLOAT;
@@ -153,7 +154,7 @@ struct ConvGraph {
   return true;
 }
 
-/// Whether an engine with its knobs is.
+/// The same for an engine with its knobs.
 [[nodiscard]] inline bool allows(Calls& calls, const ConvCall& call, const Descriptor& config) {
   const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendNumericalNote_t notes[32];
@@ -162,15 +163,15 @@ struct ConvGraph {
   return calls.succeeded() && is_allowed(call, notes, count);
 }
 
-/// Engines with their knobs that are allowed, the one that cuDNN expects to be the fastest first, and at the end those
-/// that take nearly everything.
+/// Allowed engines with their knobs: first cuDNN's heuristic order, fastest expected first, then the fallback engines,
+/// which support nearly everything.
 [[nodiscard]] inline std::vector<Descriptor> engines_for(Calls& calls, const Machine& machine, const ConvCall& call,
                                                          const ConvGraph& graph) {
   constexpr std::int64_t most = 64;
   std::vector<Descriptor> engines;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     if (!calls.succeeded()) break;
-    Calls asked(call);  // that there are none of one kind is no refusal
+    Calls asked(call);  // a mode without engines is no refusal
     const Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     asked.set(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.graph);
     asked.set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, mode);
@@ -207,7 +208,7 @@ struct ExecutionPlan {
 /// Knobs that a choice has room for, two in each word after the engine's: the type in 8 bits, the value in 24.
 inline constexpr std::int64_t most_knobs = 14;
 
-/// The engine and its knobs as the plan file has them. False where they do not fit.
+/// Encodes the engine and its knobs for the plan file. False if they do not fit.
 [[nodiscard]] inline bool to_choice(const ConvCall& call, const Descriptor& config,
                                     cuda::detail::GemmPlanChoice& choice) {
   Calls calls(call);

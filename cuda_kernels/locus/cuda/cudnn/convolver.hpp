@@ -1,5 +1,5 @@
 #pragma once
-// Passes of convolutions by cuDNN, with a memo of how each form is computed.
+// Convolution passes by cuDNN, with a cache of plans by form.
 
 #include <locus/cuda/cudnn/conv_graph.hpp>
 #include <locus/cuda/stream_timer.hpp>
@@ -10,13 +10,13 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
-/// The way in which a form is computed.
+/// How one form is computed.
 struct ConvPlan {
   ExecutionPlan way;
   std::size_t tried = 0;      ///< of cuDNN's engines
-  bool exists = false;        ///< or else cuDNN does not compute it
-  bool wants_memory = false;  ///< an engine that cuDNN expects to be faster takes more workspace than there is to be
-  bool is_settled = false;    ///< for the life of the process; or else cuDNN's first answer, until passes are timed
+  bool exists = false;        ///< false: cuDNN does not compute the form
+  bool wants_memory = false;  ///< an engine expected to be faster needs more workspace than allowed
+  bool is_settled = false;    ///< true: final for the process; false: cuDNN's first answer, until passes are timed
 };
 
 /// cuDNN, for TunedGemmPlans.
@@ -37,8 +37,8 @@ class Convolver {
   Convolver(const Convolver&) = delete;
   Convolver& operator=(const Convolver&) = delete;
 
-  /// Queues the pass, of some images after the other where that lets a faster engine run. False, and then nothing
-  /// happened, where cuDNN does not compute it.
+  /// Queues the pass, in parts of the batch where that lets a faster engine run. False, without effect, where cuDNN
+  /// does not compute it.
   [[nodiscard]] bool run(const ConvCall& call) {
     const std::int64_t batch = call.shape.batch, images = images_at_once(call);
     if (!run_part(call.part(0, images))) return false;
@@ -52,8 +52,8 @@ class Convolver {
   }
 
  private:
-  /// So many that the engine which cuDNN expects to be the fastest finds its workspace; all, where not even one image
-  /// is so few, or cuDNN has no plan for a part.
+  /// Images per part: as many as leave the engine that cuDNN expects to be the fastest enough workspace. The whole
+  /// batch if even one image is too many, or cuDNN has no plan for a part.
   [[nodiscard]] std::int64_t images_at_once(const ConvCall& call) {
     std::int64_t images = call.shape.batch;
     if (!call.is_divisible()) return images;
@@ -61,7 +61,7 @@ class Convolver {
       if (images == 1) return call.shape.batch;
       images = (images + 1) / 2;
     }
-    // Later parts may be other forms: aligned in another way, added to what is there, or the rest of the batch.
+    // Later parts may have other forms: another alignment, accumulation into the result, or the rest of the batch.
     for (std::int64_t first = images; first < call.shape.batch; first += images)
       if (!plan_for(call.part(first, images)).exists) return call.shape.batch;
     return images;
@@ -75,7 +75,7 @@ class Convolver {
     return false;
   }
 
-  /// False, and then nothing happened, where cuDNN refuses the plan after all.
+  /// False, without effect, where cuDNN refuses the plan after all.
   [[nodiscard]] bool launch(const ConvPlan& plan, const ConvCall& call) {
     const Scratch workspace(context_, static_cast<std::size_t>(plan.way.workspace));
     LaunchTrace trace(context_);
@@ -117,7 +117,7 @@ class Convolver {
             call.element() * (call.x_elements() + call.y_elements() + call.w_elements()),
             2. * static_cast<double>(call.y_elements()) * static_cast<double>(depth)};
   }
-  /// In a trace: why launches of the verbs follow instead of one of cuDNN.
+  /// Says in a trace why launches of the verbs follow instead of a cuDNN launch.
   static void tell_refusal(const ConvCall& call, const std::string& reason) {
     if (launches_are_traced()) [[unlikely]]
       std::fprintf(stderr, "locus: %s: not so by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
@@ -131,7 +131,7 @@ class Convolver {
     return plans_.add(key, plan);
   }
 
-  /// With the known choice, or the fastest where passes are timed, or cuDNN's first answer.
+  /// The known choice, or the fastest engine if passes are timed, or cuDNN's first answer.
   [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call) const {
     const UncapturedCalls anything_goes;
     ConvPlan plan;
@@ -155,7 +155,7 @@ class Convolver {
       plan.exists = calls.succeeded() && fits;
     }
   }
-  /// Gives the plan cuDNN's next answer; where it has no more, the plan does not exist from now on.
+  /// Gives the plan cuDNN's next engine; clears `exists` if none is left.
   void take_next(ConvPlan& plan, const ConvCall& call) const {
     const UncapturedCalls anything_goes;
     Calls calls(call);
@@ -164,10 +164,11 @@ class Convolver {
   }
 
   [[nodiscard]] static bool may_time() {
-    return gemm_is_autotuned() && !launches_are_awaited() && !launches_are_traced();  // which would be timed too
+    return gemm_is_autotuned() && !launches_are_awaited() &&
+           !launches_are_traced();  // waiting and tracing would be timed too
   }
 
-  /// Looks the plan up among those of the process, or adds it there, where passes are timed.
+  /// Looks up the plan in the process's table; if passes are timed, adds it there.
   void settle(const cuda::detail::GemmPlanKey& key, ConvPlan& plan, Calls& calls, const ConvCall& call,
               const ConvGraph& graph) const {
     auto& tuned = cuda::detail::TunedGemmPlans::of<ConvPlans>(context_.ordinal());
@@ -181,11 +182,11 @@ class Convolver {
     const bool is_timed = !is_captured() && choose_fastest(plan, engines, call);
     cuda::detail::GemmPlanChoice choice;
     if (!plan.exists || !to_choice(call, plan.way.engine, choice)) return;
-    choice.fused = !plan.wants_memory;  // in one launch, or else a batch is taken in parts
+    choice.fused = !plan.wants_memory;  // true: one launch; false: the batch runs in parts
     tuned.choose(key, choice, is_timed);
   }
 
-  /// Takes over what is known of the form. False where it is nothing, or nothing that cuDNN accepts.
+  /// Adopts the known choice for the form. False if there is none, or cuDNN does not accept it.
   [[nodiscard]] bool adopt(cuda::detail::TunedGemmPlans& tuned, const cuda::detail::GemmPlanKey& key, ConvPlan& plan,
                            const ConvCall& call, const ConvGraph& graph) const {
     cuda::detail::GemmPlanChoice choice;
@@ -206,9 +207,8 @@ class Convolver {
     return status != cudaStreamCaptureStatusNone;
   }
 
-  /// Computes the pass by each of the first engines that take it, and gives the plan the fastest; the earlier of two
-  /// that are about equal. The plan does not exist where cuDNN refuses every way. False, and the plan as it was, where
-  /// there is no memory for that.
+  /// Times the pass on each of the first engines that support it and gives the plan the fastest; of two about equal,
+  /// the earlier. Clears `exists` if cuDNN refuses all. False, with the plan unchanged, if memory for that runs out.
   [[nodiscard]] bool choose_fastest(ConvPlan& plan, const std::vector<Descriptor>& engines, const ConvCall& call) const
       try {
     constexpr float clearly = 0.98f;
@@ -221,8 +221,9 @@ class Convolver {
     }
     Scratch workspace(context_, static_cast<std::size_t>(most)), own(context_);
     void* result = call.result();
-    if (call.accumulate) {                                                              // which would add up
-      const std::uintptr_t misaligned = reinterpret_cast<std::uintptr_t>(result) % 16;  // as engines were asked for
+    if (call.accumulate) {  // repeated passes would add up
+      const std::uintptr_t misaligned =
+          reinterpret_cast<std::uintptr_t>(result) % 16;  // the alignment that engines were chosen for
       const auto bytes = static_cast<std::size_t>(call.result_bytes());
       own.reserve(misaligned + bytes);
       result = own.as<unsigned char>() + misaligned;
@@ -230,7 +231,7 @@ class Convolver {
                   "convolution (cudaMemcpyAsync)");
     }
     const StreamTimer timer(context_);
-    const bool wants_memory = plan.wants_memory;  // for an engine before the first that serves
+    const bool wants_memory = plan.wants_memory;  // set by an engine tried before the first usable one
     float best = StreamTimer::never;
     for (const ConvPlan& way : ways) {
       const float time = timer.milliseconds([&] {

@@ -113,7 +113,7 @@ LOCUS_FN Normal normal(float t) {
 #endif
 }
 
-/// The same in less time: of float, on the host, errors are at most 1.9e-7 max(1, |x|), and at most 1.7e-6 of the
+/// gelu_exact in less time: of float, on the host, errors are at most 1.9e-7 max(1, |x|), and at most 1.7e-6 of the
 /// result down to -5, 8.8e-6 beyond. On a GPU Phi has the error of erf: below -1 it loses digits, and from -5.5 on it
 /// is 0.
 [[nodiscard]] LOCUS_FN double gelu(double x) { return gelu_exact(x); }

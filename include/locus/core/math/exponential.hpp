@@ -1,9 +1,9 @@
 #pragma once
-// Exponentials, logarithms and what is built on them. Of float, and exp of double, they are branch-free on the host, so
-// that loops over them vectorize; errors are at most 2 ulp, with and without fused multiply-add.
+// Exponentials, logarithms and functions built on them. The float versions, and exp of double, are branch-free on the
+// host, so that loops over them vectorize; errors are at most 2 ulp, with and without fused multiply-add.
 //
-// Polynomials here and beside are least-squares fits at Chebyshev nodes, reweighted towards the minimax fit (Lawson,
-// 1961), coefficients rounded to float one after the other; their intervals and relative errors are named at each.
+// Polynomials in this folder are least-squares fits at Chebyshev nodes, reweighted towards the minimax fit (Lawson,
+// 1961), with coefficients rounded to float one after the other; each states its interval and relative error.
 
 #include <locus/core/config.hpp>
 
@@ -18,8 +18,8 @@ inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nan
 LOCUS_FN std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
 LOCUS_FN float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
-/// x limited to [low, high], low < 0 < high; NaN stays. By minima of the bits as integers: of comparisons of floats g++
-/// 12 makes no minimum, but as many comparisons and blends.
+/// x limited to [low, high], low < 0 < high; NaN stays. Takes minima of the bits as integers: for float comparisons g++
+/// 12 emits comparisons and blends instead of minima.
 LOCUS_FN float bounded(float x, float low, float high) {
   const std::uint32_t above = bits_of(x) < bits_of(low) ? bits_of(x) : bits_of(low);
   const std::int32_t limit = static_cast<std::int32_t>(bits_of(high)), at = static_cast<std::int32_t>(above);
@@ -27,7 +27,7 @@ LOCUS_FN float bounded(float x, float low, float high) {
   return x == x ? within : x;
 }
 
-/// |x|, at most `high`, which NaN becomes, too
+/// |x|, at most `high`; `high` for NaN
 LOCUS_FN float bounded_magnitude(float x, float high) {
   const std::uint32_t magnitude = bits_of(x) & 0x7fffffffu;
   return float_of(magnitude < bits_of(high) ? magnitude : bits_of(high));
@@ -53,8 +53,8 @@ LOCUS_FN float growth_by_argument(float r) {
   return p * r + 1.0f;
 }
 
-/// 2^64 e^x for x <= 0: a normal number down to e^-104, whose nearest float is 0. What expm1 keeps apart for
-/// results near 1 is rounded here, which takes fewer operations. ln 2 in two parts as in Cody and Waite (1980).
+/// 2^64 e^x for x <= 0: a normal number down to e^-104, whose nearest float is 0. The reduced argument is rounded to
+/// one float, which takes fewer operations than the two parts of expm1. ln 2 in two parts as in Cody and Waite (1980).
 LOCUS_FN float scaled_exp_of_negative(float x) {
   const float bounded = x < -104.0f ? -104.0f : x;
   const float shifted = bounded * 1.44269504f + 12583103.0f;  // 1.5 * 2^23 + 191: the low bits hold n + 64 + 127
@@ -107,7 +107,7 @@ LOCUS_FN Binary binary(float x) {
   return {__builtin_bit_cast(float, bits - (static_cast<std::uint32_t>(exponent) << 23)), exponent};
 }
 
-/// log(1 + x) for finite x > -1: what 1 + x rounds away is added to the mantissa.
+/// log(1 + x) for finite x > -1: the rounding error of 1 + x is added to the mantissa.
 LOCUS_FN float logarithm_of_sum(float x) {
   const float sum = 1.0f + x;
   const Binary b = binary(sum);

@@ -1,6 +1,6 @@
 #pragma once
-// Hyperbolic functions and their inverses. Those of float are branch-free on the host, by formulas in double, and at
-// most 1 ulp off for every argument. tanh is in exponential.hpp.
+// Hyperbolic functions and their inverses. The float versions are branch-free on the host, by formulas in double, and
+// at most 1 ulp off for every argument. tanh is in exponential.hpp.
 
 #include <locus/core/math.hpp>
 

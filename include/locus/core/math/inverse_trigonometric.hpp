@@ -1,6 +1,6 @@
 #pragma once
-// The tangent and the inverse trigonometric functions. Those of float are branch-free on the host, by polynomials in
-// double, and at most 1 ulp off for every argument.
+// The tangent and the inverse trigonometric functions. The float versions are branch-free on the host, by polynomials
+// in double, and at most 1 ulp off for every argument.
 
 #include <locus/core/math.hpp>
 

@@ -1,13 +1,13 @@
 #pragma once
-// Powers and logarithms of other bases than e, roots, and formulas of a logarithm. Those of float are branch-free on
-// the host, by formulas in double, and at most 1 ulp off for every argument.
+// Powers and logarithms of other bases than e, roots, and formulas of a logarithm. The float versions are branch-free
+// on the host, by formulas in double, and at most 1 ulp off for every argument.
 
 #include <locus/core/math.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace math {
 
 namespace detail {
-/// A logarithm of another base, given its reciprocal's: -infinity at 0, NaN below.
+/// log x times a factor, as for another base: -infinity at 0, NaN below.
 LOCUS_FN double logarithm_times(double x, double factor) {
   const double y = logarithm_for_float(x) * factor, ended = x > 0.0 ? x : __builtin_nan("");
   return x > 0.0 && x < __builtin_inf() ? y : x == 0.0 ? -__builtin_inf() : ended;
@@ -54,7 +54,7 @@ LOCUS_FN double logarithm_times(double x, double factor) {
 #endif
 }
 
-/// sqrt(x^2 + y^2) without overflow between; infinity beside NaN too.
+/// sqrt(x^2 + y^2) without intermediate overflow; infinite if either argument is, even beside NaN.
 [[nodiscard]] LOCUS_FN float hypot(float x, float y) {
 #if LOCUS_ON_DEVICE
   return ::hypotf(x, y);

@@ -40,7 +40,7 @@ template <class T>
   return -floor(-x);
 }
 
-/// To the nearest integer that is not greater in magnitude; -0 of what is between -1 and 0.
+/// To the nearest integer that is not greater in magnitude; -0 between -1 and 0.
 template <class T>
 [[nodiscard]] LOCUS_FN T trunc(T x) {
 #if LOCUS_ON_DEVICE

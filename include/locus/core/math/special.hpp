@@ -6,7 +6,7 @@
 #include <locus/core/normal_quantile.hpp>
 
 #if defined(__GLIBC__)
-// lgamma writes the sign of gamma to a global, which threads would race for; this one is given a place for it.
+// lgamma writes the sign of gamma to a global variable, a data race between threads; lgamma_r takes a pointer for it.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wredundant-decls"
 extern "C" double lgamma_r(double, int*) noexcept;
@@ -98,7 +98,7 @@ LOCUS_FN double digamma_of_positive(double x) {
   series = series * z + 1.0 / 12;
   return log(x) - 0.5 / x - series * z - steps;
 }
-/// The same of its derivative (6.4.12).
+/// The derivative of psi for x > 0, by the same method (6.4.12).
 LOCUS_FN double trigamma_of_positive(double x) {
   double steps = 0;
   for (; x < 10.0; x += 1.0) steps += 1.0 / (x * x);

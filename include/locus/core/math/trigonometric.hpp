@@ -1,5 +1,5 @@
 #pragma once
-// Sine and cosine. Of float they are branch-free on the host and at most 2 ulp off for every argument.
+// Sine and cosine. The float versions are branch-free on the host and at most 2 ulp off for every argument.
 
 #include <locus/core/config.hpp>
 

@@ -15,7 +15,7 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// What an access orders, as std::memory_order does.
+/// Memory orders, as std::memory_order.
 enum class Order : int {
   relaxed = __ATOMIC_RELAXED,
   acquire = __ATOMIC_ACQUIRE,
@@ -37,7 +37,7 @@ class Atomic {
   T exchange(T value, Order order = Order::seq_cst) {
     return __atomic_exchange_n(&value_, value, static_cast<int>(order));
   }
-  /// The value before.
+  /// Returns the previous value.
   T fetch_add(T number, Order order = Order::seq_cst) {
     return __atomic_fetch_add(&value_, number, static_cast<int>(order));
   }
@@ -58,7 +58,7 @@ class Signal : public Atomic<std::uint32_t> {
  public:
   using Atomic::Atomic;
 
-  /// Sleeps until the number differs from the argument. Acquires what was released with the change.
+  /// Sleeps until the number differs from the argument. Acquires the writes released with the change.
   LOCUS_OUT_OF_LINE void wait(std::uint32_t number) {
     while (load() == number) {
       sleepers_.fetch_add(1);
@@ -67,7 +67,7 @@ class Signal : public Atomic<std::uint32_t> {
     }
   }
 
-  /// The same, for at most so many milliseconds, or less: the caller looks again.
+  /// The same for at most `milliseconds`; may return early, so that the caller checks again.
   LOCUS_OUT_OF_LINE void wait_at_most(std::uint32_t number, int milliseconds) {
     sleepers_.fetch_add(1);
     if (load() == number) sleep_at_most(number, milliseconds);
@@ -76,7 +76,8 @@ class Signal : public Atomic<std::uint32_t> {
 
   /// Wakes all waiters. Without waiters it makes no system call.
   void notify() {
-    // Either this sees the waiter, or the waiter, which registers before it looks, sees the new number.
+    // A waiter registers before it reads the number: either this call sees the waiter, or the waiter sees the new
+    // number.
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (sleepers_.load() > 0) wake();
   }

@@ -25,13 +25,13 @@ template <class X>
   return x < low ? low : high < x ? high : x;
 }
 
-/// The product of two numbers that are not negative, or the largest number where it is larger.
+/// The product of two nonnegative numbers, saturated at the largest number.
 [[nodiscard]] constexpr std::int64_t product_or_most(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/// An option as R, in which it is used. throws ArgumentError for NaN, infinity, and what R cannot hold
+/// An option converted to R. throws ArgumentError for NaN, infinity, and numbers that R cannot hold
 template <class R>
 [[nodiscard]] R finite_as(std::string_view caller, const char* option, double given) {
   constexpr double most = std::numeric_limits<R>::max();
@@ -41,7 +41,7 @@ template <class R>
   return static_cast<R>(given);
 }
 
-/// Whether T, if it is an integer type, holds an integer, which would wrap around silently otherwise.
+/// Whether an integer is in the range of T, if T is an integer type: conversion would wrap around silently.
 template <class T, class N>
 [[nodiscard]] constexpr bool fits([[maybe_unused]] const N& number) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<N> && !std::is_same_v<T, N>)

@@ -37,17 +37,17 @@ class MemoState {
   };
 
   [[nodiscard]] bool known() const { return state_.load(Order::acquire) == computed; }
-  /// Of a state that only this thread can reach.
+  /// For a state that only this thread can reach.
   void set_known(bool known) { state_.store(known ? computed : unknown, Order::relaxed); }
 
  private:
-  /// `computing` is added to the number of forks of the process whose thread computes.
+  /// While a thread computes, the state is `computing` plus the fork count of its process.
   static constexpr std::uint32_t unknown = 0, computed = 1, computing = std::uint32_t{1} << 31;
 
   [[nodiscard]] static std::uint32_t computing_here() { return computing + fork_count(); }
   [[nodiscard]] bool begin() { return state_.replace(unknown, computing_here()) || wait(); }
-  /// Polls with short sleeps. Waking waiters would cost the thread that computes, which almost always is the only one.
-  /// A child of fork() takes over from a thread of its parent.
+  /// Polls with short sleeps. Waking waiters would cost the computing thread, which almost always is the only one. A
+  /// child of fork() takes over from a thread of its parent.
   [[gnu::cold]] LOCUS_OUT_OF_LINE bool wait() {
     for (int rounds = 0;; ++rounds) {
       const std::uint32_t state = state_.load(Order::acquire), here = computing_here();
@@ -84,8 +84,8 @@ class Memo {
   ~Memo() { clear(); }
 
   [[nodiscard]] bool known() const { return state_.known(); }
-  /// The value, from compute() at the first call. Of several threads one computes and the others wait. What compute()
-  /// throws leaves through here, and the next call computes.
+  /// The value, from compute() at the first call. Of several threads one computes and the others wait. An exception of
+  /// compute() propagates, and the next call computes again.
   template <class Compute>
   [[nodiscard]] R& get(const Compute& compute) {
     if (!known()) {
@@ -93,7 +93,7 @@ class Memo {
     }
     return value_;
   }
-  /// Of one that is known, which is unknown then.
+  /// Moves the value out, which must be known and is unknown afterwards.
   [[nodiscard]] R take() {
     R value(static_cast<R&&>(value_));
     clear();

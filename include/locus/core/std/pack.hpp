@@ -90,8 +90,7 @@ decltype(auto) unpack(const Tuple<T...>& tuple, const F& f) {
   }(std::make_integer_sequence<int, static_cast<int>(sizeof...(T))>{});
 }
 
-/// The items of one tuple, then those of the next. Each is moved once where there are two, and not at all where there
-/// is one.
+/// Concatenates tuples. Two tuples: each item is moved once. One tuple: no item is moved.
 template <class... T>
 Tuple<T...>&& join_tuples(Tuple<T...>&& only) {
   return static_cast<Tuple<T...>&&>(only);

@@ -18,7 +18,7 @@ class Mutex {
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  /// For fork(), which copies the state of a mutex: acquired before, it is released in both processes after.
+  /// For fork(), which copies the state of a mutex: acquire it before, and release it in both processes after.
   void hold() { pthread_mutex_lock(&mutex_); }
   void let_go() { pthread_mutex_unlock(&mutex_); }
 
@@ -48,7 +48,7 @@ void wait_at_fork() {
 }
 
 /// The number of calls of fork() between the first call of this function, in this process or an ancestor, and now.
-/// State that a thread marked under a lower number belongs to a thread of an ancestor, which does not exist here.
+/// State marked under a lower number belongs to a thread of an ancestor process; this process does not have the thread.
 [[nodiscard]] inline std::uint32_t fork_count() {
   static std::uint32_t count = 0;
   [[maybe_unused]] static const int is_counted = pthread_atfork(nullptr, nullptr, [] { ++count; });

@@ -1,6 +1,6 @@
 #pragma once
-// Objects that several handles own together. (std::shared_ptr, which can also own what knows nothing of it, costs every
-// program the header <memory>: 0.1 s with g++, 0.4 s with nvcc.)
+// Shared ownership with an intrusive count. (std::shared_ptr, which needs no base class, costs every program the header
+// <memory>: 0.1 s with g++, 0.4 s with nvcc.)
 
 #include <locus/core/moved.hpp>
 #include <locus/core/std/atomic.hpp>
@@ -29,9 +29,10 @@ class Counted {
   mutable Atomic<std::int64_t> owners_{0};
 };
 
-/// A handle to a T, derived from Counted, or to nothing. The last one deletes the object, or, where T or a base of it
-/// has a static member dispose(object), calls that. Where T says which public class holds the handle, by a static
-/// member `const char* handle_name`, using an empty one throws ArgumentError: the object was moved from.
+/// A handle to a T derived from Counted, or an empty handle. The last handle deletes the object, or calls
+/// T::dispose(object) if T or a base has this static member. If T has a static member `const char* handle_name`, naming
+/// the public class that holds the handle, dereferencing an empty handle throws ArgumentError: the object was moved
+/// from.
 template <class T>
 class Shared {
  public:
@@ -45,7 +46,7 @@ class Shared {
     if (this != &other) *this = Shared(other);
     return *this;
   }
-  // Not by value: of `handle = {}` in a template, clang 14 does not destroy the parameter.
+  // Not by value: for `handle = {}` in a template, clang 14 does not destroy the parameter.
   Shared& operator=(Shared&& other) noexcept {
     Shared taken(static_cast<Shared&&>(other));
     T* const mine = object_;

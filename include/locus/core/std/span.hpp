@@ -1,6 +1,6 @@
 #pragma once
-// Elements that lie side by side and belong to someone else. (std::span, whose constructors check what their arguments
-// are iterators of, costs g++ 25 ms and 3.5 MB for every type of element.)
+// Non-owning views of contiguous elements. (std::span, whose constructors check iterator concepts, costs g++ 25 ms and
+// 3.5 MB for every element type.)
 
 #include <locus/core/config.hpp>
 
@@ -10,7 +10,7 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// U is T, or T is const U: pointers to one convert to pointers to the other, and arrays of them, too.
+/// U is T, or T is const U: then U* converts to T*, for arrays too.
 template <class U, class T>
 concept SameElements = std::is_same_v<U, T> || std::is_same_v<const U, T>;
 }  // namespace detail
@@ -39,7 +39,7 @@ class Span {
   [[nodiscard]] constexpr T& operator[](std::size_t i) const { return data_[i]; }
 
   [[nodiscard]] constexpr Span first(std::size_t count) const { return {data_, count}; }
-  /// Without those before `begin`.
+  /// Without the elements before `begin`.
   [[nodiscard]] constexpr Span from(std::size_t begin) const { return {data_ + begin, size_ - begin}; }
 
  private:

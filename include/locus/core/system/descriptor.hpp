@@ -15,7 +15,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
-/// throws DataError for an empty path, and for one with a NUL, at which the system would end it
+/// throws DataError for an empty path, and for a path with a NUL, where the system would cut it
 inline void require_path(const char* verb, const std::string& path) {
   if (path.empty()) fail<DataError>({"cannot ", verb, " a file without a name; expected a path"});
   if (path.find('\0') != std::string::npos)
@@ -23,8 +23,8 @@ inline void require_path(const char* verb, const std::string& path) {
                      "': a path cannot hold a zero byte; expected one without"});
 }
 
-/// While it lives, a write of this thread beyond the limit of file sizes (ulimit -f) fails with EFBIG, and the signal
-/// that would end the process does not come.
+/// During its lifetime, a write of this thread beyond the limit of file sizes (ulimit -f) fails with EFBIG; SIGXFSZ,
+/// which would end the process, is blocked.
 class WithoutSizeSignal {
  public:
   WithoutSizeSignal() {
@@ -36,7 +36,7 @@ class WithoutSizeSignal {
   }
   WithoutSizeSignal(const WithoutSizeSignal&) = delete;
   WithoutSizeSignal& operator=(const WithoutSizeSignal&) = delete;
-  /// Takes back the signal of a write in between, and keeps errno.
+  /// Discards a SIGXFSZ of a write in between; preserves errno.
   ~WithoutSizeSignal() {
     const int error = errno;
     const timespec at_once{};
@@ -64,7 +64,7 @@ class Descriptor {
 
   [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
   [[nodiscard]] int number() const { return number_; }
-  /// 0 or an errno.
+  /// Returns 0 or an errno.
   int close() {
     const int number = std::exchange(number_, -1);
     return number >= 0 && ::close(number) != 0 && errno != EINTR ? errno : 0;

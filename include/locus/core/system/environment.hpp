@@ -1,5 +1,5 @@
 #pragma once
-// Variables of the environment that mean something to Locus: anything else than they are to hold is an error.
+// Environment variables of Locus: an unexpected value is an error.
 
 #include <locus/core/check.hpp>
 #include <locus/core/printable.hpp>
@@ -10,7 +10,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Its text; empty where it is not set.
+/// Text of the variable; empty if it is not set.
 [[nodiscard]] inline std::string_view environment(const char* variable) {
   const char* const text = std::getenv(variable);
   return text ? text : "";
@@ -34,7 +34,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
   return text;
 }
 
-/// The digits of a text, which ends with them, as a number; -1 for another text, and for more than 2^31 - 1.
+/// The number that a text of digits alone states; -1 for any other text, and for more than 2^31 - 1.
 [[nodiscard]] constexpr std::int64_t whole_number(std::string_view text) {
   std::int64_t number = text.empty() ? -1 : 0;
   for (const char digit : text) {
@@ -44,7 +44,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
   }
   return number;
 }
-/// A number of `what`, `least` to `most`; -1 where it is not set. throws ArgumentError for anything else
+/// A whole number, `least` to `most`; -1 where it is not set. throws ArgumentError for anything else
 [[nodiscard]] LOCUS_OUT_OF_LINE inline int number_from_environment(const char* variable, const char* what,
                                                                    std::int64_t least, std::int64_t most) {
   const std::string_view text = environment(variable);

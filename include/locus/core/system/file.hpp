@@ -40,14 +40,14 @@ namespace detail {
   fail<DataError>({"cannot write '", path, "': ", std::strerror(error), which, advice});
 }
 
-/// The folder part of a path without symbolic links; "" where there is no such folder.
+/// The folder part of a path without symbolic links; "" if the folder does not exist.
 [[nodiscard]] inline std::string real_folder_of(const std::string& path) {
   char real[PATH_MAX];
   return realpath(folder_of(path).c_str(), real) ? real : "";
 }
 
-/// The file behind symbolic links, so that replacing it leaves the links in place. Those of /proc are not followed:
-/// they stand for what a process has open, and their texts may name nothing, as "pipe:[123]". throws DataError for a
+/// The file behind symbolic links, so that replacing it leaves the links in place. Links of /proc are not followed:
+/// they stand for open files of a process, and their texts may name no file, as "pipe:[123]". throws DataError for a
 /// circle of links
 [[nodiscard]] inline std::string behind_links(const std::string& path) {
   std::string target = path;
@@ -66,10 +66,10 @@ namespace detail {
 /// The file that a path to write to resolves to.
 struct Target {
   std::string path;
-  bool exists, is_replaced;  ///< pipes, devices and what a process has open are written, not replaced
+  bool exists, is_replaced;  ///< pipes, devices and open files of a process are not replaced but written
   mode_t mode;
 };
-/// throws DataError for a folder, an empty path, and what the system refuses to look at
+/// throws DataError for a folder, an empty path, and a path that the system refuses to look up
 [[nodiscard]] inline Target target_of(const std::string& path) {
   require_path("write to", path);
   std::string target = behind_links(path);
@@ -82,7 +82,7 @@ struct Target {
   return {std::move(target), exists, !exists || (S_ISREG(info.st_mode) && !is_link), info.st_mode};
 }
 
-/// Writes all parts; 0 or the errno of what failed.
+/// Writes all parts; returns 0 or the errno of the call that failed.
 [[nodiscard]] inline int write_parts(const Descriptor& file, Span<const std::string_view> parts) {
   const WithoutSizeSignal quiet;
   constexpr std::size_t at_once = 64;
@@ -105,7 +105,7 @@ struct Target {
   return 0;
 }
 
-/// Opens what is not replaced. What this process has open goes on where it is, as others may write there, too.
+/// Opens a file that is not replaced. An open file of this process keeps its position, as others may write there, too.
 [[nodiscard]] inline Descriptor open_directly(const std::string& path) {
   const std::string name = path.substr(path.find_last_of('/') + 1);
   if (name.find_first_not_of("0123456789") == std::string::npos &&
@@ -114,7 +114,7 @@ struct Target {
   return Descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
 }
 
-/// Writes what is not replaced; 0 or the errno of what failed.
+/// Writes a file that is not replaced; returns 0 or the errno of the call that failed.
 [[nodiscard]] inline int write_directly(const std::string& path, Span<const std::string_view> parts) {
   Descriptor device = open_directly(path);
   if (!device) return errno;
@@ -122,7 +122,7 @@ struct Target {
   return error ? error : device.close();
 }
 
-/// Writes a temporary file and gives it the target's name; 0 or the errno of what failed.
+/// Writes a temporary file and gives it the target's name; returns 0 or the errno of the call that failed.
 [[nodiscard]] inline int replace(const Target& target, TemporaryFile& temporary, Span<const std::string_view> parts) {
   if (temporary.error()) return temporary.error();
   if (const int error = write_parts(temporary.file(), parts)) return error;
@@ -133,7 +133,7 @@ struct Target {
 
 }  // namespace detail
 
-/// Checks early for a program that writes the file when it ends. throws DataError where writing would fail now
+/// Early check for a program that writes the file when it ends. throws DataError if writing would fail now
 inline void require_writable(const std::string& path) {
   const detail::Target target = detail::target_of(path);
   const std::string& changed = target.is_replaced ? detail::folder_of(target.path) : target.path;
@@ -141,12 +141,11 @@ inline void require_writable(const std::string& path) {
 }
 
 /// Writes the parts, one after the other, to a temporary file beside `path`, then renames it. On failure `path` keeps
-/// its old content and nothing is left behind; after a loss of power it has the old content or the new. A process that
-/// is killed leaves its temporary file, `path` with .locus-, sixteen digits and .tmp behind it: whoever writes in that
-/// folder next removes it, unless it comes after 10,000 others there. A pipe or device is written directly, and so is
-/// what the process has open, as /dev/stdout, also where that is a file. throws DataError when the folder does not
-/// exist, may not be written, the disk is full, or the file would be larger than the process may write (without
-/// SIGXFSZ); OutOfMemory
+/// its old content and nothing is left behind; after a loss of power it has the old content or the new. A killed
+/// process leaves its temporary file, `path` followed by .locus-, sixteen digits and .tmp: the next write in that
+/// folder removes it, unless 10,000 other entries come first. A pipe, a device, or an open file of the process, as
+/// /dev/stdout, is written directly. throws DataError when the folder does not exist, may not be written, the disk is
+/// full, or the file would be larger than the process may write (without SIGXFSZ); OutOfMemory
 inline void write_file_atomically(const std::string& path, Span<const std::string_view> parts) {
   locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"}, [&] {
     const detail::Target target = detail::target_of(path);
@@ -158,7 +157,7 @@ inline void write_file_atomically(const std::string& path, Span<const std::strin
     detail::remove_abandoned(folder);
     // Takes over the permissions of the old file before there is content, so that nobody else can read it meanwhile.
     const mode_t mode = target.exists ? (target.mode & 0777) | 0600 : 0666;
-    // Where another machine's locks do not reach this one, it can take a temporary file for abandoned.
+    // Another machine whose locks do not reach this one can take the temporary file for abandoned and remove it.
     int error = ENOENT;
     for (int attempt = 0; error == ENOENT && attempt < 5; ++attempt) {
       detail::TemporaryFile temporary(target.path, mode);

@@ -12,11 +12,11 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 /// A regular file that is open for reading.
 class InputFile {
  public:
-  /// expected: what the file should be, for messages, such as "an IDX file". throws DataError that names the path for
-  /// what is missing, may not be read or is no regular file
+  /// expected: the kind of file, for messages, such as "an IDX file". throws DataError that names the path if the file
+  /// is missing, may not be read or is no regular file
   InputFile(const std::string& path, const char* expected) : path_(path) {
     require_path("read", path);
-    // A pipe would otherwise wait for somebody to write to it.
+    // Opening a pipe would otherwise wait for a writer.
     file_ = Descriptor(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     struct stat info {};
     if (!file_ || fstat(file_.number(), &info) != 0)
@@ -28,7 +28,7 @@ class InputFile {
   }
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// When it was opened.
+  /// Size when the file was opened.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t bytes_now() const {
     struct stat info {};
@@ -50,7 +50,7 @@ class InputFile {
     }
     return done;
   }
-  /// Goes on reading at this byte.
+  /// Continues reading at this byte.
   void go_to(std::uint64_t position) {
     if (lseek(file_.number(), static_cast<off_t>(position), SEEK_SET) < 0)
       fail<DataError>({"cannot read '", path_, "': ", std::strerror(errno), "; check the disk"});

@@ -15,7 +15,7 @@ struct BareOutOfMemory final : OutOfMemory {
   [[nodiscard]] const char* what() const noexcept override { return "out of memory"; }
 };
 
-/// Throws OutOfMemory with the parts joined or, where there is no memory for that either, without them.
+/// Throws OutOfMemory with the parts joined, or without them if there is no memory to join them.
 [[noreturn]] LOCUS_COLD inline void fail_out_of_memory(std::initializer_list<Text> parts) {
   try {
     fail<OutOfMemory>(parts);
@@ -34,7 +34,7 @@ auto or_out_of_memory(std::initializer_list<Text> parts, const F& f) {
   fail_out_of_memory(parts);
 }
 
-/// `count` elements of zero. throws OutOfMemory that names what they are, as "randperm: 10 numbers"
+/// `count` elements of zero. throws OutOfMemory that names function and elements: "randperm: no memory for 10 numbers"
 template <class T>
 [[nodiscard]] std::vector<T> vector_of(std::int64_t count, const char* function, const char* elements) {
   return or_out_of_memory({function, ": no memory for ", count, " ", elements, "; ask for fewer"},

@@ -1,9 +1,10 @@
 #pragma once
-// Files that are written beside another and then take its name, and what is left of them by processes that were killed.
+// Temporary files that are written beside a target and renamed to it, and removal of temporary files of killed
+// processes.
 //
-// Their names are random, and they are locked (flock) while they are written. A lock ends when the last process closes
-// the file, the one that opened it or a child forked meanwhile: what can be locked by another has nobody who will go on
-// with it. So neither numbers of processes, which are the same in every container, nor the age of a file decide.
+// Their names are random, and they are locked (flock) while they are written. The lock ends when the last process, the
+// creator or a child forked meanwhile, closes the file: a temporary file that another process can lock is abandoned.
+// Process ids, which repeat in every container, and the age of a file do not matter.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/system/descriptor.hpp>
@@ -60,7 +61,8 @@ inline constexpr std::size_t temporary_digits = 16;
 /// A new file beside `target`, removed at the end unless it was renamed.
 class TemporaryFile {
  public:
-  /// mode: its permissions, as open() takes them. draw: what gives numbers for its name, others where that is taken.
+  /// mode: permissions, as open() takes them. draw: returns a random number for the name, called again if the name is
+  /// taken.
   template <class Draw = std::uint64_t (*)()>
   explicit TemporaryFile(const std::string& target, mode_t mode = 0666, Draw draw = &random_number) {
     constexpr int most_attempts = 100;
@@ -81,15 +83,16 @@ class TemporaryFile {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const Descriptor& file() const { return file_; }
 
-  /// 0 or an errno. Whoever sees the new name sees all that was written.
+  /// Returns 0 or an errno. A process that sees the new name sees the whole content.
   [[nodiscard]] int rename_to(const std::string& target) {
     if (std::rename(path_.c_str(), target.c_str()) != 0) return errno;
-    (void)file_.close();  // what could go wrong did so when it was written
+    (void)file_.close();  // errors were reported when it was written
     return 0;
   }
 
  private:
-  /// EEXIST where the name is taken, or was given up as a process that removes what is abandoned had it first.
+  /// Returns 0 or an errno; EEXIST if the name is taken, or if a process that removes abandoned files locked the new
+  /// file first.
   [[nodiscard]] int create(mode_t mode) {
     file_ = Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (!file_) return errno;
@@ -107,7 +110,7 @@ class TemporaryFile {
   int error_ = EEXIST;
 };
 
-/// Removes a temporary file that nobody has locked.
+/// Removes a temporary file that no process has locked.
 inline void remove_if_abandoned(int folder, const char* name) noexcept {
   const Descriptor file(openat(folder, name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   struct stat locked {
@@ -118,8 +121,7 @@ inline void remove_if_abandoned(int folder, const char* name) noexcept {
     (void)unlinkat(folder, name, 0);
 }
 
-/// Removes the temporary files of processes that are no more, among the first 10,000 entries of the folder, which takes
-/// about a millisecond.
+/// Removes abandoned temporary files among the first 10,000 entries of the folder, which takes about a millisecond.
 inline void remove_abandoned(const std::string& folder) noexcept {
   DIR* const files = opendir(folder.c_str());
   if (!files) return;
@@ -131,7 +133,7 @@ inline void remove_abandoned(const std::string& folder) noexcept {
   (void)closedir(files);
 }
 
-/// So that a new name outlives a loss of power. Where that fails the file is there all the same, under its new name.
+/// Makes a new name survive a loss of power. Errors are ignored: the file has its new name all the same.
 inline void sync_folder(const std::string& path) noexcept {
   const Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder) (void)fsync(folder.number());

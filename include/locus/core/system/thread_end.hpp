@@ -1,5 +1,5 @@
 #pragma once
-// What is to happen when a thread ends.
+// Callbacks at the end of a thread.
 
 #include <locus/core/config.hpp>
 
@@ -7,10 +7,10 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Calls end(object) at the end of each thread that noted an object. Not for the main thread's, which ends with the
-/// program; and for no thread where the program uses all keys of thread-specific data that the system has: then objects
-/// outlive their threads. (A thread_local object with a destructor does that, too. But the C library aborts the program
-/// where it has no memory to remember the destructor.)
+/// Calls end(object) at the end of each thread that noted an object, except the main thread, which ends with the
+/// program. If the program has used up the system's keys of thread-specific data, no thread calls it, and objects
+/// outlive their threads. (A thread_local object with a destructor would do, but the C library aborts the program if it
+/// has no memory to register the destructor.)
 class ThreadEnd {
  public:
   explicit ThreadEnd(void (*end)(void* object)) : has_key_(pthread_key_create(&key_, end) == 0) {}

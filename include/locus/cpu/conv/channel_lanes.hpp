@@ -1,5 +1,5 @@
 #pragma once
-// Channels that lie apart in memory, side by side in lanes of vectors, and back.
+// Moves channels that lie apart in memory side by side into lanes of vectors, and back.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/cpu/gemm/kernels.hpp>
@@ -7,7 +7,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// to[position * to_stride + lane] = from[lane * lane_stride + position]. Lanes up to a whole vector repeat the last
-/// one: `to` has room for them.
+/// lane: `to` has room for them.
 LOCUS_OUT_OF_LINE inline void to_lanes(const KernelSet<float>& kernels, const float* from, std::int64_t lane_stride,
                                        std::int64_t lanes, std::int64_t positions, float* to, std::int64_t to_stride) {
   const int width = kernels.lanes;
@@ -28,7 +28,7 @@ LOCUS_OUT_OF_LINE inline void to_lanes(const KernelSet<float>& kernels, const fl
   }
 }
 
-/// to[lane * lane_stride + position] (+)= from[position * from_stride + lane]. `from` is there up to whole vectors.
+/// to[lane * lane_stride + position] (+)= from[position * from_stride + lane]. `from` is readable up to whole vectors.
 LOCUS_OUT_OF_LINE inline void from_lanes(const KernelSet<float>& kernels, const float* from, std::int64_t from_stride,
                                          std::int64_t lanes, std::int64_t positions, float* to,
                                          std::int64_t lane_stride, bool adds) {

@@ -29,14 +29,14 @@ LOCUS_OUT_OF_LINE inline Atomic<bool>& winograd_flag() {
 }
 }  // namespace detail
 
-/// Whether convolutions by kernels of 3 x 3 and stride 1 may be Winograd's, in float, about twice as fast as others.
-/// Their rounding scales with tiles of 6 x 6 elements, not with windows: beside a large element small ones lose digits,
-/// and one that is not finite spoils results of all tiles that it is in. Let S be the sum, over n channels, of the
-/// largest |x| in a tile times the largest |w|; of a gradient of weights, over n tiles, times the largest |g|. The
-/// error is at most 6.6e-5 (n + 32) S. Of normal random numbers it is below 4e-6 S; the root mean square of that of
-/// values is 2 to 5 times that of others.
-/// At first true, unless the environment variable LOCUS_WINOGRAD is 0. `exact` in the options of a convolution turns it
-/// off there.
+/// Whether float convolutions with kernels of 3 x 3 and stride 1 may use Winograd's algorithm, about twice as fast as
+/// others. Its rounding scales with tiles of 6 x 6 elements, not with windows: small elements beside a large one lose
+/// digits, and an element that is not finite spoils the results of all tiles that contain it. Let S be the sum, over n
+/// channels, of the largest |x| in a tile times the largest |w|; for a gradient of weights, over n tiles, times the
+/// largest |g|. The error is at most 6.6e-5 (n + 32) S. For normal random numbers it is below 4e-6 S; in values, its
+/// root mean square is 2 to 5 times the error of other algorithms.
+/// Initially true, unless the environment variable LOCUS_WINOGRAD is 0. `exact` in the options of a convolution turns
+/// it off there.
 [[nodiscard]] inline bool winograd_is_allowed() { return detail::winograd_flag().load(Order::relaxed); }
 inline void allow_winograd(bool allowed) { detail::winograd_flag().store(allowed, Order::relaxed); }
 
@@ -51,35 +51,35 @@ namespace detail {
   return !shape.exact && winograd_is_allowed() && shape.groups == 1 && depth.extent == 1 && depth.is_plain() &&
          fits(rows) && fits(cols) && tiles >= 8 && shape.in >= 16 && shape.out >= 16;
 }
-/// Whether images have two dimensions, one group, and channels enough to be worth lanes: with fewer, columns are small.
+/// Whether images have two dimensions, one group, and enough channels to fill lanes: with fewer, columns are small.
 [[nodiscard]] inline bool fills_lanes(const ConvShape& shape) {
   const ConvAxis& depth = shape.axis[0];
   return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && shape.in * shape.out >= 16;
 }
-/// Whether the direct convolution, which multiplies windows where they lie, suits a shape. A pointwise convolution is
-/// left to the matrix product. Of the adjoint, each empty lane of 32 results takes as long as the channels that it sums
-/// up, an element of columns as long as about 128.
+/// Whether the direct convolution, which multiplies windows in place, suits a shape. A pointwise convolution is left to
+/// the matrix product. In the adjoint, each empty lane of 32 results costs as many multiply-adds as channels are
+/// summed, and an element of columns about 128.
 [[nodiscard]] inline bool suits_direct(const ConvShape& shape, bool adjoint) {
   if (!fills_lanes(shape) || shape.is_pointwise()) return false;
   const bool is_dense = shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1;
   return !adjoint || (is_dense && shape.out * (32 - shape.in) < 128 * shape.in);
 }
-/// Whether images lie so that channels come side by side by whole rows, or do already.
+/// Whether channels can be brought side by side a row at a time, or lie so already.
 [[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t width) {
   return x.stride[4] == 1 || width == 1 || x.stride[1] == 1;
 }
-/// Whether groups have one channel in, and few but at least one out, of images of two dimensions.
+/// Whether groups have one input channel and one to four output channels, in images of two dimensions.
 [[nodiscard]] inline bool is_depthwise(const ConvShape& shape) {
   const ConvAxis& depth = shape.axis[0];
   return shape.groups > 1 && shape.group_in() == 1 && shape.group_out() >= 1 && shape.group_out() <= 4 &&
          depth.extent == 1 && depth.is_plain();
 }
-/// Whether a depthwise convolution has groups enough for the lanes of vectors.
+/// Whether a depthwise convolution has enough groups for the lanes of vectors.
 [[nodiscard]] inline bool suits_depthwise_lanes(const ConvShape& shape, bool adjoint) {
   return shape.groups >= 8 && (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
 }
-/// Whether products of windows of bfloat16, by tiles or pairs, suit a shape: what would fill less than half of the
-/// tiles is left to columns.
+/// Whether products of windows of bfloat16, by tiles or pairs, suit a shape: shapes that fill less than half of the
+/// tiles are left to columns.
 [[nodiscard]] inline bool suits_windows(const ConvShape& shape) {
   const ConvAxis& depth = shape.axis[0];
   if (depth.extent != 1 || !depth.is_plain() || shape.group_in() == 0) return false;
@@ -113,8 +113,8 @@ struct Convolution<Cpu> {
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd_gradient>(shape, g, x, dw, accumulate)) return true;
     return cpu::detail::fills_lanes(shape) && run<Way::direct_gradient>(shape, g, x, dw, accumulate);
   }
-  /// Whether convolutions of bfloat16 are faster as those of float, to which operands are converted: without
-  /// instructions for bfloat16, and where Winograd's transforms save more than pairs of them do.
+  /// Whether convolutions of bfloat16 are faster if operands are converted to float: without instructions for bfloat16,
+  /// and where Winograd's transforms save more than pairs of bfloat16 do.
   [[nodiscard]] static bool is_faster_widened([[maybe_unused]] const ConvShape& shape) {
 #if !LOCUS_DEVICE_PASS
     const auto& products = *cpu::detail::kernels_in_use<bfloat16>();
@@ -145,7 +145,7 @@ struct Convolution<Cpu> {
 
  private:
   enum class Way { winograd, direct, winograd_gradient, direct_gradient };
-  /// False, and nothing happened, where a pass would take much memory.
+  /// False, without effect, where a pass would take much memory.
   template <Way way>
   static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
 #if !LOCUS_DEVICE_PASS  // nvcc's device pass throws host code away
@@ -160,7 +160,7 @@ struct Convolution<Cpu> {
     return true;
 #endif
   }
-  /// The value or the gradient of the input of five operands, the gradient of the weights of four.
+  /// Five operands: the value or the gradient of the input. Four: the gradient of the weights.
   static bool run_depthwise([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] bool adjoint,
                             [[maybe_unused]] const auto&... operands) {
 #if !LOCUS_DEVICE_PASS
@@ -175,7 +175,7 @@ struct Convolution<Cpu> {
     return true;
 #endif
   }
-  /// The same of bfloat16, also where the processor cannot multiply pairs of them.
+  /// The same for bfloat16. False also where the processor cannot multiply pairs of bfloat16.
   static bool run_windows([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
 #if !LOCUS_DEVICE_PASS && defined(__x86_64__)
     const cpu::detail::WindowKernels* const kernels =

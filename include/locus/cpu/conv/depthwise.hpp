@@ -1,8 +1,8 @@
 #pragma once
-// Depthwise convolutions of few groups, which would leave the lanes of depthwise_lanes.hpp empty: one channel in and
-// few out. A plane is copied as floats with its border, by remainders of the strides, so that a tap lies at the same
-// distance from all results: loops run over rows and borders alike. A result is one thread's, in an order that depends
-// on the shape alone.
+// Depthwise convolutions of few groups, which would leave the lanes of depthwise_lanes.hpp empty: one input channel and
+// few output channels per group. A plane is copied as floats with its border, split by remainders of the strides, so
+// that a tap has the same offset from all results: loops run over rows and borders alike. One thread computes each
+// result, in an order that depends on the shape alone.
 
 #include <locus/cpu/conv/pass.hpp>
 #include <locus/cpu/conv/window_axis.hpp>
@@ -14,7 +14,7 @@
 LOCUS_LOOPS_BEGIN
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
-/// What a thread needs for it.
+/// Working memory of a thread.
 struct DepthwiseScratch {
   Scratch plane, gradient, sums, offsets;
 };
@@ -29,7 +29,7 @@ LOCUS_FN void add_tap(const float* x, float w, std::int64_t count, float* sums) 
   LOCUS_IVDEP
   for (std::int64_t i = 0; i < count; ++i) sums[i] += w * x[i];
 }
-/// The sums of g[i] * x0[i], x1[i] and x2[i], of a multiple of 16 elements.
+/// The sums of g[i] * x0[i], g[i] * x1[i] and g[i] * x2[i], over a multiple of 16 elements.
 LOCUS_FN void dot_three_taps(const float* g, const float* x0, const float* x1, const float* x2, std::int64_t count,
                              float* sums) {
   typedef float Lanes __attribute__((vector_size(64)));
@@ -73,7 +73,7 @@ LOCUS_FN void store_elements(const float* from, std::int64_t count, T* to, std::
   }
 }
 
-/// The planes that windows are copied from, and how: rows and columns by remainders, all of one pitch.
+/// Copies of the planes that windows read: rows and columns split by remainders, all with one pitch.
 template <class T>
 class DepthwisePlanes {
  public:
@@ -99,13 +99,13 @@ class DepthwisePlanes {
   [[nodiscard]] std::int64_t rows_of(std::int64_t part) const {
     return locus::detail::smaller(block_rows, rows.positions() - part * block_rows);
   }
-  /// Where a tap of a class begins.
+  /// Where tap (i, j) of class (a, b) begins in a copy.
   [[nodiscard]] std::int64_t offset(int a, int i, int b, int j) const {
     const std::int64_t down = rows.shift(a, i), across = cols.shift(b, j);
     const std::int64_t plane = rows.remainder_of(down) * cols.remainders() + cols.remainder_of(across);
     return (plane * plane_rows_ + rows.row_of(down)) * pitch + cols.row_of(across);
   }
-  /// A block of a channel, with zeros for what loops read beyond it.
+  /// Copies a block of a channel, with zeros where loops read beyond it.
   [[nodiscard]] const float* copy(std::int64_t image, std::int64_t channel, std::int64_t part, Scratch& scratch) const {
     const std::int64_t size = planes_ * plane_rows_ * pitch + pitch + 16;
     float* const to = scratch.reserve<float>(size);
@@ -163,7 +163,7 @@ class DepthwisePass {
   }
 
  private:
-  /// The results of a group: each of the only channel given, or one of all that are given.
+  /// The results of a group: several from its only given channel, or one from all its given channels.
   void compute(std::int64_t image, std::int64_t group, std::int64_t part) const {
     const std::int64_t channels = locus::detail::smaller(given_, out_), given = given_ / channels,
                        outs = out_ / channels;
@@ -239,7 +239,7 @@ class DepthwiseGradient {
   }
 
  private:
-  /// Sums of a block in float, of all blocks in double.
+  /// Sums over a block in float, over all blocks in double.
   void compute(std::int64_t o) const {
     DepthwiseScratch& scratch = of_this_thread<DepthwiseScratch>();
     double* const sums = scratch.sums.reserve<double>(taps_);
@@ -259,7 +259,7 @@ class DepthwiseGradient {
       to = from_register<T>(adds_ ? load_as_register(to) + sum : sum);
     }
   }
-  /// As the windows lie: zeros where rows have none.
+  /// Gradients at the positions of the windows, with zeros between rows.
   [[nodiscard]] const float* copy_gradient(std::int64_t image, std::int64_t o, std::int64_t part, std::int64_t rows,
                                            Scratch& scratch) const {
     const std::int64_t size = round_up(rows * planes_.pitch, 16), width = planes_.cols.positions();
@@ -281,7 +281,7 @@ class DepthwiseGradient {
       Versions<&dot_three_taps>::call(g, at(t), clamped(t + 1), clamped(t + 2), round_up(rows * planes_.pitch, 16),
                                       three);
       for (std::int64_t i = 0; i < 3 && t + i < taps_; ++i) {
-        // A border's zero times what is not finite, which no window holds, is not what was asked for.
+        // Zeros between rows times a non-finite element that no window contains are NaN: sums the windows alone.
         const bool is_finite = three[i] - three[i] == 0.f;
         sums[t + i] = is_finite ? three[i] : sum_of_windows(at(t + i), g, rows);
       }

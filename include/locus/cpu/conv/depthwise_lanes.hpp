@@ -1,7 +1,7 @@
 #pragma once
-// Depthwise convolutions of eight groups and more: sixteen lie side by side in the lanes of vectors, images with their
-// border. A tap is a vector of weights, and lies at the same distance from all results of a class. A result is one
-// thread's, in an order that depends on the shape alone.
+// Depthwise convolutions of eight groups and more: lanes of vectors hold sixteen groups side by side, images with their
+// border. A tap is a vector of weights, at the same offset from all results of a class. One thread computes each
+// result, in an order that depends on the shape alone.
 
 #include <locus/cpu/conv/depthwise.hpp>
 #include <locus/cpu/conv/direct_axis.hpp>
@@ -13,18 +13,18 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 /// Groups that lie side by side.
 inline constexpr std::int64_t depthwise_lanes = 16;
 
-/// A tap of a kernel: where its elements begin, and its weights.
+/// A tap of a kernel: offsets of its elements and of its weights.
 struct LaneTap {
   std::int64_t element, weight;
 };
 
-/// Windows of rows and columns of results, in floats: from one window to the next, and from one result to the next.
+/// Rows and columns of windows, with strides in floats between windows and between results.
 struct LaneWindows {
   const LaneTap* taps;
   std::int64_t tap_count, rows, cols, row_step, col_step, result_row, result_col;
 };
 
-/// Some results of a row: sums[i] = what it begins with, the bias or else sums[i], + x of each tap times its weights.
+/// Some results of a row: sums[i] = the bias, or else sums[i], plus x of each tap times the tap's weights.
 template <int count>
 LOCUS_FN void add_windows_of_row(const LaneWindows& windows, const float* x, const float* weights, const float* bias,
                                  float* sums) {
@@ -52,7 +52,7 @@ LOCUS_FN void add_lane_windows(const LaneWindows& windows, const float* x, const
   }
 }
 
-/// Of some taps: sums[i] = the sum over all results of g times x of the tap.
+/// For `count` taps: sums[i] = the sum over all results of g times x of tap i.
 template <int count>
 LOCUS_FN void sum_products_of_taps(const LaneWindows& windows, const LaneTap* taps, const float* g, const float* x,
                                    float* sums) {
@@ -75,7 +75,7 @@ LOCUS_FN void sum_lane_products(const LaneWindows& windows, const float* g, cons
     sum_products_of_taps<1>(windows, windows.taps + t, g, x, sums + t * depthwise_lanes);
 }
 
-/// What the passes share: images of sixteen groups at a time, by blocks of rows of results.
+/// Shared by the passes: images of sixteen groups at a time, in blocks of rows of results.
 class DepthwiseBlocks {
  public:
   DepthwiseBlocks(const ConvShape& shape, bool adjoint)
@@ -88,11 +88,11 @@ class DepthwiseBlocks {
     block_rows = ceil_div(rows.results(), ceil_div(rows.results(), block_rows));
   }
 
-  /// results: those that a thread holds for each position
+  /// results: how many a thread holds for each position
   [[nodiscard]] bool fits(std::int64_t results) const {
     const std::int64_t windows = block_rows / rows.step() + 1;  // along dimension 1, of one class
     const auto height = static_cast<double>(rows.span() + rows.origin_step() * windows);
-    const double staged = 2 * static_cast<double>(line) * height;  // beside it, in float, those of 16 bits
+    const double staged = 2 * static_cast<double>(line) * height;  // images of 16 bits have a float copy, too
     const double sums = static_cast<double>(block_rows * cols.results()) * static_cast<double>(results);
     return (staged + sums) * depthwise_lanes * sizeof(float) <= most_scratch && rows.classes() <= most_classes &&
            cols.classes() <= most_classes;
@@ -151,7 +151,7 @@ struct LanePlanes {
   std::int64_t channel_stride, row_stride, col_stride, channels, height, width;
 };
 
-/// Copies them as floats with their border, channels side by side.
+/// Copies the planes as floats with their border, channels side by side.
 template <class T>
 const float* stage_lanes(const KernelSet<float>& kernels, const LanePlanes<T>& x, const StagedLines& lines,
                          Scratch& staged, Scratch& converted) {
@@ -269,7 +269,7 @@ class DepthwiseLanesPass {
                           lines, scratch.images, scratch.tiles);
   }
 
-  /// Adds to the sums, or to a bias that they begin with.
+  /// Adds to the sums or, with a bias, starts them from it.
   void add(const float* x, const float* weights, const float* bias, std::int64_t part, float* sums,
            ConvScratch& scratch) const {
     const DirectAxis &rows = blocks_.rows, &cols = blocks_.cols;
@@ -350,8 +350,8 @@ class DepthwiseLanesGradient {
   }
 
  private:
-  static constexpr std::int64_t wanted_tasks = 64;   ///< by chunks of the batch, whatever number of threads there are
-  static constexpr std::int64_t most_windows = 256;  ///< that a sum in float is of
+  static constexpr std::int64_t wanted_tasks = 64;   ///< by chunks of the batch, for any number of threads
+  static constexpr std::int64_t most_windows = 256;  ///< of a sum in float
 
   [[nodiscard]] std::int64_t lanes_of(std::int64_t strip) const {
     return locus::detail::smaller(depthwise_lanes, groups_ - strip * depthwise_lanes);

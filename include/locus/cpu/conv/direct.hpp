@@ -1,8 +1,8 @@
 #pragma once
-// Convolutions as products of windows where they lie: an image is copied once, with its border and channels side by
-// side, and each tap of the kernel is a product of a row of windows, or of the same window of several images, by the
-// tiles of cpu/gemm. The gradient of the input is a convolution for each remainder of the stride. A result is one
-// thread's, and its sums are in an order that depends on the shape alone.
+// Convolutions as products of windows in place: an image is copied once, with its border and channels side by side, and
+// each tap of the kernel is a product of a row of windows, or of the same window of several images, by the tiles of
+// cpu/gemm. The gradient of the input is a convolution for each remainder of the stride. One thread computes each
+// result, with sums in an order that depends on the shape alone.
 
 #include <locus/cpu/conv/direct_axis.hpp>
 #include <locus/cpu/conv/staged_images.hpp>
@@ -42,7 +42,7 @@ class DirectPass {
         smaller(rows_.results(), adjoint ? most * rows_.step() : larger(most / rows_.origin_step(), std::int64_t{1}));
   }
 
-  /// Whether what is copied of images stays small, and classes few: dilations and strides may be of any size.
+  /// Whether the copies of images stay small, and classes few: dilations and strides may be of any size.
   [[nodiscard]] bool fits() const {
     const std::int64_t windows = block_rows_ / rows_.step() + 1;  // along dimension 1, of one class
     const auto rows = static_cast<double>(rows_.span() + rows_.origin_step() * windows);
@@ -66,7 +66,7 @@ class DirectPass {
   static constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
   static constexpr int most_classes = 8;
 
-  /// Weights as (strip, tap, channel that is summed over, channel of the result).
+  /// Weights as (strip, tap, summed channel, channel of the result).
   void pack(float* weights) const {
     const bool adjoint = rows_.adjoint;
     const std::int64_t channels = x_.channels;
@@ -114,7 +114,7 @@ class DirectPass {
   void multiply(const float* weights, const DirectBlock& block, std::int64_t top, const float* staged,
                 std::int64_t image, float* sums, std::int64_t result) const {
     const std::int64_t cols = cols_.results();
-    // Taps side by side in what is staged, and their weights, too, are one product.
+    // Taps that lie side by side in the staged rows, as their weights do, are one product.
     const bool is_run = !cols_.adjoint && cols_.axis.dilation == 1 && padded_ == x_.channels;
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const std::int64_t at = rows_.origin(block.first_row + row) - top;

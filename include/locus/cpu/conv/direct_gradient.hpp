@@ -7,8 +7,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
-/// dw (out, in, taps) (+)= the windows of x times g, of so many windows at once as stay in cache. Windows are copied
-/// side by side, so that their taps and channels are rows of a product; threads share these.
+/// dw (out, in, taps) (+)= the windows of x times g, over as many windows at once as stay in cache. Windows are copied
+/// side by side, so that their taps and channels are rows of a product; threads share the rows.
 class DirectGradient {
  public:
   DirectGradient(const ConvShape& shape, const ConvImages<const float>& g, const ConvImages<const float>& x, float* dw,
@@ -56,7 +56,7 @@ class DirectGradient {
         copy_gradients(first + i, gradients + at * out_);
       });
       const std::int64_t all = windows_before(first + count) - begin;
-      // Each tap is a product, or, where their channels follow each other, half of them.
+      // Each tap is a product or, if the channels of successive taps are contiguous, each half of the taps.
       const std::int64_t parts = in_ == x_.channels ? 2 : taps_;
       parallel_for(parts * strips, [&](std::int64_t task) {
         const std::int64_t part = task / strips, out = task % strips * width_;
@@ -74,7 +74,7 @@ class DirectGradient {
   }
 
  private:
-  /// Of windows and gradients that are multiplied together, or so many windows, where that is more.
+  /// Elements of windows and gradients that are multiplied together; at least `fewest_windows` windows.
   static constexpr std::int64_t elements_at_once = std::int64_t{1} << 18, fewest_windows = 256;
 
   /// Windows before a block: rows of windows of an image.

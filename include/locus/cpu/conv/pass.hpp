@@ -1,5 +1,5 @@
 #pragma once
-// What the passes of convolutions share: their memory, their results, and products of strips of channels.
+// Shared by the passes of convolutions: memory, results, and products of strips of channels.
 
 #include <locus/cpu/conv/channel_lanes.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
@@ -8,17 +8,17 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
-/// What a pass needs, kept by each thread for the next one.
+/// Working memory of a pass, which each thread keeps for the next pass.
 struct ConvScratch {
   Scratch weights, input, gradient, sums;         // shared by the threads of a pass
   Scratch images, tiles, products, result, taps;  // of one thread
 };
 
-/// Bytes that a thread uses at once, or that the threads of a pass share, at most; weights do not count. Where a pass
-/// takes more, another way computes it.
+/// Most bytes that a thread uses at once, or that the threads of a pass share; weights do not count. A pass that takes
+/// more is computed another way.
 inline constexpr double most_scratch = std::int64_t{32} << 20;
 
-/// Between planes: powers of two would share lines of the cache.
+/// Gap between planes: at distances of powers of two they would share lines of the cache.
 inline constexpr std::int64_t plane_gap = 16;
 
 /// The results of a convolution: dense images, row-major or channels-last.
@@ -27,7 +27,7 @@ struct ConvResult {
   ConvImages<float> images;
   bool adds;
 
-  /// Stores or adds elements (position, lane), of positions that follow each other from `to` on, in so many channels.
+  /// Stores or adds elements (position, lane), of consecutive positions from `to` on, in `channels` channels.
   void store(const KernelSet<float>& kernels, const float* from, std::int64_t from_stride, std::int64_t channels,
              std::int64_t positions, float* to) const {
     if (images.is_channels_last())
@@ -36,7 +36,7 @@ struct ConvResult {
   }
 };
 
-/// Calls f(first row, rows) for panels of a product's rows, of even height, but for an odd last one.
+/// Calls f(first row, rows) for panels of a product's rows, of even height, and for an odd last row by itself.
 template <class F>
 void for_each_panel(std::int64_t rows, std::int64_t most, const F& f) {
   const std::int64_t pairs = rows / 2, panels = ceil_div(2 * pairs, most);
@@ -47,7 +47,7 @@ void for_each_panel(std::int64_t rows, std::int64_t most, const F& f) {
   if (rows % 2 != 0) f(rows - 1, std::int64_t{1});
 }
 
-/// out (rows, 2 vectors) (+)= left right, where `product` says how they lie.
+/// out (rows, 2 vectors) (+)= left right; `product` has the strides.
 inline void multiply_strip(const KernelSet<float>& kernels, TileProduct<float> product, std::int64_t rows,
                            const float* right, float* out) {
   const float* const left = product.left;

@@ -15,20 +15,20 @@ struct LaneImages {
   std::int64_t channels, height, width;
 };
 
-/// Rows of an image with their border: from `top` on, of `width` columns, the first `border` of which come before it,
-/// with so many lanes for the channels: see lanes_for.
+/// Rows of an image with their border: from row `top` on, of `width` columns, the first `border` of which precede the
+/// image, with `lanes` lanes for the channels: see lanes_for.
 struct StagedLines {
   std::int64_t top, height, border, width, lanes;
 };
 
-/// Lanes that a position has where its channels lie side by side: a multiple of a vector's. Of few channels, as many:
-/// taps and channels side by side are a depth that products are worth.
+/// Lanes of a position whose channels lie side by side: a multiple of a vector's. For few channels exactly as many:
+/// taps and channels together are then deep enough for a product.
 [[nodiscard]] inline std::int64_t lanes_for(const KernelSet<float>& kernels, std::int64_t channels) {
   constexpr std::int64_t few = 16;
   return channels < few ? channels : round_up(channels, kernels.lanes);
 }
 
-/// Copies positions whose channels lie side by side, `step` apart, with zeros up to so many lanes.
+/// Copies positions whose channels lie side by side, `step` apart, with zeros up to `lanes` lanes.
 inline void copy_positions(const float* from, std::int64_t step, std::int64_t channels, std::int64_t positions,
                            float* to, std::int64_t lanes) {
   if (step == channels && lanes == channels) {
@@ -47,7 +47,7 @@ inline void copy_positions(const float* from, std::int64_t step, std::int64_t ch
   }
 }
 
-/// Copies them, channels side by side.
+/// Copies the lines, channels side by side.
 inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, std::int64_t image,
                         const StagedLines& lines, float* to) {
   const auto& stride = x.images.stride;

@@ -11,7 +11,7 @@ struct TileBlock {
   std::int64_t image, images, first_row, rows, first_col, cols;
 };
 
-/// The tiles of the results of a convolution, in blocks of about so many, fewer than twice as many.
+/// The tiles of the results of a convolution, in blocks of about `wanted` tiles, fewer than twice as many.
 class TileGrid {
  public:
   TileGrid(std::int64_t batch, std::int64_t result_rows, std::int64_t result_cols, std::int64_t wanted)

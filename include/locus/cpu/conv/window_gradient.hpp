@@ -1,7 +1,7 @@
 #pragma once
 // The gradient of the weights of a convolution of bfloat16: products of windows and gradients, over blocks of
-// positions, rows of several images side by side. Channels are copied once for each tap along rows, or, where they are
-// few, for each tap. Sums are of float, each one thread's, in an order that depends on the shape alone.
+// positions, rows of several images side by side. Channels are copied once for each tap along rows or, if they are few,
+// for each tap. One thread computes each sum, in float, in an order that depends on the shape alone.
 
 #include <locus/cpu/conv/window_pass.hpp>
 
@@ -66,7 +66,7 @@ class WindowGradient {
   }
 
  private:
-  static constexpr std::int64_t tiles = window_tile * window_tile;  ///< the sums of 32 channels of x and of g
+  static constexpr std::int64_t tiles = window_tile * window_tile;  ///< the sums of 32 channels of x times 32 of g
   static constexpr std::int64_t most_positions = 2048, wanted_positions = 1024;  ///< of a block
 
   /// Some rows of windows of some images, of one group.
@@ -75,11 +75,11 @@ class WindowGradient {
   };
 
   [[nodiscard]] std::int64_t taps() const { return kernel_rows_ * kernel_cols_; }
-  /// Each is a copy of 32 channels, which makes sums of some taps.
+  /// Units of work: each copies 32 channels, for the sums of some taps.
   [[nodiscard]] std::int64_t units() const { return chunks_ * (folds_ ? 1 : kernel_cols_); }
   [[nodiscard]] std::int64_t unit_taps() const { return folds_ ? 1 : kernel_rows_; }
   [[nodiscard]] std::int64_t unit_sums() const { return unit_taps() * strips_ * tiles; }
-  /// Pairs of a strip of 32 gradients.
+  /// Pairs in a strip of 32 channels of gradients.
   [[nodiscard]] std::int64_t strip_size() const { return block_rows_ * line_ / 2 * window_tile; }
 
   /// Whether whole planes of small images are copied for each tap, as one row.
@@ -101,7 +101,7 @@ class WindowGradient {
                              (static_cast<double>(width) + static_cast<double>(most_positions)) * sizeof(bfloat16);
     fits_ = least <= most_scratch && gradients <= most_scratch;
     if (!fits_) return;
-    // Rows of so many images, side by side, that little is lost where they are filled up to whole steps.
+    // Lays rows of so many images side by side that little is lost to padding up to whole steps.
     images_ = smaller(larger(wanted_positions / larger(width * height, std::int64_t{1}), std::int64_t{1}), batch_);
     std::int64_t best = images_;
     const auto filled = [&](std::int64_t images) { return round_up(images * width, window_tile); };
@@ -240,8 +240,8 @@ class WindowGradient {
   bfloat16* dw_;
   bool adds_, flat_, folds_, fits_ = false;
   std::int64_t strips_, chunks_;  ///< of 32 channels of g and of x
-  /// Of what is copied of a channel: remainders of rows, rows of a plane (those of the block and of the halo), the
-  /// length of a row, which is that of all images, all of it.
+  /// Sizes of the copy of a channel: remainders of rows, rows of the halo, rows of a plane (block and halo), length of
+  /// a row (of all images), total.
   std::int64_t remainders_ = 1, halo_ = 0, plane_rows_ = 0, line_ = 0, channel_ = 0;
   std::int64_t block_rows_ = 1, images_ = 1;  ///< of a block, at most
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Products of windows of bfloat16, by tiles (AMX) or by pairs (AVX-512 BF16), chosen at run time by what the processor
-// can do. Denormals and rounding are as in cpu/gemm/kernel_bfloat16.inc.
+// Products of windows of bfloat16, by tiles (AMX) or by pairs (AVX-512 BF16), chosen at run time for the processor.
+// Denormals and rounding are as in cpu/gemm/kernel_bfloat16.inc.
 
 #include <locus/cpu/gemm/kernels.hpp>
 
@@ -8,13 +8,13 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
-/// Two elements that follow each other in the depth of a product, the first one in the lower half.
+/// Two elements that are neighbours along the depth of a product, the first one in the lower half.
 typedef std::int32_t WindowPair __attribute__((may_alias));
 
-/// So many rows, and columns, of sums at once; so many elements of the depth make a step.
+/// Rows and columns of sums at once, lanes of a vector, and elements of the depth in a step.
 inline constexpr std::int64_t window_tile = 32, window_lanes = 16, window_depth = 32;
 
-/// Sums of 16 or 32 rows and of one or two times 16 columns: over each run of so many steps of 32 elements, in turn.
+/// Sums of 16 or 32 rows and 16 or 32 columns, over each run of `steps` steps of 32 elements in turn.
 struct WindowTile {
   const bfloat16* left;  ///< row i of step s, of all runs: 32 elements at left + s * left_step + i * left_row
   std::int64_t left_row, left_step;
@@ -24,12 +24,12 @@ struct WindowTile {
   std::int64_t run_count, steps;
   float* out[2];  ///< 16 columns each
   std::int64_t out_row;
-  bool adds;  ///< to what is there
+  bool adds;  ///< to the sums in `out`
 };
 
 struct WindowKernels {
-  void (*begin)();                           ///< before the first product of a thread, and
-  void (*end)();                             ///< behind its last one
+  void (*begin)();                           ///< before a thread's first product
+  void (*end)();                             ///< after a thread's last product
   void (*product[2][2])(const WindowTile&);  ///< [rows / 16 - 1][columns / 16 - 1]
 };
 
@@ -40,8 +40,8 @@ namespace amx_bf16 {
 inline void begin_windows() { LOCUS_TILE_CONFIGURE(tiles_by_rows.tiles[2 * tile_rows - 1]); }
 inline void end_windows() { LOCUS_TILE_RELEASE(); }
 
-/// Tiles 0 and 1 are the sums of the first 16 rows, 2 and 3 those of the others; 4 and 5 are rows of the left operand,
-/// 6 and 7 columns of the right one.
+/// Tiles 0 and 1 hold the sums of the first 16 rows, 2 and 3 the sums of the other rows; 4 and 5 hold rows of the left
+/// operand, 6 and 7 columns of the right operand.
 template <int M, int N>
 void multiply_windows(const WindowTile& p) {
   const std::int64_t left_bytes = p.left_row * 2, right_bytes = p.right_row * 4, out_bytes = p.out_row * 4;
@@ -144,7 +144,7 @@ inline constexpr WindowKernels windows{
 }  // namespace avx512_bf16
 #endif
 
-/// Those that go with kernels of products of bfloat16; null where these multiply floats.
+/// The window kernels for a set of bfloat16 product kernels; null if that set multiplies floats.
 [[nodiscard]] inline const WindowKernels* window_kernels([[maybe_unused]] const KernelSet<float>& products) {
 #if defined(__x86_64__)
   if (!products.pack_pairs) return nullptr;

@@ -1,9 +1,9 @@
 #pragma once
-// The value of a convolution of bfloat16, and the gradient of its input, as products of weights and windows: of a block
-// of images, channels are copied in pairs, once for each tap along rows, so that a tap's elements of 16 results lie
-// side by side. Of few channels all taps are copied, as more channels. The gradient of the input is a convolution for
-// each remainder of the strides. A result is one thread's, summed up in float in an order that depends on the shape
-// alone.
+// The value of a convolution of bfloat16, and the gradient of its input, as products of weights and windows. The
+// channels of a block of images are copied in pairs, once for each tap along rows, so that a tap's elements of 16
+// results lie side by side. With few channels, all taps are copied, as further channels. The gradient of the input is a
+// convolution for each remainder of the strides. One thread computes each result, in float, in an order that depends on
+// the shape alone.
 
 #include <locus/cpu/conv/window_axis.hpp>
 #include <locus/cpu/conv/window_kernels.hpp>
@@ -17,7 +17,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
   return (ceil_div(elements, line) | 1) * line;
 }
 
-/// Whether so few channels would fill less than half of a step.
+/// Whether so few channels fill no more than half of a step, so that taps are folded into the depth.
 [[nodiscard]] inline bool folds_taps(std::int64_t channels, std::int64_t taps) {
   return channels <= window_depth / 2 && taps > 1;
 }
@@ -52,7 +52,7 @@ class WindowPass {
     bfloat16* const weights = of_this_thread<ConvScratch>().weights.reserve<bfloat16>(groups_ * strips_ * strip);
     parallel_for(groups_ * strips_, [&](std::int64_t task) { pack(task, weights + task * strip); });
     const std::int64_t parts = ceil_div(rows_.positions(), block_rows_), blocks = ceil_div(batch_, images_) * parts;
-    // Where there are few blocks, threads share the results of each: every one copies its images.
+    // If blocks are few, threads share the results of a block: every thread copies the block's images.
     const std::int64_t wanted = ceil_div(std::int64_t{2} * max_threads(), blocks * groups_);
     const std::int64_t shares = max_threads() == 1 ? 1 : locus::detail::smaller(wanted, strips_);
     parallel_for(groups_ * blocks * shares, [&](std::int64_t task) {
@@ -69,8 +69,8 @@ class WindowPass {
   }
 
  private:
-  static constexpr std::int64_t most_positions = 1024;  ///< of a block, and
-  static constexpr double block_bytes = 1 << 20;        ///< of what is copied for it
+  static constexpr std::int64_t most_positions = 1024;  ///< of a block
+  static constexpr double block_bytes = 1 << 20;        ///< of the copies for a block
 
   /// Positions of some rows of some images, and strips of 32 channels of the result.
   struct Block {
@@ -112,8 +112,8 @@ class WindowPass {
       images_ = ceil_div(batch_, ceil_div(batch_, images_));
     }
   }
-  /// Rows of many positions are copied once, with their border, and read at any shift. Of others there are copies for
-  /// each tap; where 16 positions are whole rows, and planes are dense, several rows at once.
+  /// Rows of many positions are copied once, with their border, and read at any shift. Other rows are copied for each
+  /// tap; if 16 positions are whole rows, and planes are dense, several rows at once.
   void choose_copies() {
     pitch_ = line_;
     planes_ = halo_ = 0;
@@ -195,7 +195,7 @@ class WindowPass {
     kernels_.end();
   }
 
-  /// Of each pair of channels: planes by copies and by remainders of the rows.
+  /// For each pair of channels, copies planes by copies and by remainders of the rows.
   void copy_image(const Block& block, std::int64_t index, WindowPair* to) const {
     ConvScratch& scratch = of_this_thread<ConvScratch>();
     const std::int64_t image = block.image + index, depth = folds_ ? channels_ * taps_ : channels_;
@@ -239,7 +239,7 @@ class WindowPass {
       }
     }
   }
-  /// Where the taps of a class begin in what is copied of a pair of channels.
+  /// Where the taps of a class begin in the copy of a pair of channels.
   std::int64_t list_runs(int a, int b, std::int64_t* runs) const {
     std::int64_t count = 0;
     for (int i = 0; i < rows_.taps(a); ++i) {
@@ -254,7 +254,7 @@ class WindowPass {
     return count;
   }
 
-  /// What the products of a class are of.
+  /// Operands of the products of a class.
   struct Operands {
     const bfloat16* left;
     const WindowPair* copied;
@@ -306,18 +306,18 @@ class WindowPass {
   struct Place {
     std::int64_t image, row, position, count;
   };
-  /// Tiles of the positions of so many rows: of each row, or of all.
+  /// Tiles of the positions of `rows` rows: row by row with a border, otherwise of all rows together.
   [[nodiscard]] std::int64_t tiles_of(std::int64_t rows) const {
     return pads_ ? rows * ceil_div(line_, window_lanes) : ceil_div(rows * line_, window_lanes);
   }
   /// Whether the results of a class do not lie side by side.
   [[nodiscard]] bool weaves() const { return rows_.classes() * cols_.classes() > 1; }
-  /// Of the sums of a class of columns, of one channel.
+  /// Size of the sums of a class of columns, for one channel.
   [[nodiscard]] std::int64_t sums_row() const {
     return apart((images_ * tiles_of(block_rows_) + 1) * window_lanes, window_lanes);
   }
 
-  /// Stores rows of a class, whose columns are of all classes.
+  /// Stores rows of a class, weaving the columns of all classes.
   void weave(const Block& block, int a, std::int64_t rows, std::int64_t valid, std::int64_t first,
              const float* bias) const {
     const std::int64_t row = sums_row(), per_image = tiles_of(rows) * window_lanes;
@@ -359,8 +359,8 @@ class WindowPass {
   bool adds_, folds_, pads_ = false, flat_ = false, fits_ = false;
   std::int64_t strips_;
   std::int64_t depth_ = 0, steps_ = 0;
-  /// Positions of a row; of what is copied of a pair of channels: from one row to the next, elements of the border
-  /// before the first one, planes, rows of a plane (those of the block and of the halo), all of it.
+  /// Positions of a row. Of the copy of a pair of channels: distance between rows, elements of the border before the
+  /// first one, planes, rows of a plane (block and halo), rows of the halo, total.
   std::int64_t line_ = 0, pitch_ = 0, border_ = 0, planes_ = 0, plane_rows_ = 0, halo_ = 0, plane_ = 0;
   std::int64_t block_rows_ = 1, images_ = 1;  ///< of a block, at most
 };

@@ -22,7 +22,7 @@ struct WordImages {
 };
 
 /// How rows of positions lie in a channel's plane: element `col` of row `row` is at row * row_stride + col. Positions
-/// and rows that are outside of it are zeros.
+/// and rows outside the plane are zeros.
 struct WindowGrid {
   std::int64_t height, width, row_stride;
   std::int64_t row_step, step;  ///< from one row, or position, to the next
@@ -35,7 +35,7 @@ struct WindowRows {
   std::int64_t row, shift;
 };
 
-/// Bit i: whether column i % width + shift is one, of a width that divides 16.
+/// Bit i: whether i % width + shift is a column of the image; width divides 16.
 [[nodiscard]] inline std::int64_t lanes_inside(std::int64_t width, std::int64_t shift) {
   const std::int64_t begin = locus::detail::larger<std::int64_t>(-shift, 0);
   const std::int64_t end = locus::detail::larger(locus::detail::smaller(width - shift, width), begin);
@@ -54,7 +54,7 @@ typedef Words WordsInMemory __attribute__((aligned(2), may_alias));
 typedef float Floats __attribute__((vector_size(64)));
 typedef float FloatsInMemory __attribute__((vector_size(64), aligned(4), may_alias));
 
-// What compilers call the instruction.
+// Each compiler's name for the instruction.
 #if defined(__clang__)
 #if __clang_major__ < 16
 typedef HalfWords Rounded;
@@ -66,14 +66,14 @@ typedef __bf16 Rounded __attribute__((vector_size(32)));
 #define LOCUS_TO_BFLOAT16 __builtin_ia32_cvtneps2bf16_v16sf
 #endif
 
-/// What stores of words under masks take a pointer to.
+/// The element type to which each compiler's masked stores of words take a pointer.
 #if defined(__clang__)
 typedef Words StoredWords;
 #else
 typedef std::int16_t StoredWords;
 #endif
 
-/// Bits [begin, end) of so many, of which there may be none.
+/// Bits [begin, end), clipped to [0, width); possibly none.
 [[nodiscard]] inline std::uint32_t bits_between(std::int64_t begin, std::int64_t end, std::int64_t width) {
   begin = locus::detail::larger<std::int64_t>(begin, 0), end = locus::detail::smaller(end, width);
   if (begin >= end) return 0;
@@ -98,7 +98,7 @@ struct Positions {
       : column(first * grid.step + shift), width(grid.width), step(grid.step) {
     inside = bits_between(-column, width - column, step == 1 ? 16 : 32) & static_cast<std::uint32_t>(grid.lanes);
   }
-  /// As the lower halves of lanes; of no row, zeros.
+  /// Loads elements as the lower halves of lanes; a null row is zeros.
   [[gnu::always_inline]] LOCUS_AVX512_BF16 void load(WideWords& to, const bfloat16* row) const {
     to = WideWords{};
     if (!row) return;
@@ -121,8 +121,8 @@ struct Positions {
   }
 };
 
-/// to[row * to_row + p] = the pair of two channels at a position. Where there is a border, first 16 zeros behind each
-/// row, which may be the next one's.
+/// to[row * to_row + p] = the pair of two channels at a position. With a border, first writes 16 zeros behind each row,
+/// where the next row may begin.
 LOCUS_AVX512_BF16 inline void pair_rows(const WindowGrid& grid, const WindowRows& even, const WindowRows& odd,
                                         WindowPair* to, std::int64_t to_row, bool border) {
   for (std::int64_t i = 0; border && i < grid.rows; ++i)
@@ -256,8 +256,8 @@ LOCUS_AVX512_BF16 inline void store_woven(const float* even, const float* odd, f
 }
 }  // namespace avx512_bf16
 
-/// A channel of an image of which so many rows from `first` on are read: where it lies or, where elements of rows do
-/// not lie side by side, copied, with rows of x.width elements.
+/// The plane of a channel of an image, for reads of `rows` rows from `first` on: in place or, if elements of a row are
+/// not side by side, a copy with rows of x.width elements.
 [[nodiscard]] inline const bfloat16* plane_of(const WordImages& x, std::int64_t image, std::int64_t channel,
                                               std::int64_t first, std::int64_t rows, Scratch& scratch) {
   const auto& stride = x.images.stride;

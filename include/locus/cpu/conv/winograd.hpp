@@ -4,7 +4,7 @@
 //
 // Tiles of images are transformed in blocks that stay in cache, channels side by side; for each of 36 points the
 // transformed tiles times the transformed weights are a matrix product, by the tiles of cpu/gemm; its results are
-// transformed back. Blocks depend on the shape alone, and every sum is one thread's: results are the same for any
+// transformed back. Blocks depend on the shape alone, and one thread computes each sum: results are the same for any
 // number of threads.
 
 #include <locus/cpu/conv/winograd_tiles.hpp>
@@ -99,7 +99,7 @@ class WinogradPass {
         strips_(ceil_div(w.out, width_)),
         padded_(round_up(w.in, kernels_.lanes)) {}
 
-  /// Whether the tiles of a block take little: of very many channels they do not.
+  /// Whether the tiles of a block take little memory: with very many channels they do not.
   [[nodiscard]] bool fits() const {
     const auto tiles = static_cast<double>(grid_.most_tiles());
     // Transformed and, of six rows, copied; products, and results.
@@ -107,7 +107,7 @@ class WinogradPass {
     return tiles * of_tile * sizeof(float) <= most_scratch;
   }
   void run() const {
-    // No more tiles than channels of the result: those take no more memory than the weights would.
+    // No more tiles than channels of the result: the tiles take no more memory than the weights would.
     if (grid_.tiles() <= locus::detail::smaller(few_tiles, w_.out) && w_.in * w_.out >= many_weights) run_strips();
     else run_blocks();
   }
@@ -117,7 +117,7 @@ class WinogradPass {
   /// So few tiles for so many weights: threads share the weights, and not the tiles.
   static constexpr std::int64_t few_tiles = 128, many_weights = 1 << 17, depth_at_once = 128;
 
-  /// Weights are transformed first, then each block is one thread's.
+  /// Transforms the weights first; then one thread computes each block.
   void run_blocks() const {
     const std::int64_t plane = strips_ * w_.in * width_ + plane_gap, chunks = ceil_div(w_.in, weight_rows);
     float* const weights = of_this_thread<ConvScratch>().weights.reserve<float>(winograd_points * plane);
@@ -144,7 +144,7 @@ class WinogradPass {
     });
   }
 
-  /// All tiles are transformed first, then each strip is one thread's, which transforms its weights into its cache.
+  /// Transforms all tiles first; then one thread computes each strip, transforming its weights into its own cache.
   void run_strips() const {
     const std::int64_t all = grid_.tiles(), tile_plane = all * padded_ + plane_gap;
     float* const tiles = of_this_thread<ConvScratch>().input.reserve<float>(winograd_points * tile_plane);

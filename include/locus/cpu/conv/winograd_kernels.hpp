@@ -1,5 +1,5 @@
 #pragma once
-// The transforms of Winograd's convolution, chosen at run time by what the processor can do.
+// The transforms of Winograd's convolution, chosen at run time for the processor.
 
 #include <locus/cpu/gemm/kernels.hpp>
 
@@ -11,15 +11,15 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 /// 0, +-1, +-2 and infinity 2,304 and 2,844 times.
 inline constexpr float winograd_p = 0.75f, winograd_q = 1.5f, winograd_pp = winograd_p * winograd_p,
                        winograd_qq = winograd_q * winograd_q;
-/// What weights are divided by at each point.
+/// Factors of the weights at each point.
 inline constexpr float winograd_of_0 = 1 / (winograd_pp * winograd_qq),
                        winograd_of_p = 1 / (2 * winograd_pp * (winograd_pp - winograd_qq)),
                        winograd_of_q = 1 / (2 * winograd_qq * (winograd_qq - winograd_pp));
 
-/// A tile of the result has winograd_side^2 elements, of the input winograd_tile^2: so many products it takes.
+/// A tile has winograd_side^2 elements of the result and winograd_tile^2 of the input: as many products as the latter.
 inline constexpr int winograd_side = 4, winograd_tile = 6, winograd_points = winograd_tile * winograd_tile;
 
-/// Each transforms a square of vectors of channels, side by side in memory. Planes are so many elements apart.
+/// Each transforms a square of vectors of channels, side by side in memory. Planes are `plane` elements apart.
 struct WinogradKernels {
   int lanes;
   /// 36 elements of the input, each of so many channels -> planes

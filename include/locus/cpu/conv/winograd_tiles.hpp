@@ -15,7 +15,7 @@ struct LaneView {
   std::int64_t image, row, col, first_row, first_col;
 };
 
-/// These rows and columns of some images, with channels side by side: where they lie, or copied.
+/// Rows and columns of some images, with channels side by side: in place, or copied.
 [[nodiscard]] inline LaneView as_lanes(const KernelSet<float>& kernels, const LaneImages& x, const TileBlock& block,
                                        Range rows, Range cols, Scratch& scratch) {
   const auto& stride = x.images.stride;

@@ -11,7 +11,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 // Declared here by other names: OpenBLAS' header defines a bfloat16 of its own. Enumerations and integers of CBLAS have
-// 32 bits, but in builds for 64-bit integers, which call their functions otherwise.
+// 32 bits, except in builds for 64-bit integers, whose functions have other names.
 extern "C" {
 void locus_sgemm(int order, int a_transposition, int b_transposition, int m, int n, int k, float alpha, const float* a,
                  int a_stride, const float* b, int b_stride, float beta, float* c, int c_stride) __asm__("cblas_sgemm");
@@ -49,7 +49,7 @@ template <class T>
   return {cblas_as_it_is, 0};
 }
 
-/// Whether the operands are what CBLAS takes.
+/// Whether CBLAS takes the operands.
 template <class T>
 [[nodiscard]] bool library_takes(const GemmCall<T>& call) {
   const CblasOperand c = cblas_operand(call.c);

@@ -14,7 +14,7 @@
 #include <concepts>
 #include <type_traits>
 
-// g++ vectorizes a conditional that computes something only where it may assume that no one watches for traps.
+// g++ vectorizes a conditional computation only if it may assume that nobody watches for traps.
 #if defined(__clang__)
 #define LOCUS_NO_OVERLAP  // clang finds out by itself
 #else
@@ -35,7 +35,7 @@ template <class T, class Activation>
   else return false;
 }
 
-/// The epilogue over a tile of a c whose rows are not dense, or that adds to what is there.
+/// The epilogue over a tile if the rows of c are not dense, or the product adds to c.
 template <class T, class E>
 [[gnu::noinline]] void finish_scattered(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, const E& epilogue) {
   using R = compute_t<T>;
@@ -51,7 +51,7 @@ template <class T, class E>
   }
 }
 
-/// The epilogue over a tile whose rows are dense in c, and where nothing is added.
+/// The epilogue over a tile whose rows are dense in c, without adding to c.
 template <class T, class E>
 LOCUS_VECTORIZED void finish_rows(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, const E epilogue) {
   using R = compute_t<T>;
@@ -80,7 +80,7 @@ LOCUS_VECTORIZED [[gnu::noinline]] void add_bias(const SumTile<compute_t<T>>& ti
     for (std::int64_t j = 0; j < tile.cols; ++j) sums[j] += load_as_register(bias[tile.col + j]);
   }
 }
-/// c = activation(sums) over such a tile
+/// c = activation(sums) over a tile whose rows are dense in c
 template <class T, class A>
 LOCUS_FN void activate_rows(T* c, std::int64_t c_stride, const SumTile<compute_t<T>>& tile, A activation) {
   const std::int64_t rows = tile.rows, cols = tile.cols, stride = tile.stride;
@@ -103,8 +103,8 @@ void finish_dense(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, co
   Versions<&activate_rows<T, A>>::call(c, call.c.row_stride, tile, epilogue.activation);
 }
 
-/// The same with the epilogue's type erased. An activation chosen at run time is chosen here, outside the loops, where
-/// they can be fast.
+/// The same with the epilogue's type erased. An activation chosen at run time is dispatched here, outside the loops, so
+/// that the loops stay fast.
 template <class T, class E>
 void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
   const E& epilogue = *static_cast<const E*>(call.epilogue);

@@ -1,6 +1,6 @@
 #pragma once
-// The innermost loops of a matrix product, chosen at run time by what the processor can do: a program built with plain
-// -O2 uses AVX-512 or AVX2 where it runs on them.
+// The innermost loops of a matrix product, chosen at run time for the processor: a program built with plain -O2 uses
+// AVX-512 or AVX2 where it runs on them.
 
 #include <locus/core/dtype.hpp>
 #include <locus/core/std/bounds.hpp>
@@ -28,11 +28,11 @@ struct TileProduct {
   std::int64_t left_row, left_depth, right_depth, out_stride;
   bool accumulate;
 };
-/// Computes one tile, of so many columns of right and out: as many as it is wide, or fewer where the set has masks.
+/// Computes one tile, of `cols` columns of right and out: its width, or fewer if the set has masks.
 template <class T>
 using Tile = void (*)(const TileProduct<T>&, const T* right, T* out, std::int64_t cols);
 
-/// to(i, j) (+)= from(i, j); strides are those of the rows.
+/// to(i, j) (+)= from(i, j); strides are between rows.
 template <class T>
 struct RowCopy {
   const T* from;
@@ -56,7 +56,8 @@ struct DotProducts {
   bool accumulate;
 };
 
-/// Stores groups of `size` sums, or adds them to what is there; the last groups, and the last of each, may be missing.
+/// Stores groups of `size` sums, or adds them to `out`; only the first `groups` groups, and the first `valid` sums of
+/// each.
 template <class T>
 LOCUS_OUT_OF_LINE void store_scattered_groups(const T* sums, std::int64_t size, T* out, std::int64_t groups,
                                               std::int64_t group_stride, std::int64_t valid, std::int64_t stride,
@@ -77,11 +78,11 @@ template <class T>
 struct PackSource {
   const T* data;
   std::int64_t lanes, lane_stride;
-  std::int64_t readable_lanes;  ///< at least `lanes`; those beyond belong to others
+  std::int64_t readable_lanes;  ///< at least `lanes`: so many may be read
   std::int64_t depth, depth_stride;
 };
 
-/// That of the left operand are its rows, that of the right one its columns.
+/// Which operand is packed: the lanes of the left operand are its rows, of the right operand its columns.
 enum class Operand { left, right };
 
 /// The loops of one instruction set for one type of sums.
@@ -95,17 +96,17 @@ struct KernelSet {
   Tile<T> tile[2][most_rows / 2 + 1];
   Tile<T> wide_tile[2];     ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
   Tile<T> turning_tile[2];  ///< of 1 vector and 1 or 2 rows, for a long depth, in sets with masks
-  /// Rows of at most half a vector, of which there are at least `least_narrow_rows`; null in sets without masks.
+  /// For at least `least_narrow_rows` rows of at most half a vector; null in sets without masks.
   void (*multiply_narrow)(const TileProduct<T>&, const T* right, T* out, std::int64_t rows, std::int64_t cols);
   static constexpr std::int64_t least_narrow_rows = 8;
   void (*transpose_block)(const T*, std::int64_t, int, int, T*, std::int64_t);
   void (*copy_rows)(const RowCopy<T>&);
   void (*multiply_vectors)(const DotProducts<T>&, std::int64_t first_row, std::int64_t end_row);
-  /// Where tiles multiply pairs of bfloat16, two elements of the depth that share a lane: packs them so, with zeros up
-  /// to a depth that is a multiple of depth_unit; otherwise null.
+  /// Packs pairs of bfloat16, two elements of the depth in one lane, with zeros up to a depth that is a multiple of
+  /// depth_unit; null if tiles do not multiply pairs.
   void (*pack_pairs)(Operand, const PackSource<bfloat16>&, std::int64_t width, T* target);
   int depth_unit;
-  int tiles_together;  ///< of two vectors, computed by one call where the right operand is packed
+  int tiles_together;  ///< tiles of two vectors that one call computes if the right operand is packed
 };
 
 #if defined(__x86_64__)
@@ -133,12 +134,12 @@ struct KernelSet {
 #if defined(__aarch64__)
 #define LOCUS_KERNEL_ROWS 12
 #else
-#define LOCUS_KERNEL_ROWS 2  // processors from before 2013: not worth what more tiles cost every program to compile
+#define LOCUS_KERNEL_ROWS 2  // processors from before 2013: more tiles are not worth every program's compile time
 #endif
 #include <locus/cpu/gemm/kernel.inc>
 #endif
 
-/// The set with which an instruction set multiplies elements of type T; null where this program has none.
+/// The set for elements of type T on an instruction set; null if this program has none.
 template <class T>
 [[nodiscard]] const KernelSet<compute_t<T>>* kernels_for([[maybe_unused]] Isa isa) {
   using R = compute_t<T>;
@@ -169,7 +170,7 @@ template <class T>
   return kernels;
 }
 
-/// The set in use, at first that of isa(); a test points it elsewhere.
+/// The set in use, at first the set of isa(); a test may replace it.
 template <class T>
 [[nodiscard]] const KernelSet<compute_t<T>>*& kernels_in_use() {
   static const KernelSet<compute_t<T>>* in_use = kernels_for<T>(isa());

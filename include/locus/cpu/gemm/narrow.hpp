@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
-/// A product with few columns, one that is_narrow. Threads share its rows.
+/// A product that satisfies is_narrow. Threads share its rows.
 template <class T>
 void multiply_narrow(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   const std::int64_t rows = call.c.rows, depth = call.a.cols;

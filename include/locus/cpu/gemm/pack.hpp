@@ -12,12 +12,12 @@ LOCUS_LOOPS_BEGIN
 namespace locus { inline namespace LOCUS_ABI { namespace cpu { namespace detail {
 using locus::detail::smaller;
 
-/// What one thread needs for a matrix product.
+/// Working memory of a thread for a matrix product.
 struct GemmScratch {
   Scratch left, right, sums, tile, converted;
 };
 
-/// to(i, j) = from(i, j), as registers see it; strides are those of the rows.
+/// to(i, j) = from(i, j), converted for registers; strides are between rows.
 template <class T>
 LOCUS_FN void convert_rows(const T* from, std::int64_t from_stride, compute_t<T>* to, std::int64_t to_stride,
                            std::int64_t rows, std::int64_t cols) {
@@ -27,7 +27,7 @@ LOCUS_FN void convert_rows(const T* from, std::int64_t from_stride, compute_t<T>
   }
 }
 
-/// The same of so few rows, by squares where these stay within both matrices.
+/// to = from for `rows` rows from `first` on, by squares where these stay within both matrices.
 template <int rows, class T>
 void copy_few_rows(const MatrixRef<const T>& from, const MatrixRef<T>& to, std::int64_t first) {
   const T* in = from.data + first * from.row_stride;
@@ -48,7 +48,7 @@ void copy_few_rows(const MatrixRef<const T>& from, const MatrixRef<T>& to, std::
   for (; left > 0; --left, in += from.col_stride, out += to.col_stride)
     for (int i = 0; i < rows; ++i) out[i * to.row_stride] = in[i * from.row_stride];
 }
-/// to = from, of few rows, of which those of one matrix are dense and those of the other are not.
+/// to = from for few rows, which are dense in one matrix and not in the other.
 template <class T>
 [[gnu::noinline]] void copy_across(const MatrixRef<const T>& from, const MatrixRef<T>& to) {
   constexpr int side = square_side<T>;
@@ -62,9 +62,9 @@ template <class T>
   for (std::int64_t i = 0; i < rows; i += side) copy_few_rows<side>(from, to, smaller(i, rows - side));
 }
 
-/// target[k * width + lane] = element (lane, k), or pairs in the order in which the kernels read those of this operand.
-/// Lanes from source.lanes up to width become zero or repeat others. May write one vector register beyond the end of
-/// the target.
+/// target[k * width + lane] = element (lane, k), or pairs in the order in which the kernels read this operand. Lanes
+/// from source.lanes up to width become zero or repeat others. May write one vector register beyond the end of the
+/// target.
 template <class T>
 void pack(const KernelSet<compute_t<T>>& kernels, Operand operand, const PackSource<T>& source, std::int64_t width,
           compute_t<T>* target) {
@@ -76,7 +76,7 @@ void pack(const KernelSet<compute_t<T>>& kernels, Operand operand, const PackSou
   if (source.lane_stride == 1) {
     std::int64_t lanes = source.lanes;
     if constexpr (std::is_same_v<T, R>) {
-      // Whole vectors where they may be read: what they write too much, the next row overwrites.
+      // Whole vectors where they may be read: the next row overwrites the excess.
       const std::int64_t whole = (lanes + side - 1) / side * side;
       if (whole <= source.readable_lanes) lanes = whole;
       kernels.copy_rows({source.data, source.depth_stride, target, width, source.depth, lanes, false});

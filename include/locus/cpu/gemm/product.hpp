@@ -53,7 +53,7 @@ class Product {
   }
 
  private:
-  /// A block of the product in work: where its operands are packed and its sums are kept, and its place in the depth.
+  /// A block being computed: its ranges, its packed operands and its sums.
   struct Block {
     Range rows, cols, depth;
     R *left, *right, *sums;
@@ -73,7 +73,7 @@ class Product {
     if constexpr (std::is_same_v<T, bfloat16>) return kernels_.depth_unit;
     else return 1;
   }
-  /// Those that share a lane.
+  /// Elements of the depth that share a lane.
   [[nodiscard]] std::int64_t per_lane() const { return smaller<std::int64_t>(depth_unit(), 2); }
   /// Packed lanes for so much of the depth.
   [[nodiscard]] std::int64_t packed(std::int64_t depth) const { return round_up(depth, depth_unit()) / per_lane(); }
@@ -109,7 +109,7 @@ class Product {
         compute({row, smaller(rows.end, row + height)}, {col, smaller(cols.end, col + width)});
   }
 
-  /// Columns of b that stay in the second-level cache: whole tiles, or all that there are.
+  /// Columns of b that stay in the second-level cache: whole tiles, or all columns.
   [[nodiscard]] std::int64_t cached_columns(Range cols) const {
     const std::int64_t bytes = (packed(depth_block_) + 1) * static_cast<std::int64_t>(sizeof(R));
     if (cols.size() * bytes <= cached_bytes) return cols.size();
@@ -144,8 +144,8 @@ class Product {
     } while (k < k_);
   }
 
-  /// Calls pack_strip(strip, first, depth) for all of them, at a `first` that is a multiple of depth_unit(). Where the
-  /// lanes of all lie side by side in memory, strips take turns, so that a line or a page is read once.
+  /// Calls pack_strip(strip, first, depth) for all strips; `first` is a multiple of depth_unit(). If lanes lie side by
+  /// side in memory, strips take turns, so that a line or a page is read once.
   template <class F>
   void pack_by_turns(std::int64_t strips, std::int64_t depth, bool side_by_side, const F& pack_strip) const {
     const std::int64_t step = side_by_side ? locus::detail::larger<std::int64_t>(8, depth_unit()) : depth;
@@ -169,10 +169,10 @@ class Product {
                   });
   }
 
-  /// Of a packed panel, with room for what packing writes beyond its end.
+  /// Size of a packed panel, with room for the elements that packing writes beyond its end.
   [[nodiscard]] std::int64_t panel_size() const { return kernels_.max_rows * packed(depth_block_) + kernels_.lanes; }
 
-  /// Packs the panels from this one on, which begins at this row, as many as are packed together.
+  /// Packs as many panels as are packed together, from panel `index` on, which begins at row `row`.
   void pack_left(const Block& block, const RowPanels& panels, std::int64_t index, std::int64_t row) const {
     RowPanel group[packed_together];
     const std::int64_t count = smaller(packed_together, panels.count() - index);
@@ -203,7 +203,7 @@ class Product {
     for (std::int64_t col = block.cols.begin, width = 0; col < block.cols.end; col += width) {
       Strip<R> strip = strip_at(kernels_, block.cols.end - col, panel.rows, !packs_right_);
       width = strip.width;
-      // Decided by the shape of c: that of the strip depends on the number of threads, and the order of sums must not.
+      // Decided by the shape of c: a strip's shape depends on the number of threads, and the order of sums must not.
       if (kernels_.masks && m_ <= 2 && n_ <= kernels_.lanes) strip.tile = narrow_tile(kernels_, m_, product);
       const R* right = block.right + (col - block.cols.begin) * product.depth;
       std::int64_t next = strip.tile_width * product.depth;
@@ -261,7 +261,7 @@ class Product {
   GemmCall<T> call_;
   const KernelSet<R>& kernels_;
   std::int64_t tile_cols_;
-  std::int64_t cut_cols_;  ///< threads' parts of c are a multiple of so many columns wide
+  std::int64_t cut_cols_;  ///< the width of a thread's part of c is a multiple of it
   std::int64_t m_, n_, k_;
   std::int64_t panel_rows_;  ///< at most
   std::int64_t depth_block_ = 0;

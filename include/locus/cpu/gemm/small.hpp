@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
-/// c (+)= a b, tile by tile, where the operands lie.
+/// c (+)= a b, tile by tile, with the operands in place.
 template <class T>
 void multiply_few_tiles(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   TileProduct<T> product{call.a.cols,       call.a.data,       call.a.row_stride, call.a.col_stride,

@@ -1,6 +1,6 @@
 #pragma once
-// Which way a product of floating-point numbers is computed: one function of the call, of the kernels of the processor,
-// and of how many threads there are. The ways themselves are in the headers that their comments name.
+// How a product of floating-point numbers is computed: one function of the call, of the processor's kernels, and of the
+// number of threads. Comments name the headers that implement each way.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/cpu/gemm/cblas.hpp>
@@ -10,35 +10,36 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 enum class GemmStrategy {
   numbers,              ///< one number after the other: small.hpp
-  few_tiles,            ///< tiles where the operands lie, without a plan: small.hpp
+  few_tiles,            ///< tiles with the operands in place, without a plan: small.hpp
   narrow,               ///< rows of at most half a vector: narrow.hpp
   columns_of_b,         ///< dot products of the rows of a with the columns of b, as vectors: vector.hpp
   rows_of_a,            ///< the same with the rows of a as vectors
-  transposed,           ///< whatever computes the transpose, which writes along rows of memory
+  transposed,           ///< the strategy for the transpose, which writes along rows of memory
   library,              ///< CBLAS: cblas.hpp
   transposed_in_place,  ///< in_place, of the transpose, whose columns are the rows of c
   transposed_tiles,     ///< tiles, of the transpose
   apart,                ///< the tail columns by themselves, which would waste most of a tile: gemm.hpp
-  in_place,             ///< tiles where the operands lie: in_place.hpp
+  in_place,             ///< tiles with the operands in place: in_place.hpp
   tiles                 ///< blocks, packed and shared among threads: product.hpp
 };
 
-/// Whether all of c is as narrow as the kernel for that wants it, and nothing is added to what is there. A column is
-/// better computed as a row, where a allows it.
+/// Whether c is narrow enough for multiply_narrow, and nothing is added to it. A column is better computed as a row, if
+/// the layout of a allows it.
 template <class T>
 [[nodiscard]] bool is_narrow(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   if (call.c.cols == 1 && call.a.row_stride == 1) return false;
   return kernels.multiply_narrow && call.plain && !call.accumulates && 2 * call.c.cols <= kernels.lanes &&
          call.c.rows >= kernels.least_narrow_rows && call.a.cols <= direct_depth && call.c.col_stride == 1;
 }
-/// About the cycles that it takes.
+/// Estimated cycles of multiply_narrow.
 template <class T>
 [[nodiscard]] std::int64_t narrow_cycles(const GemmCall<T>& call) {
   const std::int64_t k = call.a.cols, packed = call.b.col_stride == 1 ? 0 : call.c.cols * k;
   return call.c.rows * (2 * k / 3 + 4) + packed;
 }
 
-/// What to multiply as rows of a matrix times a few vectors, both contiguous along the depth.
+/// The operand to take as vectors, if a product is computed as rows of a matrix times a few vectors, both contiguous
+/// along the depth.
 enum class Vectors { none, columns_of_b, rows_of_a };
 
 /// Vector registers for so many elements; lanes are a power of two.
@@ -46,7 +47,7 @@ enum class Vectors { none, columns_of_b, rows_of_a };
   return (elements + lanes - 1) >> __builtin_ctz(static_cast<unsigned>(lanes));
 }
 
-/// What is faster to multiply so than by tiles, by an estimate of the cycles that each takes.
+/// The operand to take as vectors if that is faster than tiles, by an estimate of the cycles.
 template <class T>
 [[nodiscard]] Vectors find_vectors(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
@@ -61,8 +62,8 @@ template <class T>
   if (vectors > few_vectors && vectors * k > most_read_again) return Vectors::none;
   const std::int64_t copied = (of_b ? rows : columns) ? 0 : vectors * k / 2;
   const std::int64_t by_vectors = computed * (of_b ? m : n) * (registers_for(k, kernels.lanes) + 4) + copied;
-  // Tiles compute the transpose where that is dense along rows. Of few rows and one register, each sum in them waits
-  // for the one before it.
+  // Tiles compute the transpose if it is dense along rows. With few rows and one register, each addition waits for the
+  // previous one.
   const bool exchanged = is_transposed(call);
   const std::int64_t height = exchanged ? n : m, width = exchanged ? m : n;
   const std::int64_t packed = (exchanged ? call.a.row_stride : call.b.col_stride) == 1 ? 0 : width * k;
@@ -74,7 +75,7 @@ template <class T>
   return by_vectors >= by_tiles ? Vectors::none : of_b ? Vectors::columns_of_b : Vectors::rows_of_a;
 }
 
-/// Whether the transpose of c, whose elements lie apart in memory, is faster to compute than c, because that has few
+/// Whether the transpose of c, whose elements lie apart in memory, is faster to compute than c, because c has few
 /// columns: by an estimate of the cycles.
 template <class T>
 [[nodiscard]] bool is_faster_transposed(const KernelSet<T>& kernels, const GemmCall<T>& call) {
@@ -85,7 +86,8 @@ template <class T>
   return n * registers_for(m, lanes) * k + 2 * m * n < by_rows;
 }
 
-/// Whether so few tiles take less time than to choose how the product is cut. Of a few columns, dot products do.
+/// Whether the tiles are so few that they take less time than planning the product. For few columns, dot products are
+/// faster.
 template <class T>
 [[nodiscard]] bool has_few_tiles(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
@@ -93,7 +95,7 @@ template <class T>
   if (n < 2 || (n == 2 && m > 2 && k > 8)) return false;
   return m * k * registers_for(n, kernels.lanes) <= (n <= 4 && m > 2 ? most_narrow_work : most_small_work);
 }
-/// Whether operands may be read, and sums be written, where they lie. Columns of c may be dense, too.
+/// Whether operands may be read, and sums be written, in place. Columns of c may be dense, too.
 template <class T>
 [[nodiscard]] bool fits_in_place(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   if (!kernels.masks || !call.plain || call.accumulates || call.b.col_stride != 1) return false;
@@ -140,7 +142,7 @@ template <class T>
   return work * call.c.cols <= most ? GemmStrategy::numbers : GemmStrategy::tiles;
 }
 
-/// T: the type of elements and of sums, which are one.
+/// T: the type of both elements and sums.
 template <class T>
 [[nodiscard]] GemmStrategy strategy_of(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   using enum GemmStrategy;

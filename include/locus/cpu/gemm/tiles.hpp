@@ -9,7 +9,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
-/// A part of the finished sums: element (i, j) of it belongs to c(row + i, col + j). It may be overwritten.
+/// A part of the finished sums: its element (i, j) belongs to c(row + i, col + j). May be overwritten.
 template <class R>
 struct SumTile {
   R* data;
@@ -61,13 +61,13 @@ template <class T>
   return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(depth);
 }
 
-/// Threads that share so many multiply-adds.
+/// Threads that share `work` multiply-adds.
 [[nodiscard]] inline std::int64_t threads_for(double work) {
   if (work < shared_work) return 1;
   const int threads = max_threads();
   return work / thread_work < threads ? static_cast<std::int64_t>(work / thread_work) : threads;
 }
-/// Tasks for them, for work that is cheap to cut finer: more tasks than threads balance the load.
+/// Tasks for these threads, if work is cheap to cut finer: more tasks than threads balance the load.
 [[nodiscard]] inline std::int64_t tasks_for(double work) {
   const std::int64_t threads = threads_for(work), most = threads * ranges_per_thread;
   if (threads == 1) return 1;
@@ -93,16 +93,16 @@ class RowPanels {
  public:
   RowPanels(Range rows, std::int64_t max_rows) : rows_(rows), low_((rows.size() + 1) / 2) {
     if (rows.size() > max_rows) count_ = ceil_div(rows.size(), max_rows);
-    // An odd row is computed with the one before it, so there has to be one.
+    // An odd row is computed with the row before it, so there has to be one before.
     else if (rows.size() > 1 && rows.size() % 2 == 1) count_ = 2;
     if (count_ == 1) return;
     higher_ = low_ % count_;
     low_ /= count_;
   }
   [[nodiscard]] std::int64_t count() const { return count_; }
-  /// How many of the same height there are from the first of these on.
+  /// Panels of the same height, counted from `index`, the first of them.
   [[nodiscard]] std::int64_t alike(std::int64_t index) const { return index < higher_ ? higher_ : count_ - index; }
-  /// The panel with this index, which begins at this row, the end of the one before it.
+  /// The panel with this index, which begins at row `row`, the end of the panel before it.
   [[nodiscard]] RowPanel at(std::int64_t index, std::int64_t row) const {
     if (rows_.size() == 1) return {row, 1, 0};
     const std::int64_t height = 2 * (low_ + (index < higher_ ? 1 : 0)), overlap = row + height > rows_.end ? 1 : 0;
@@ -129,11 +129,11 @@ void store_columns(const GemmCall<T>& call, const SumTile<T>& tile) {
 /// Tiles side by side that the same kernel computes.
 template <class R>
 struct Strip {
-  std::int64_t width;       ///< all of them
-  std::int64_t tile_width;  ///< the first of them
+  std::int64_t width;       ///< of all tiles
+  std::int64_t tile_width;  ///< the last tile may be narrower
   Tile<R> tile;
 
-  /// `next`: from the right operand of a tile to that of the next one.
+  /// `next`: distance between the right operands of neighbouring tiles.
   [[gnu::noinline]] void multiply(const TileProduct<R>& product, const R* right, std::int64_t next, R* out,
                                   std::int64_t cols) const {
     for (; cols > 0; cols -= tile_width, right += next, out += tile_width)
@@ -141,7 +141,7 @@ struct Strip {
   }
 };
 
-/// Those of a panel of so many rows that begin `left` columns from the right edge.
+/// The strip of a panel of `rows` rows that begins `left` columns from the right edge.
 template <class R>
 [[nodiscard]] Strip<R> strip_at(const KernelSet<R>& kernels, std::int64_t left, std::int64_t rows, bool in_place) {
   const std::int64_t tile_cols = 2 * kernels.lanes, rest = left & (tile_cols - 1);
@@ -154,7 +154,8 @@ template <class R>
   return {joins ? left : left - rest, tile_cols * together, kernels.tile[1][rows / 2]};
 }
 
-/// The tile of one vector for so many rows, in sets with masks: of few rows and a long depth one that sums in turns.
+/// In sets with masks: the tile of one vector for `rows` rows; for few rows and a long depth, a tile that sums in
+/// turns.
 template <class R>
 [[nodiscard]] Tile<R> narrow_tile(const KernelSet<R>& kernels, std::int64_t rows, const TileProduct<R>& product) {
   constexpr std::int64_t long_depth = 16;
@@ -163,14 +164,14 @@ template <class R>
   return kernels.tile[0][rows / 2];
 }
 
-/// Whether c can be cut at multiples of so many columns without false sharing of cache lines.
+/// Whether c can be cut at multiples of `columns` columns without false sharing of cache lines.
 template <class T>
 [[nodiscard]] bool can_cut(const MatrixRef<T>& c, std::int64_t columns) {
   constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
   return columns % line == 0 && c.row_stride % line == 0 && reinterpret_cast<std::uintptr_t>(c.data) % 64 == 0;
 }
 
-/// Whether the row stride is a multiple of so many bytes, give or take a cache line.
+/// Whether the row stride is a multiple of `bytes` bytes, give or take a cache line.
 template <class T>
 [[nodiscard]] bool are_apart(const MatrixRef<T>& rows, std::int64_t bytes) {
   constexpr std::int64_t line = 64;
@@ -178,7 +179,7 @@ template <class T>
   return rows.col_stride == 1 && apart > line && (apart + line) % bytes <= 2 * line;
 }
 /// Rows of a that a tile may read without packing. An L1 cache of 32 KiB is 8-way associative (one of 48 KiB 12-way):
-/// of more rows whose stride is a multiple of 4 KiB, every access is a conflict miss.
+/// with more rows whose stride is a multiple of 4 KiB, every access is a conflict miss.
 template <class T>
 [[nodiscard]] int rows_in_place(const KernelSet<T>& kernels, const MatrixRef<const T>& a) {
   return are_apart(a, 4096) ? smaller(8, kernels.max_rows) : kernels.max_rows;

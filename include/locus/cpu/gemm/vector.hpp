@@ -14,8 +14,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
   return locus::detail::within<std::int64_t>(share, 1, locus::detail::larger<std::int64_t>(fitting, 1)) * at_once;
 }
 
-/// `columns`: the columns of b are the vectors, or else the rows of a. Threads split the columns of b where there are
-/// enough: of weights, each thread then reads those that it updated, which are in its cache.
+/// `columns`: the columns of b are the vectors, or else the rows of a. Threads split the columns of b if there are
+/// enough: each thread then reads the weights that it updated, which are in its cache.
 template <class T>
 void multiply_by_vectors(const KernelSet<T>& kernels, const GemmCall<T>& call, bool columns) {
   const MatrixRef<const T> matrix = columns ? call.a : transposed(call.b);

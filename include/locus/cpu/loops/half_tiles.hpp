@@ -1,6 +1,6 @@
 #pragma once
-// 16-bit floats for loops over floats: AVX2's processors convert eight of them by one instruction, which compilers do
-// not use in loops over single elements.
+// 16-bit floats for loops over floats: processors with AVX2 convert eight by one instruction, which compilers do not
+// use in loops over single elements.
 
 #include <locus/core/dtype.hpp>
 #include <locus/core/std/bounds.hpp>
@@ -31,7 +31,7 @@ typedef short EightHalves __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
 typedef float FourFloats __attribute__((vector_size(16)));
 
-/// Eight at a time, and at the end one: a copy of fewer than a register holds would stall the load after it.
+/// Eight at a time, the tail one by one: a partial copy into a register would stall the load after it.
 [[gnu::noinline]] LOCUS_F16C inline void halves_to_floats_f16c(float* out, const half* in, std::int64_t n) {
   EightHalves halves{};
   EightFloats floats;
@@ -103,7 +103,7 @@ using MapRun = void (*)(const void* f, std::int64_t n, std::int64_t first, const
 
 /// One operand of a map that has halves.
 struct MaybeHalves {
-  int size;  ///< bytes from one element to the next; 0 for indices, which are not read, and for one element of a run
+  int size;  ///< bytes between elements; 0 for indices, which are not read, and for one element of a run
   bool is_half;
 };
 

@@ -9,9 +9,9 @@
 LOCUS_LOOPS_BEGIN
 namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
-/// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it. What is computed
-/// from no memory, such as constants and random numbers, is compiled for one instruction set, unless its functor says
-/// that it `takes_long`. Inputs that are `repeated`, a bit for each, are the same for all elements of the run.
+/// The loop over one dense run. Pointers are separate parameters: otherwise compilers do not vectorize it. Maps without
+/// inputs in memory, such as constants and random numbers, are compiled for one instruction set, unless the functor
+/// says that it `takes_long`. `repeated`: a bit for each input that is the same for all elements of the run.
 template <class F, class In, class Out, unsigned repeated = 0>
 struct MapLoop;
 template <class F, class... I, class... O, unsigned repeated>
@@ -60,7 +60,7 @@ inline constexpr bool is_copy = false;
 template <class T>
 inline constexpr bool is_copy<locus::detail::ConvertElement<T, T>> = true;
 
-/// Halves: runs are widened to float by tiles, and the loop over floats runs on those. It is the only one compiled.
+/// Halves: widens runs to float, a tile at a time, and runs the loop over floats, the only loop compiled.
 template <class F, class In, class Out, unsigned repeated = 0>
 struct WidenedLoop;
 template <class F, class... I, class... O, unsigned repeated>
@@ -79,7 +79,7 @@ struct WidenedLoop<F, Pack<I...>, Pack<O*...>, repeated> {
   }
 };
 
-/// Conversions need no loop beside.
+/// Conversions need no loop over floats.
 template <>
 struct WidenedLoop<locus::detail::ConvertElement<half, float>, Pack<const half*>, Pack<float*>, 0> {
   static void run(const void*, std::int64_t n, std::int64_t, const void* const* in, void* const* out) {
@@ -93,7 +93,7 @@ struct WidenedLoop<locus::detail::ConvertElement<float, half>, Pack<const float*
   }
 };
 
-/// The loop of a map, and the one for a plan along whose runs some inputs are repeated.
+/// The loop of a map, and the loop for a plan along whose runs some inputs are repeated.
 template <class F, class In, class Out>
 struct MapLoopFor;
 template <class F, class... I, class... O>
@@ -107,7 +107,7 @@ struct MapLoopFor<F, Pack<I...>, Pack<O...>> {
   using type = loop<0>;
 };
 
-/// Into how many parts a launch is split.
+/// Number of parts into which a launch is split.
 [[nodiscard]] inline std::int64_t parts_of(const MapCall& call) {
   std::int64_t bytes = 0;  // of an element of every operand
   for (int i = 0; i < call.plan.operands; ++i) bytes += call.operands[i].data ? call.operands[i].size : 0;

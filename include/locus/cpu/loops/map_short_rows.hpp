@@ -1,13 +1,12 @@
 #pragma once
-// Maps of short rows beside vectors that are the same for all of them, as biases of channels in x + bias, where
-// channels lie side by side: the vectors are copied several times in a row, so that the loop runs over many rows at
-// once.
+// Maps of short rows with vectors that are the same for all rows, as biases in x + bias with channels side by side: the
+// vectors are copied several times in a row, so that the loop runs over many rows at once.
 
 #include <locus/cpu/loops/map_transposed.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
-/// Applies where the elements of all other operands go on from one row to the next.
+/// Applies if the rows of all other operands follow each other without a gap.
 class ShortRows {
  public:
   LOCUS_OUT_OF_LINE explicit ShortRows(const MapCall& call) : call_(call), merged_(call.plan) {

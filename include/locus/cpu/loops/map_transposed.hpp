@@ -12,8 +12,8 @@ struct MapScratch {
 };
 
 /// A map by blocks of rows and columns: transposed inputs are made dense in tiles before the loop reads them. For
-/// elements of 4 or 8 bytes. Others are left to the walk alone, and so are launches with an index, since the elements
-/// of a block are not consecutive.
+/// elements of 4 or 8 bytes. Other sizes are left to the walk alone, and so are launches with an index, since the
+/// elements of a block are not consecutive.
 class TransposedMap {
  public:
   LOCUS_OUT_OF_LINE explicit TransposedMap(const MapCall& call) : call_(call) {
@@ -97,7 +97,7 @@ class TransposedMap {
   }
 
   const MapCall& call_;
-  unsigned transposed_ = 0;  ///< one bit for each such input
+  unsigned transposed_ = 0;  ///< a bit for each transposed input
   std::int64_t block_rows_ = 0, block_cols_ = 0, across_ = 0, down_ = 0;
 };
 

@@ -12,12 +12,12 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 struct MapCall {
   const char* function;   ///< type_text<F>()
   std::int64_t elements;  ///< of the launch
-  PlanView plan;          ///< of all of them, or of a block
+  PlanView plan;          ///< of all elements, or of a block
   int inputs;
   const ByteOperand* operands;  ///< inputs, then outputs
   MapRun run;
   const void* f;
-  bool copies;            ///< the only input, unchanged
+  bool copies;            ///< the output is the only input, unchanged
   unsigned repeated = 0;  ///< inputs of which `run` reads one element, a bit for each
 };
 

@@ -9,8 +9,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 template <class T>
 inline constexpr int square_side = 16 / sizeof(T);
 
-/// to(j, i) = from(i, j), of 4 or 8 bytes each; lines, so many elements apart, are read and written as wholes. Of each
-/// matrix only the first lines need be there.
+/// to(j, i) = from(i, j), elements of 4 or 8 bytes. Reads and writes whole lines, at the given strides; only the first
+/// `from_lines` and `to_lines` need to exist.
 template <int from_lines, int to_lines, class T>
 inline void transpose_square(const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride) {
   typedef T Line __attribute__((vector_size(16)));

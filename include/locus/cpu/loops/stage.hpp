@@ -1,6 +1,6 @@
 #pragma once
-// Operands of any stride, for loops over dense arrays: what is not dense is gathered into, or scattered from, a tile in
-// cache.
+// Operands of any stride, for loops over dense arrays: an operand that is not dense is gathered into, or scattered
+// from, a tile in cache.
 
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/loops/streaming.hpp>
@@ -148,8 +148,8 @@ class Stage {
  public:
   static constexpr std::size_t tile_bytes = static_cast<std::size_t>(tile_size) * 8;
 
-  /// Runs lie along the innermost dimension of the plan. Of operands that are `repeated`, a bit for each, the loop
-  /// reads one element.
+  /// Runs lie along the innermost dimension of the plan. `repeated`: a bit for each operand of which the loop reads one
+  /// element.
   [[gnu::noinline]] Stage(const ByteOperand* operands, int count, const PlanView& along, std::byte* tiles,
                           unsigned repeated = 0)
       : tiles_(tiles) {
@@ -174,7 +174,7 @@ class Stage {
   }
   [[nodiscard]] bool streams() const { return streams_ != 0; }
 
-  /// Elements that one run may have.
+  /// Most elements of a run.
   [[nodiscard]] std::int64_t longest_run() const { return direct_ ? INT64_MAX : tile_size; }
 
   /// Input i: n consecutive elements from `offset` (in elements).
@@ -217,7 +217,7 @@ class Stage {
   std::uint32_t streams_ = 0;
   ByteOperand operands_[max_operands];
   std::int64_t stride_[max_operands];
-  const std::byte* gathered_[max_operands];  ///< what the tile holds
+  const std::byte* gathered_[max_operands];  ///< the source of the elements in the tile
   std::int64_t filled_[max_operands];
   std::byte* tiles_;
 };
@@ -239,20 +239,20 @@ struct IndexInput {
 template <class X>
 using dense_input_t = std::conditional_t<std::is_same_v<X, LinearIndex>, IndexInput, DenseInput<operand_t<X>>>;
 
-/// An input that is the same for all elements of a run, as the loop over the run reads it: in a register.
+/// An input that is the same for all elements of a run: the loop over the run reads it from a register.
 template <class R>
 struct RepeatedValue {
   std::conditional_t<std::is_same_v<R, bool>, std::uint8_t, R> value;  // around a bool, g++ vectorizes no loop
   LOCUS_FN R operator[](std::int64_t) const { return static_cast<R>(value); }
 };
-/// The same, and where it lies.
+/// The same input in memory.
 template <class T>
 struct RepeatedInput {
   const T* data;
   RepeatedInput(const void* bytes, std::int64_t) : data(static_cast<const T*>(bytes)) {}
   LOCUS_FN void advance(std::int64_t step) { data += step; }
 };
-/// Input i of a loop; of those that are `repeated`, a bit for each, the loop reads one element.
+/// Input i of a loop. `repeated`: a bit for each input of which the loop reads one element.
 template <class X, int i, unsigned repeated>
 using loop_input_t = std::conditional_t<(repeated >> i & 1u) != 0, RepeatedInput<operand_t<X>>, dense_input_t<X>>;
 

@@ -13,7 +13,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
-/// Bytes of the last cache as the C library counts them, 0 where it does not know: on AMD's processors some count all
+/// Bytes of the last-level cache according to the C library; 0 if unknown. On AMD's processors some libraries count all
 /// caches of the package.
 [[nodiscard]] inline std::int64_t package_cache_bytes() {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
@@ -21,7 +21,7 @@ namespace detail {
 #endif
   return 0;
 }
-/// Bytes of a core's last cache, from Linux, which knows them better.
+/// Bytes of a core's last-level cache, from Linux, which counts them better.
 [[nodiscard]] LOCUS_COLD inline std::int64_t core_cache_bytes() {
 #if defined(__linux__)
   if (std::FILE* const file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
@@ -37,8 +37,9 @@ namespace detail {
 inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
 }  // namespace detail
 
-/// Outputs of maps of as many bytes are written by non-temporal stores: they would not stay in cache, and their lines
-/// need not be read first. The kernel's smaller figure made some maps faster and others slower. (A test may set it.)
+/// Outputs of maps of at least as many bytes are written by non-temporal stores: they would not stay in cache, and
+/// their lines need not be read first. Linux's smaller figure made some maps faster and others slower. (A test may set
+/// it.)
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming() {
   static std::int64_t bytes = [] {
     const std::int64_t caches = detail::package_cache_bytes();
@@ -47,7 +48,7 @@ inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
   return bytes;
 }
 
-/// Rows whose launch moves as many bytes are written by non-temporal stores. (A test may set it.)
+/// Rows are written by non-temporal stores if their launch moves at least as many bytes. (A test may set it.)
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming_rows() {
   static std::int64_t bytes = [] {
     const std::int64_t cache = detail::core_cache_bytes();
@@ -58,7 +59,7 @@ inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
 
 #if defined(__x86_64__)
 namespace detail {
-/// Whole cache lines. A wide store takes one entry of the store buffer; narrow ones would fill it.
+/// Copies whole cache lines. A wide store takes one entry of the store buffer; narrow stores would fill it.
 #if defined(__clang__)
 #define LOCUS_STREAM(builtin, value, target) __builtin_nontemporal_store(value, target)
 #else
@@ -81,8 +82,8 @@ LOCUS_AVX2 LOCUS_STREAM_LINES(stream_lines_avx2, 32, __builtin_ia32_movntdq256) 
 }  // namespace detail
 #endif
 
-/// Copies a tile to memory by non-temporal stores; lines that it fills only in part are written through the cache.
-/// After the last one, finish_streams().
+/// Copies a tile to memory by non-temporal stores; partly filled lines are written through the cache. Call
+/// finish_streams() after the last copy.
 [[gnu::noinline]] inline void stream(std::byte* target, const std::byte* tile, std::size_t bytes) {
 #if defined(__x86_64__)
   constexpr std::size_t line = 64;

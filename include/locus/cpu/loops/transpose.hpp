@@ -1,6 +1,6 @@
 #pragma once
-// Transposition: matrices whose columns are dense, read by rows. By square blocks, so that the lines that are read and
-// those that are written both stay in cache.
+// Transposition: reads matrices with dense columns by rows, in square blocks, so that the lines read and the lines
+// written both stay in cache.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/cpu/loops/squares.hpp>
@@ -12,8 +12,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 inline constexpr std::int64_t transposed_rows = 16;
 
 namespace detail {
-/// out(row, col) = in(row, col), of at most transposed_rows rows. Elements of a column lie side by side in `in`,
-/// columns in_step apart, those of a row side by side in `out`, rows out_step apart.
+/// out(row, col) = in(row, col), of at most transposed_rows rows. In `in`, elements of a column lie side by side,
+/// columns in_step apart; in `out`, elements of a row lie side by side, rows out_step apart.
 template <class Word>
 void transpose_strip(const std::byte* from, std::int64_t in_step, std::byte* to, std::int64_t out_step,
                      std::int64_t rows, std::int64_t cols) {
@@ -23,7 +23,7 @@ void transpose_strip(const std::byte* from, std::int64_t in_step, std::byte* to,
   auto* const out = reinterpret_cast<AnyWord*>(to);
   for (std::int64_t first = 0; first < cols; first += block) {
     const std::int64_t left = locus::detail::smaller(cols - first, block);
-    // Lines are read once: those far apart may displace each other from the cache.
+    // Lines are read once: lines far apart may displace each other from the cache.
     Word lines[block][block];
     for (std::int64_t col = 0; col < left; ++col) {
       const AnyWord* const line = in + (first + col) * in_step;
@@ -46,7 +46,7 @@ void transpose_strip(const std::byte* from, std::int64_t in_step, std::byte* to,
 }
 }  // namespace detail
 
-/// The same of elements of `size` bytes: 4 or 8.
+/// The same for elements of `size` bytes: 4 or 8.
 inline void transpose_strip(int size, const std::byte* in, std::int64_t in_step, std::byte* out, std::int64_t out_step,
                             std::int64_t rows, std::int64_t cols) {
   if (size == 4) detail::transpose_strip<std::uint32_t>(in, in_step, out, out_step, rows, cols);
@@ -90,7 +90,7 @@ class TransposingCopy {
   [[nodiscard]] std::int64_t rows() const { return plan_.extent[plan_.rank - 2]; }
   [[nodiscard]] std::int64_t strips_of_matrix() const { return (rows() + transposed_rows - 1) / transposed_rows; }
 
-  /// Makes dimension `along` the one around the innermost.
+  /// Makes `along` the dimension next to the innermost.
   void turn(int along) {
     for (int d = 0; d < plan_.rank; ++d) {
       const int from = d < along || d == plan_.rank - 1 ? d : d == plan_.rank - 2 ? along : d + 1;

@@ -9,19 +9,19 @@
 LOCUS_LOOPS_BEGIN
 namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
-/// A team that also sums over the rows what these hold of each column.
+/// A team that also sums columns over the rows.
 template <class R>
 class SummingTeam : public StreamingRowTeam {
  public:
-  /// `sums`: two of them, each with room for a whole number of vectors
+  /// `sums`: two sums, each with room for a whole number of vectors
   SummingTeam(const StreamingRowTeam& team, R* sums) : StreamingRowTeam(team), sums_(sums) {}
 
-  /// The columns of a sum.
+  /// Columns of a sum, up to whole vectors.
   [[nodiscard]] LOCUS_FN static std::int64_t padded(std::int64_t cols) {
     return (cols + row_lanes - 1) / row_lanes * row_lanes;
   }
 
-  /// Adds what map(x[c]..., c) gives, Addends, and returns the totals of the row.
+  /// Adds map(x[c]..., c), Addends, for every column, and returns the totals of the row.
   template <class Map, class... X>
   [[nodiscard]] LOCUS_LOOP_FN RowTotals<R> add(const Map& map, const Fragment<X>&... x) const {
     RowTotals<R> totals{0, 0};
@@ -127,7 +127,7 @@ void write_sum(const ColumnSum<T>& sum, std::int64_t begin, std::int64_t end, co
 template <class F, class T>
 void for_each_row(std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
   using R = compute_t<T>;
-  if (rows == 0 && !sums[0].out && !sums[1].out) return;  // whatever the number of columns
+  if (rows == 0 && !sums[0].out && !sums[1].out) return;  // for any number of columns
   const RowBlocks blocks(rows, cols);
   const std::int64_t count = blocks.count() > 0 ? blocks.count() : 1, padded = SummingTeam<R>::padded(cols);
   const std::int64_t length = 2 * padded;

@@ -1,5 +1,5 @@
 #pragma once
-// Folding what the lanes of vector registers hold.
+// Folds the lanes of vector registers.
 
 #include <locus/core/dtype.hpp>
 
@@ -9,8 +9,8 @@
 LOCUS_LOOPS_BEGIN
 namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
-/// Folds partial results that are `width` apart, then those half as far apart, down to `last`: with widths from half
-/// the lanes to 1, partial[0] holds them all. Each step is a loop of known length, so that it vectorizes.
+/// Folds partial results that are `width` apart, then half as far apart, down to `last`: with widths from half the
+/// lanes to 1, partial[0] is the fold of all. Each step is a loop of known length, so that it vectorizes.
 template <int width, int last, class Op, class A>
 LOCUS_LOOP_FN void fold_lanes(const Op& op, A* partial) {
   if constexpr (width >= last && width > 0) {
@@ -24,11 +24,11 @@ LOCUS_LOOP_FN void fold_lanes(const Op& op, A* partial) {
 template <class A>
 inline constexpr int lanes_of = Arithmetic<A> ? sizeof(A) == 8 ? 8 : 16 : 1;
 
-/// How elements that do not fill a register are read: under a mask, or, where there are enough, with some before them.
+/// How a tail shorter than a register is read: under a mask or, if there are enough elements, with some before it.
 enum class Tail { masked, overlapping };
 
-/// Folds element(k) for k in [0, n), in as many registers side by side as it is told, so that none waits for another.
-/// The order depends on n alone.
+/// Folds element(k) for k in [0, n), in `registers` registers side by side, so that none waits for another. The order
+/// depends on n alone.
 template <int registers, Tail tail, class Op, class Element>
 [[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n,
                                                                    const Element& element) {
@@ -72,7 +72,7 @@ template <int registers, Tail tail, class Op, class Element>
   return partial[0];
 }
 
-/// A run of elements in cache, of which an Op that FoldsRuns makes several passes.
+/// A run of elements in cache, for an Op that FoldsRuns and makes several passes over it.
 template <class Element>
 class Run {
  public:

@@ -77,7 +77,7 @@ class FoldWalk {
   }
 
   /// Whether neighbouring outputs lie closer in memory than neighbouring summands: then whole rows are folded into a
-  /// row of totals. An input that is repeated along either counts for both, and decides only where no other input does.
+  /// row of totals. An input repeated along either has the least weight: it decides only if no other input does.
   [[nodiscard]] bool prefers_columns() const {
     if (kept_.inner_extent() == 1 || reduced_.elements <= 1) return kept_.inner_extent() > 1;
     int columns = 0, runs = 0;
@@ -109,17 +109,17 @@ class FoldWalk {
     return locus::detail::larger(std::int64_t{1}, locus::detail::smaller(fit, 2 * reduce_block / reduced_.elements));
   }
 
-  /// Of every input, neighbouring elements lie side by side in memory.
+  /// Whether neighbouring elements of every input lie side by side in memory.
   [[nodiscard]] LOCUS_OUT_OF_LINE bool all_dense(const PlanView& along) const {
     for (int i = 0; i < reduced_.operands; ++i)
       if (!operands_[i].is_index && !is_repeated(i) && !(operands_[i].data && along.inner_stride(i) == 1)) return false;
     return true;
   }
 
-  /// Whether the loop reads one element of an input, which is the same for all of a run.
+  /// Whether the loop reads one element of an input for a whole run.
   [[nodiscard]] bool is_repeated(int i) const { return (repeated_ >> i & 1u) != 0; }
 
-  /// How many short rows, one behind the other in memory, are folded as one.
+  /// Number of short rows, one behind the other in memory, that are folded as one.
   [[nodiscard]] std::int64_t rows_that_join() const {
     if (width_ < columns_ || !is_direct_) return 1;
     for (int i = 0; i < reduced_.operands; ++i)
@@ -128,7 +128,7 @@ class FoldWalk {
     return between_1_and(locus::detail::smaller(joined_row, fit) / columns_, reduced_.inner_extent());
   }
 
-  /// How many parts of a long run are folded by one call.
+  /// Number of parts of a long run that one call folds.
   [[nodiscard]] std::int64_t runs_that_join() const {
     return is_direct_ && width_ == 1 ? between_1_and(joined_runs, reduced_.elements / run_length) : 1;
   }
@@ -163,7 +163,7 @@ class FoldWalk {
     fold(stage, base, group, block * block_, locus::detail::smaller((block + 1) * block_, reduced_.elements), totals);
   }
 
-  /// Folds all summands of each of these groups, which share one set-up.
+  /// Folds all summands of groups [first, last), which share one set-up.
   void fold_groups(std::int64_t first, std::int64_t last) const {
     alignas(64) std::byte totals[totals_bytes];
     Stage stage(operands_, reduced_.operands, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(reduced_.operands),
@@ -215,14 +215,14 @@ class FoldWalk {
     return !is_direct_ ? tile_size : rows_are_outputs_ ? reduce_block : run_length;
   }
 
-  /// From a row to the next, which is of the next output or has the next summands.
+  /// Distance to the next row, which has the next output or the next summands.
   [[nodiscard]] std::int64_t step_of(int i, std::int64_t summands) const {
     if (operands_[i].is_index) return rows_are_outputs_ ? 0 : summands;
     if (!operands_[i].data) return 0;  // the same zero
     return rows_are_outputs_ ? kept_.inner_stride(i) : summands * reduced_.inner_stride(i);
   }
 
-  /// Folds the accumulators over which summands were spread into the first of each output.
+  /// Folds the accumulators over which an output's summands were spread into the first.
   void join(std::int64_t outputs, std::int64_t spread, void* totals) const {
     while (spread > 1) {
       const std::int64_t kept = (spread + 1) / 2;

@@ -1,5 +1,5 @@
 #pragma once
-// What a reduction on Cpu does with elements: loops over dense rows of them, compiled for each functor.
+// The loops of a reduction on Cpu over dense rows of elements, compiled for each functor.
 
 #include <locus/core/short_run.hpp>
 #include <locus/cpu/loops/stage.hpp>
@@ -8,7 +8,7 @@
 LOCUS_LOOPS_BEGIN
 namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
-/// An index input where outputs, not summands, lie along the run: the same for all of them.
+/// An index input if outputs, not summands, lie along the run: the same index for all outputs.
 struct FixedIndexInput {
   std::int64_t index;
   FixedIndexInput(const void*, std::int64_t reduced_index) : index(reduced_index) {}
@@ -21,11 +21,11 @@ using column_input_t = std::conditional_t<std::is_same_v<X, LinearIndex>, FixedI
 /// Rows of n elements that are folded by one call.
 struct FoldedRows {
   std::int64_t count, n;
-  std::int64_t first;        ///< what an input that reads as its index starts with
-  const std::int64_t* step;  ///< from a row to the next, of each input
+  std::int64_t first;        ///< first value of an input that reads as its index
+  const std::int64_t* step;  ///< distance to the next row, for each input
 };
 
-/// What a reduction does with accumulators, its types erased; `self` is the ReduceLoop.
+/// A reduction's operations on accumulators, types erased; `self` is the ReduceLoop.
 struct ReduceLoops {
   const char* function;  ///< type_text<F>()
   using Fold = void (*)(const void* self, const FoldedRows& rows, const void* const* in, void* totals);
@@ -37,7 +37,7 @@ struct ReduceLoops {
   /// Writes n results from element `offset` on, `stride` apart.
   void (*write)(const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride);
   std::size_t accumulator_bytes;
-  int result_bytes;   ///< of one
+  int result_bytes;   ///< of one result
   unsigned repeated;  ///< inputs that may be repeated along runs, a bit for each
 };
 
@@ -49,11 +49,11 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   using Positions = std::make_integer_sequence<int, sizeof...(I)>;
   static constexpr bool is_vectorized = Arithmetic<A>;
   static constexpr unsigned repeated = repeated_inputs<F>;
-  /// Structs of numbers of one type vectorize side by side, too; those with positions do not.
+  /// Structs of numbers of one type vectorize side by side, too; structs with positions do not.
   static constexpr bool columns_are_vectorized = is_vectorized || (FoldsRuns<Op> && !requires { Op::indexed; });
-  /// Sums of integers in 64 bits wait for memory, and positions are looked for one by one.
+  /// Sums of integers in 64 bits wait for memory, and positions are searched one by one: wider vectors do not pay.
   static constexpr bool is_narrow = std::is_integral_v<A> || requires { Op::indexed; };
-  /// Registers that fold a run. A sum of integers takes a cycle: none waits.
+  /// Registers that fold a run. A sum of integers takes one cycle: one register suffices.
   static constexpr int side_by_side = std::is_same_v<A, std::int64_t> ? 1 : 4;
   static_assert(sizeof(A) <= 48, "an Accumulator is at most 48 bytes");
 
@@ -134,7 +134,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   LOCUS_LOOP_FN static void columns(const F& f, const Op& op, const FoldedRows& rows, column_input_t<I>... in,
                                     A* totals) {
     std::int64_t row = 0;
-    if constexpr (columns_are_vectorized && !std::is_integral_v<A>) {  // few sum integers so
+    if constexpr (columns_are_vectorized && !std::is_integral_v<A>) {  // integers are rarely summed by columns
       if constexpr (!is_vectorized && sizeof...(I) == 1) {  // structs take longer to add to totals than to one another
         for (; row + 16 <= rows.count; row += 16) {
           fold_together<16>(f, op, rows, in..., totals);
@@ -155,7 +155,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     LOCUS_IVDEP
     for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], others[k]);
   }
-  /// Totals are read and written once for some rows, whose sum is rounded at its own size.
+  /// Reads and writes totals once for `together` rows, whose sum is rounded at its own size.
   template <int together>
   LOCUS_LOOP_FN static void fold_together(const F& functor, const Op& op, const FoldedRows& rows,
                                           column_input_t<I>... in, A* totals) {

@@ -1,5 +1,5 @@
 #pragma once
-// Cpu's for_each_row: a team is one thread, a fragment is the row in cache as registers see it.
+// Cpu's for_each_row: a team is one thread, a fragment is the row in cache, in register type.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/cpu/loops/stage.hpp>
@@ -17,20 +17,20 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 /// Columns computed at a time. A fragment has room for whole multiples of them.
 inline constexpr int row_lanes = 16;
 
-/// A row as registers see it: in place where it lies dense, in a copy otherwise and once it is updated.
+/// A row in register type: in place if it is dense and not updated, otherwise in a copy.
 template <class R>
 struct Fragment {
   const R* values;
-  R* room;  ///< for the copy; that of a whole number of vectors
+  R* room;  ///< for the copy: a whole number of vectors
 
-  /// Of a row that was copied, as one of 16 bits is.
+  /// For a row that was copied, as 16-bit rows are.
   [[nodiscard]] LOCUS_FN R& operator[](std::int64_t c) const { return room[c]; }
 };
 
 namespace detail {
 // Moving rows does not depend on the functor: compiled once for each element type.
 
-/// A row that is not dense, or null, as a dense one.
+/// Copies a row that is not dense, or null, to a dense one.
 template <class T>
 LOCUS_OUT_OF_LINE void gather_row(const RowInput<T>& row, std::int64_t n, T* to) {
   const T zero{};
@@ -41,7 +41,7 @@ template <class T>
 LOCUS_FN T sum_of(T stored, compute_t<T> value) {
   return from_register<T>(static_cast<compute_t<T>>(load_as_register(stored) + value));
 }
-/// Rows of registers come here only to be added: others are computed where they belong.
+/// Rows of register type come here only to be added: otherwise they are computed in place.
 template <class T>
 LOCUS_FN void put_dense(const compute_t<T>* values, std::int64_t n, T* out, bool accumulate) {
   if (std::is_same_v<T, compute_t<T>> || accumulate) {
@@ -111,8 +111,8 @@ class RowTeam {
     first.values = first.room;
   }
 
-  /// x[c] = f(x[c], c), and the fold of the new x, in one pass. `out` is where x is stored next, and no row that
-  /// another fragment was loaded from: a long x is written there at once.
+  /// x[c] = f(x[c], c), and the fold of the new x, in one pass. `out` is the row to which x is stored next, and no
+  /// source of another fragment: a long x is written there directly.
   template <class Op, class F, class R, class T>
   [[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator update_and_reduce(const Op& op, const F& f, Fragment<R>& x,
                                                                          const RowOutput<T>& out) const {
@@ -204,7 +204,7 @@ class RowTeam {
   std::size_t fragment_bytes_;
 
  protected:
-  /// values[0] is that of column `begin`.
+  /// values[0] belongs to column `begin`.
   template <class F, class V, class... R>
   LOCUS_LOOP_FN static void compute_values(const F& f, std::int64_t begin, std::int64_t end, V* values, const R*... x) {
     LOCUS_IVDEP
@@ -214,7 +214,7 @@ class RowTeam {
   std::byte* results_;  ///< staging for store()
 };
 
-/// A team that writes rows by non-temporal stores where `streams`; finish() after the last one.
+/// A team that writes rows by non-temporal stores if `streams`; call finish() after the last row.
 class StreamingRowTeam : public RowTeam {
  public:
   StreamingRowTeam(const RowTeam& team, bool streams) : RowTeam(team), streams_(streams) {}
@@ -248,9 +248,9 @@ class StreamingRowTeam : public RowTeam {
   bool streams_;
 };
 
-/// Whether rows are written by non-temporal stores: where a launch moves most of what the cache holds, little of the
-/// output would stay there for the next operation, and its lines need not be read first. Short rows would leave many
-/// lines half written.
+/// Whether rows are written by non-temporal stores: if a launch moves enough bytes to fill most of the cache, little of
+/// the output would stay there for the next operation, and its lines need not be read first. Short rows would leave
+/// many lines half written.
 template <class F>
 [[nodiscard]] bool rows_stream(std::int64_t rows, std::int64_t cols) {
   constexpr std::int64_t shortest = 256;
@@ -276,7 +276,7 @@ LOCUS_LOOP_FN void compute_rows(const F& functor, std::int64_t first, std::int64
 }
 }  // namespace detail
 
-/// A team of this thread, with room for so many fragments and a result.
+/// A team of this thread, with room for `fragments` fragments and a result.
 [[nodiscard]] inline RowTeam row_team(std::int64_t cols, int fragments) {
   using Word = double;  // the widest element
   std::int64_t words = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Running sums on the host: one pass, four rows at a time where there are as many, so that additions need not wait for
+// Running sums on the host: one pass, four rows at a time if there are as many, so that additions need not wait for
 // each other.
 
 #include <locus/core/dtype.hpp>
@@ -15,8 +15,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 
 namespace detail {
 
-/// The sums of rows so far. Integers wrap around. Floating-point numbers are added in double: a block of them, and
-/// blocks with what rounding takes from their sum, so that errors do not grow with the length of a row.
+/// The sums of rows so far. Integers wrap around. Floating-point numbers are added in double: within blocks, then block
+/// by block with the rounding errors kept apart, so that errors do not grow with the length of a row.
 template <class T, int most>
 struct SumsOfRows {
   using R = compute_t<T>;
@@ -43,8 +43,8 @@ struct SumsOfRows {
   }
 };
 
-/// Rows of elements `step` apart, up to `most` at once, whose first elements are `apart` from each other: 1 where there
-/// are many, which then fill vectors.
+/// Running sums of up to `most` rows at once. Elements of a row are `step` apart, rows `apart`: 1 for many rows, which
+/// then fill vectors.
 template <class T, int most>
 LOCUS_FN void add_running(const T* in, T* out, std::int64_t cols, std::int64_t step, std::int64_t rows_at_hand,
                           std::int64_t apart_if_few) {
@@ -73,7 +73,7 @@ void running_sums(const T* in, T* out, std::int64_t outer, std::int64_t cols, st
   if (outer == 0 || cols == 0 || inner == 0) return;
   in += reverse ? (cols - 1) * inner : 0, out += reverse ? (cols - 1) * inner : 0;
   const std::int64_t step = reverse ? -inner : inner;
-  // Rows along memory, some of them at once; or, of those across it, the ones side by side.
+  // A task is a few rows along memory, or neighbouring rows across it.
   const std::int64_t blocks = inner == 1 ? 1 : (inner + many - 1) / many;
   const std::int64_t tasks = inner == 1 ? (outer + few - 1) / few : outer * blocks;
   const auto add = [&](std::int64_t task) {

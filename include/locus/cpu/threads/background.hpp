@@ -1,6 +1,6 @@
 #pragma once
-// Work that threads do while no loop needs them, a step at a time: parts of batches that are prepared ahead. A thread
-// of its own would be one more than there are cores, and would interrupt the others within their parts of loops.
+// Work for threads that no loop needs, a step at a time: preparing parts of batches ahead. A thread of its own would be
+// one more than there are cores, and would interrupt the others within their parts of loops.
 
 #include <locus/core/std/atomic.hpp>
 #include <locus/core/std/posix.hpp>
@@ -16,8 +16,8 @@ class BackgroundWork {
   BackgroundWork& operator=(const BackgroundWork&) = delete;
   virtual ~BackgroundWork() = default;
 
-  /// Runs a step on this thread, if there is one and no other thread runs one. Returns whether it did. Threads that
-  /// find the work busy look again when some is offered.
+  /// Runs a step on this thread, if there is a step and no other thread runs one. Returns whether it did. Threads that
+  /// find the work busy look again when steps are offered.
   bool help() {
     if (!begin()) return false;
     step();
@@ -30,7 +30,7 @@ class BackgroundWork {
 
   /// Whether there is a step to do. Asked by many threads.
   [[nodiscard]] virtual bool has_step() const = 0;
-  /// Called by one thread at a time, and sees what the last call left; must not throw.
+  /// Called by one thread at a time, which sees the effects of the last call; must not throw.
   virtual void step() noexcept = 0;
 
   [[nodiscard]] bool begin() {
@@ -53,7 +53,7 @@ class BackgroundList {
     work.next_ = first_;
     first_ = &work;
   }
-  /// Returns when no thread runs a step of it, nor will.
+  /// Returns when no thread runs a step of the work, nor will.
   void remove(BackgroundWork& work) {
     {
       const Lock lock(mutex_);
@@ -63,7 +63,7 @@ class BackgroundList {
     }
     while (work.under_way_.exchange(true, Order::acquire)) sched_yield();
   }
-  /// Returns when no thread runs a step of any work; none begins one until let_go().
+  /// Returns when no thread runs a step of any work; no step begins until let_go().
   void hold() {
     mutex_.hold();
     for (BackgroundWork* work = first_; work; work = work->next_)
@@ -73,7 +73,7 @@ class BackgroundList {
     for (BackgroundWork* work = first_; work; work = work->next_) work->end();
     mutex_.let_go();
   }
-  /// Runs a step of one of them; false if there is none.
+  /// Runs a step of some work in the list; false if there is none.
   bool step() {
     BackgroundWork* const work = begin();
     if (!work) return false;
@@ -84,7 +84,7 @@ class BackgroundList {
 
  private:
   [[nodiscard]] BackgroundWork* begin() {
-    const Lock lock(mutex_);  // none is removed between being found and being begun
+    const Lock lock(mutex_);  // no work is removed between being found and being begun
     BackgroundWork* work = first_;
     while (work && !work->begin()) work = work->next_;
     return work;

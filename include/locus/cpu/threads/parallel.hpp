@@ -20,9 +20,9 @@ namespace detail {
   return threads < ThreadTeam::most_threads ? static_cast<int>(threads) : ThreadTeam::most_threads;
 }
 
-/// Of LOCUS_NUM_THREADS, else of OMP_NUM_THREADS, which belongs to others: of a list for nested loops, the first number
-/// counts, and anything else is passed over. 0 where they say nothing. throws ArgumentError for another
-/// LOCUS_NUM_THREADS than a number
+/// The number in LOCUS_NUM_THREADS, else in OMP_NUM_THREADS. The latter belongs to others: of a list for nested loops,
+/// the first number counts, and any other text is ignored. 0 if neither is set. throws ArgumentError for a
+/// LOCUS_NUM_THREADS that is not a number
 [[nodiscard]] LOCUS_COLD inline std::int64_t threads_of_environment() {
   const int count = locus::detail::number_from_environment("LOCUS_NUM_THREADS", "threads", 0, INT32_MAX);
   if (count > 0) return count;
@@ -70,15 +70,15 @@ class TaskRef {
   void (*call_)(const void*, std::int64_t);
 };
 
-/// Into how many ranges per thread the tasks of a loop are cut, where there are so many. A thread waits at the end for
-/// one range of another at most.
+/// Ranges per thread into which the tasks of a loop are cut, if there are so many. At the end a thread waits for at
+/// most one range of another thread.
 inline constexpr int ranges_per_thread = 4;
 static_assert(ranges_per_thread * detail::ThreadTeam::most_threads <= detail::ThreadTeam::most_parts);
 
 /// Calls f(task) for every task in [0, tasks), in contiguous ranges fixed by the number of tasks and threads. A range
-/// mostly runs on the same thread; threads that are done steal ranges that others have not begun. Nested loops, and
-/// those of a second thread at the same time, run serially. The first exception of a task is rethrown here, after all
-/// threads are done. cost: under 1 us where threads share the work, none where one thread does
+/// mostly runs on the same thread; threads that are done steal ranges that others have not begun. Nested loops run
+/// serially, and so do loops that a second thread starts at the same time. The first exception of a task is rethrown
+/// here, after all threads are done. cost: under 1 us where threads share the work, none where one thread does
 inline void parallel_for(std::int64_t tasks, TaskRef f) {
   struct Loop {
     TaskRef f;

@@ -29,7 +29,7 @@ class Scratch {
     if (!room && count > 0) refuse(count, sizeof(T));
     return room;
   }
-  /// The same; null where there is no memory.
+  /// The same; null if there is no memory.
   template <class T>
   [[nodiscard]] T* try_reserve(std::int64_t count) {
     std::size_t bytes = 0;
@@ -61,8 +61,8 @@ class Scratch {
   std::size_t bytes_ = 0;
 };
 
-/// This thread's object of class S, freed at the thread's end; null where there is no memory for it. What runs after
-/// that, at the end of the same thread, gets another one, which is freed too.
+/// This thread's object of class S, freed at the thread's end; null if there is no memory for it. Code that runs later,
+/// at the end of the same thread, gets a new object, which is freed too.
 template <class S>
 [[nodiscard]] S* try_of_this_thread() {
   static thread_local S* kept = nullptr;

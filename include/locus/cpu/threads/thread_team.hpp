@@ -1,8 +1,8 @@
 #pragma once
 // The threads that share a loop, made for loops of microseconds.
 //
-// OpenMP's barrier waits for every thread of a team. Where another thread of the program keeps a core busy, that costs
-// milliseconds per loop. Here threads that are done steal parts that no other thread has begun, and the calling one
+// OpenMP's barrier waits for every thread of a team. If another thread of the program keeps a core busy, that costs
+// milliseconds per loop. Here threads that are done steal parts that no other thread has begun, and the calling thread
 // waits only for parts that have begun: threads that are late, or slower, cost little.
 
 #include <locus/cpu/memory.hpp>
@@ -25,7 +25,7 @@ class ThreadTeam {
   using Work = void (*)(void* context, int part);
 
   /// Never destroyed, so that loops run in destructors of static objects too. After fork(), the child has a team
-  /// without threads, which it hires anew; work in the background is as it was between two steps.
+  /// without threads and creates new ones; background work is as it was between two steps.
   static ThreadTeam& instance() {
     static ThreadTeam* const team = [] {
       (void)MemoryPool::instance();  // registered first, so that steps can end before its lock is taken
@@ -37,9 +37,9 @@ class ThreadTeam {
     return *team;
   }
 
-  /// Calls work(context, part), which must not throw, for every part, on `threads` threads, this one included. Each has
-  /// a share of its own, which both numbers determine, and then steals the last parts of other shares. False, and
-  /// nothing done, where the team serves another thread.
+  /// Calls work(context, part), which must not throw, for every part, on `threads` threads, this one included. Each
+  /// thread has a share of its own, determined by both numbers, and then steals the last parts of other shares. False,
+  /// without effect, if the team serves another thread.
   [[nodiscard]] bool run(int parts, int threads, Work work, void* context) {
     if (busy_.exchange(true, Order::acquire)) return false;
     hire(threads - 1);
@@ -66,15 +66,15 @@ class ThreadTeam {
     offer_steps();
     wake();
   }
-  /// Returns when no thread runs a step of it, nor will.
+  /// Returns when no thread runs a step of the work, nor will.
   void remove(BackgroundWork& work) { background_.remove(work); }
-  /// The same for work of other threads than the team's: fork() waits until none of them runs a step of it.
+  /// The same for work of threads outside the team: fork() waits until none of them runs a step of it.
   void add_held(BackgroundWork& work) { held_.add(work); }
   void remove_held(BackgroundWork& work) { held_.remove(work); }
-  /// There are steps to run again: threads that are awake run them.
+  /// Announces further steps: threads that are awake run them.
   void offer_steps() { steps_offered_.store(true, Order::release); }
-  /// The same, and wakes sleeping threads; creates the first one if there is none. Threads that run a loop follow after
-  /// it.
+  /// The same, and wakes sleeping threads; creates the first thread if there is none. Threads that run a loop take
+  /// steps after it.
   void wake() {
     if (busy_.exchange(true, Order::acquire)) return;
     hire(1);
@@ -116,8 +116,7 @@ class ThreadTeam {
     return std::uint64_t{round} << 32 | static_cast<std::uint64_t>(begin) << 16 | static_cast<std::uint64_t>(end);
   }
 
-  /// Takes a part of this share: the first for its own thread, the last for another, which steals it. -1 if none is
-  /// left.
+  /// Takes a part of a share: its own thread takes the first, a thread that steals the last. -1 if none is left.
   [[nodiscard]] int take(Share& share, std::uint32_t round, bool own) {
     for (;;) {
       const std::uint64_t state = share.state.load(Order::acquire);
@@ -147,11 +146,11 @@ class ThreadTeam {
     in_parallel_part = false;
   }
 
-  /// As glibc gives by default, where other C libraries give less: OpenBLAS's getrf takes half a MiB of it at each
-  /// level of its recursion. Pages that nothing touches take no memory.
+  /// glibc's default; other C libraries give less, and OpenBLAS's getrf takes half a MiB at each level of its
+  /// recursion. Untouched pages take no memory.
   static constexpr std::size_t stack_bytes = std::size_t{8} << 20;
 
-  /// Creates threads. If the system grants no more, the others run their parts.
+  /// Creates threads. If the system grants no more, the existing ones run all parts.
   void hire(int threads) {
     if (threads_ >= threads) return;
     pthread_attr_t attributes;

@@ -7,8 +7,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
-/// 1 to 8 of a block of EXIF data, as its first directory has it; 1, as it lies, where it says nothing that makes
-/// sense.
+/// Orientation, 1 to 8, in the first directory of a block of EXIF data; 1, upright as stored, if there is no valid one.
 [[nodiscard]] inline int exif_orientation(Span<const std::uint8_t> block) {
   constexpr std::size_t head = 6, entry_bytes = 12;  // "Exif", two zeros; a tag, a type, a count and a value
   const auto at = [&](std::size_t i) { return i < block.size() ? std::uint32_t{block[i]} : 0u; };
@@ -34,10 +33,10 @@ namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
   return 1;
 }
 
-/// Whether the image is turned by a quarter, so that its extents change places.
+/// Whether the image is turned by a quarter, which swaps height and width.
 [[nodiscard]] inline bool turns_by_quarter(int orientation) { return orientation >= 5; }
 
-/// Planes of (height, width) as they are meant to be seen, to other memory.
+/// Copies planes of (height, width) to other memory, turned upright.
 inline void put_upright(const std::uint8_t* from, std::int64_t planes, std::int64_t height, std::int64_t width,
                         int orientation, std::uint8_t* to) {
   const bool swaps = turns_by_quarter(orientation);

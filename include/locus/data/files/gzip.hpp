@@ -1,5 +1,5 @@
 #pragma once
-// Decompressing gzip files (RFC 1952) with zlib. (Its gzread takes what follows the last member for the end.)
+// Decompressing gzip files (RFC 1952) with zlib. (zlib's gzread silently ignores data after the last member.)
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/system/input_file.hpp>
@@ -13,8 +13,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
 #if LOCUS_ZLIB
 
-/// The content of a gzip file: of its members one after the other. Zeros behind a member are padding, as for gzip and
-/// Python; anything else is refused.
+/// The content of a gzip file: all members, one after the other. Zeros after a member are padding, as for gzip and
+/// Python; other bytes are refused.
 class Gunzip {
  public:
   Gunzip() = default;
@@ -30,7 +30,7 @@ class Gunzip {
     if (inflateInit2(&stream_, gzip_alone) != Z_OK) fail_to_allocate(file);
   }
 
-  /// Up to `count` bytes; fewer only at the end, and then all checksums were right. throws DataError, OutOfMemory
+  /// Reads up to `count` bytes; fewer only at the end, after all checksums were verified. throws DataError, OutOfMemory
   std::size_t read(io::detail::InputFile& file, std::uint8_t* out, std::size_t count) {
     constexpr std::size_t most_at_once = std::size_t{1} << 30;
     std::size_t done = 0;

@@ -21,7 +21,7 @@ struct IdxFile {
 
 namespace detail {
 
-/// The bytes of a file, decompressed where it is gzip; which it is, its first two bytes say.
+/// The bytes of a file, decompressed if its first two bytes mark it as gzip.
 class ByteSource {
  public:
   explicit ByteSource(const std::string& path) : file_(path, "an IDX file, plain or .gz") {
@@ -36,7 +36,7 @@ class ByteSource {
     return is_compressed_ ? decompressed_.read(file_, out, count) : file_.read(out, count);
   }
 
-  /// An upper bound of what can be read: deflate shrinks a byte to no less than 1/1032.
+  /// An upper bound of the readable bytes: deflate shrinks a byte to no less than 1/1032.
   [[nodiscard]] std::uint64_t most_bytes() const { return is_compressed_ ? file_.bytes() * 1032 : file_.bytes(); }
 
  private:
@@ -103,7 +103,7 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   return extents;
 }
 
-/// The number of elements that the extents promise, once it is known that the file can hold them.
+/// The number of elements that the extents promise; throws DataError if the file cannot hold so many.
 [[nodiscard]] inline std::size_t promised_bytes(const Dims& extents, const ByteSource& source,
                                                 const std::string& path) {
   std::uint64_t product = 1;
@@ -155,7 +155,7 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
 }
 
 /// The path of an IDX file in a folder by its usual name, `train-images-idx3-ubyte`: as it is, with .gz, and the same
-/// for `train-images.idx3-ubyte`. throws DataError naming the folder and what was looked for
+/// for `train-images.idx3-ubyte`. throws DataError naming the folder and the file names
 [[nodiscard]] inline std::string find_idx(const std::string& folder, const std::string& name) {
   io::detail::require_path("read", folder);
   struct stat info {};

@@ -1,5 +1,5 @@
 #pragma once
-// JPEG and PNG images as tensors of bytes. Programs that read some link -ljpeg and -lpng.
+// JPEG and PNG images as tensors of bytes. Programs that read images link -ljpeg and -lpng.
 
 #include <locus/core/system/input_file.hpp>
 #include <locus/core/system/out_of_memory.hpp>
@@ -13,26 +13,26 @@ namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 struct ImageOptions {
   std::int64_t channels = 3;                         ///< 3: red, green and blue; 1: grey; 0: as in the file
-  std::int64_t most_pixels = std::int64_t{1} << 26;  ///< of a larger image nothing is read
+  std::int64_t most_pixels = std::int64_t{1} << 26;  ///< a larger image is refused unread
   bool apply_exif_orientation = false;               ///< turn JPEGs as the camera noted
 };
 
 namespace detail {
 
-/// What the parts of decoding share: the name of the image in messages, and its bytes.
+/// An image to decode: its name, for messages, and its bytes.
 struct EncodedImage {
   std::string name;
   Span<const std::uint8_t> bytes;
 };
 
-/// Pixels that lie side by side as planes of the channels that are wanted.
+/// Converts interleaved pixels to planes of `channels` channels.
 inline void put_planes(const std::uint8_t* pixels, const DecodedExtents& in, bool inverted_inks, std::int64_t channels,
                        std::uint8_t* planes) {
   const std::int64_t count = in.height * in.width;
   for (std::int64_t i = 0; i < count; ++i, pixels += in.channels) {
     unsigned color[3] = {pixels[0], pixels[0], pixels[0]};
     if (in.channels == 3) color[1] = pixels[1], color[2] = pixels[2];
-    if (in.channels == 4) {  // what light cyan, magenta and yellow let through, and what black does
+    if (in.channels == 4) {  // share of light that passes cyan, magenta or yellow, times the share that passes black
       const unsigned flip = inverted_inks ? 0 : 255;
       for (int c = 0; c < 3; ++c) color[c] = ((pixels[c] ^ flip) * (pixels[3] ^ flip) + 127) / 255;
     }
@@ -120,9 +120,8 @@ template <class Decoder>
 }  // namespace detail
 
 /// The image that a JPEG or PNG in memory holds, (channels, height, width), as torchvision.io.decode_image. 16 bits
-/// become 8; transparency is left out, and so is the orientation that a camera noted, unless an option says otherwise.
-/// throws DataError for what is damaged,
-/// truncated or of another format; OutOfMemory
+/// become 8; transparency is dropped, and the camera's orientation is ignored unless an option applies it.
+/// throws DataError for an image that is damaged, truncated or of another format; OutOfMemory
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> decode_image(Span<const std::uint8_t> bytes,
                                                             const ImageOptions& options = {}) {
   return locus::detail::or_out_of_memory({"decode_image: out of memory"}, [&] {
@@ -130,7 +129,7 @@ template <class Decoder>
   });
 }
 
-/// The image that a JPEG or PNG file holds, (channels, height, width). Its first bytes tell which it is.
+/// The image that a JPEG or PNG file holds, (channels, height, width). Its first bytes tell the format.
 /// throws DataError naming the file where it is missing, damaged, truncated or of another format; OutOfMemory
 ///
 ///     auto image = data::read_image("cat.jpg");                    // bytes: red, green and blue

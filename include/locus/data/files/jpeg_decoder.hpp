@@ -27,25 +27,25 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
-/// An image in memory: rows of pixels, of one channel or three side by side.
+/// Extents of an image in memory: rows of pixels with interleaved channels.
 struct DecodedExtents {
   std::int64_t height = 0, width = 0, channels = 0;
 };
 
 #if LOCUS_JPEG
 
-/// Decodes one image. libjpeg calls a function for each error that must not return: it jumps back into the member
-/// function that called libjpeg, which therefore has no objects whose destructors would be left out.
+/// Decodes one image. libjpeg's error handler must not return: it jumps (longjmp) back into the member function that
+/// called libjpeg, which therefore holds no objects with destructors.
 class JpegDecoder {
  public:
   JpegDecoder() = default;
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
-  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // also of what was created in part
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // also frees a partly created object
 
-  /// Before open(): orientation() is wanted.
+  /// Call before open() to make orientation() available.
   void keep_notes() { keeps_notes_ = true; }
-  /// That of the first block of EXIF data that says one.
+  /// Orientation of the first EXIF block with one other than 1; else 1.
   [[nodiscard]] int orientation() const { return orientation_; }
   /// Reads the header; false where it is damaged.
   [[nodiscard]] bool open(Span<const std::uint8_t> bytes) {
@@ -60,7 +60,7 @@ class JpegDecoder {
     if (jpeg_read_header(&info_, TRUE) != JPEG_HEADER_OK) return false;
     for (const jpeg_marker_struct* each = info_.marker_list; each && orientation_ == 1; each = each->next)
       orientation_ = exif_orientation({each->data, each->data_length});  // libjpeg frees them when all is decoded
-    // libjpeg makes no red, green and blue of inks.
+    // libjpeg does not convert inks to red, green and blue.
     is_inks_ = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
     info_.out_color_space = is_inks_ ? JCS_CMYK : info_.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
     return true;
@@ -68,8 +68,8 @@ class JpegDecoder {
   [[nodiscard]] DecodedExtents extents() const {
     return {info_.image_height, info_.image_width, is_inks_ ? 4 : info_.num_components == 1 ? 1 : 3};
   }
-  /// How many pixels so many bytes hold at most: a block of 64 takes at least a bit (arithmetic coding, which could do
-  /// with less for an image of one colour, aside).
+  /// Most pixels that so many bytes can hold: a block of 64 takes at least a bit (except with arithmetic coding, which
+  /// may need less for an image of one colour).
   [[nodiscard]] static double most_pixels(std::size_t bytes) { return 1024.0 * static_cast<double>(bytes); }
 
   /// Decodes to room for extents(), inks to four channels; false where the image is damaged.
@@ -86,7 +86,7 @@ class JpegDecoder {
     (void)jpeg_finish_decompress(&info_);
     return !is_damaged_;
   }
-  /// Whether inks are stored as their opposites, as Adobe does.
+  /// Whether inks are stored inverted, as Adobe does.
   [[nodiscard]] bool has_inverted_inks() const { return info_.saw_Adobe_marker; }
   [[nodiscard]] const char* message() const { return message_; }
   [[nodiscard]] bool ran_out_of_memory() const { return ran_out_of_memory_; }
@@ -99,7 +99,7 @@ class JpegDecoder {
     self.ran_out_of_memory_ = self.errors_.msg_code == JERR_OUT_OF_MEMORY;
     longjmp(self.back_, 1);
   }
-  /// Warnings are of data that is missing or makes no sense, for which libjpeg makes something up.
+  /// libjpeg warns of missing or invalid data, which it replaces by invented data: the image counts as damaged.
   static void note(j_common_ptr info, int level) {
     auto& self = of(info);
     const int code = self.errors_.msg_code;
@@ -108,7 +108,7 @@ class JpegDecoder {
     self.is_damaged_ = true;
     self.errors_.format_message(info, self.message_);
   }
-  /// A small file could ask for any number of passes over a large image.
+  /// Limits scans: a small file could ask for any number of passes over a large image.
   static void count_scans(j_common_ptr info) {
     constexpr int most = 500;
     if (!info->is_decompressor || reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= most) return;

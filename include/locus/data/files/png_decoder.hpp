@@ -24,7 +24,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
 #if LOCUS_PNG
 
-/// Decodes one image: palettes become colours, 16 bits 8, and transparency is left out. Errors jump back, as in
+/// Decodes one image: palettes become colours, 16 bits become 8, and transparency is dropped. Errors jump back, as in
 /// JpegDecoder.
 class PngDecoder {
  public:
@@ -43,7 +43,7 @@ class PngDecoder {
     if (!info_) return false;
     png_set_read_fn(png_, this, &read);
 #if defined(PNG_SET_UNKNOWN_CHUNKS_SUPPORTED)
-    // Texts and profiles are passed over: a thousand compressed ones of 8 MB each fit into some megabytes.
+    // Skips texts and profiles: a thousand of 8 MB each, compressed, fit into a few megabytes.
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
 #endif
     png_read_info(png_, info_);
@@ -59,7 +59,7 @@ class PngDecoder {
   [[nodiscard]] DecodedExtents extents() const {
     return {png_get_image_height(png_, info_), png_get_image_width(png_, info_), png_get_channels(png_, info_)};
   }
-  /// How many pixels so many bytes hold at most: deflate shrinks a byte to no less than 1/1032.
+  /// Most pixels that so many bytes can hold: deflate shrinks a byte to no less than 1/1032.
   [[nodiscard]] double most_pixels(std::size_t bytes) const {
     const auto width = static_cast<double>(png_get_image_width(png_, info_));
     return 1032.0 * static_cast<double>(bytes) * width / static_cast<double>(stored_row_bytes_);

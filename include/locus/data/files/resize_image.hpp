@@ -1,5 +1,5 @@
 #pragma once
-// Images of bytes scaled to another size, smaller ones by averages over what a pixel covers.
+// Resizing of images of bytes: bilinear, antialiased when the result is smaller.
 
 #include <locus/core/size_2d.hpp>
 #include <locus/core/std/bounds.hpp>
@@ -12,11 +12,11 @@ namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 namespace detail {
 
-/// Along one dimension: the elements of the image that make each of the result, with their weights, which are a
-/// triangle as wide as what two elements of the result cover, or two of the image where those are wider.
+/// Resizing along one dimension: for each element of the result, the contributing elements of the image and their
+/// weights. Weights form a triangle as wide as two elements of the result, or two of the image, whichever are wider.
 class ResizedAxis {
  public:
-  /// `extent` elements scaled by `scale`, and of them those from the middle.
+  /// Scales `extent` elements by `scale`, and keeps the middle `wanted` elements of the result.
   ResizedAxis(std::int64_t extent, double scale, std::int64_t wanted) {
     const double reach = scale < 1 ? 1 / scale : 1;
     const double skipped = (static_cast<double>(extent) * scale - static_cast<double>(wanted)) / 2;
@@ -38,13 +38,13 @@ class ResizedAxis {
     }
   }
 
-  /// The elements of the image that the result is made of: from the first one to before the last one.
+  /// Range [begin, end) of the elements of the image that the result needs.
   [[nodiscard]] std::int64_t begin() const { return first_.front(); }
   [[nodiscard]] std::int64_t end(std::int64_t extent) const {
     return locus::detail::smaller(first_.back() + width_, extent);
   }
-  /// Element o of the result. `from` are elements of the image that are `stride` apart, the first one of which is
-  /// number `skipped`; `extent` is the end of all.
+  /// Element o of the result. `from` points to element number `skipped` of the image; elements are `stride` apart, and
+  /// end before `extent`.
   template <class T>
   [[nodiscard]] float at(std::int64_t o, const T* from, std::int64_t stride, std::int64_t extent,
                          std::int64_t skipped = 0) const {
@@ -75,7 +75,7 @@ inline void require_resizable(const char* caller, const Size2d& size) {
     fail<ArgumentError>({caller, ": a size of ", size, "; expected 1 to ", most, " each"});
 }
 
-/// resize_to_cover() of arguments that were checked.
+/// resize_to_cover() with checked arguments.
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> resized(const Tensor<std::uint8_t, Cpu>& image, const Size2d& size) {
   const std::int64_t channels = image.size(0), height = image.size(1), width = image.size(2);
   Tensor<std::uint8_t, Cpu> dense = image.contiguous();

@@ -1,17 +1,17 @@
 #pragma once
-// How prepared batches come to a device: where they are prepared, and how they are copied.
+// Delivery of prepared batches to a device: where they are staged, and how they are copied.
 
 #include <locus/data/dataset.hpp>
 #include <locus/tensor/copy_async.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
-/// Where batches are prepared: on D itself where the host writes it, in pinned memory for Cuda, otherwise on the host.
+/// Place where batches are prepared: D itself if the host writes it, pinned memory for Cuda, otherwise the host.
 template <class D>
 using staging_t = std::conditional_t<HostAccessible<D>, D, std::conditional_t<std::is_same_v<D, Cuda>, Pinned, Cpu>>;
 
-/// A data set that is copied to devices in another form than the one in which batches arrive: as the data set
-/// compact(), of whose tensors on D its function expand(tensors...) makes a batch.
+/// A data set that is copied to devices in another form than its batches have: compact() is the data set that is
+/// copied, and expand(tensors...) of it makes a batch from its tensors on D.
 template <class S, class D>
 concept Compacts = !HostAccessible<D> && requires(const S& dataset) {
   { dataset.compact() } -> Dataset;
@@ -28,11 +28,11 @@ struct PreparedAs<S, D> {
 /// The data set whose samples are prepared for D.
 template <class S, class D>
 using prepared_t = typename PreparedAs<S, D>::type;
-/// A batch of it, where it is prepared.
+/// A batch of prepared_t in its staging place.
 template <class S, class D>
 using staged_t = tensors_t<prepared_t<S, D>, staging_t<D>>;
 
-/// The batch that is made of tensors on D.
+/// Makes a batch from tensors on D.
 template <class S, class D, class... T>
 [[nodiscard]] batch_t<S, D> delivered(const prepared_t<S, D>& dataset, Tuple<Tensor<T, D>...>&& tensors) {
   return unpack(tensors, [&](const auto&... tensor) -> batch_t<S, D> {
@@ -41,8 +41,8 @@ template <class S, class D, class... T>
   });
 }
 
-/// Brings prepared batches of a data set to a device. take(staged) waits for the next one and is false at the end;
-/// is_ready() tells whether it would wait.
+/// Brings prepared batches of a data set to a device. take(staged) waits for the next batch and is false at the end;
+/// is_ready() tells whether take() would return a batch without waiting.
 template <class S, class D>
 class Delivery {
  public:
@@ -75,7 +75,7 @@ struct InFlight<Tuple<Tensor<T, Pinned>...>> {
   using type = Tuple<Pending<Tensor<T, Cuda>>...>;
 };
 
-/// The next batch is copied to the GPU, in a stream of its own, while this one is used.
+/// Copies the next batch to the GPU, in a separate stream, while the current batch is used.
 template <class S>
 class Delivery<S, Cuda> {
   using Staged = staged_t<S, Cuda>;
@@ -101,7 +101,7 @@ class Delivery<S, Cuda> {
     Arriving arriving = unpack(staged, [&](const auto&... tensor) { return Arriving{copy_async(tensor, copies_)...}; });
     if (!last_) reserve(staged);
     arriving_ = std::move(arriving);
-    before_last_.wait();  // not further ahead than that: page-locked memory is in use until its copy is done
+    before_last_.wait();  // limits copies in flight: page-locked memory is in use until its copy is done
     const Event<Cuda> sent = copies_.record();
     before_last_ = last_;
     last_ = sent;
@@ -111,8 +111,8 @@ class Delivery<S, Cuda> {
   [[nodiscard]] tensors_t<prepared_t<S, Cuda>, Cuda> arrived(std::integer_sequence<int, I...>) {
     return {std::move(get<I>(arriving_)).ordered()...};
   }
-  /// Asks for memory for the tensors that arrive while these are in use, and gives it back: they find it in the pool,
-  /// however early they are sent.
+  /// Allocates memory for the tensors that arrive while the current ones are in use, and frees it into the pool: later
+  /// batches find it there, however early they are sent.
   void reserve(const Staged& staged) const {
     with_stream(copies_, [&] {
       (void)unpack(staged, [&]<class... T>(const Tensor<T, Pinned>&... tensor) {
@@ -123,7 +123,7 @@ class Delivery<S, Cuda> {
 
   Shared<const Held<prepared_t<S, Cuda>>> dataset_;
   Stream<Cuda> copies_;
-  Event<Cuda> last_, before_last_;  ///< when the last two batches that were sent have arrived
+  Event<Cuda> last_, before_last_;  ///< arrival of the last two batches that were sent
   Arriving arriving_;
 };
 

@@ -1,39 +1,39 @@
 #pragma once
-// Which samples of a data set a rank visits, among several that share it.
+// The share of a data set's samples that a rank visits.
 
 #include <locus/data/dataset.hpp>
 #include <locus/data/sampler.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 
-/// What becomes of the samples that are too few to give each rank one more.
+/// Treatment of the remainder, the samples too few to give each rank one more.
 enum class Remainder {
-  repeat,  ///< all ranks visit as many: the first samples of the epoch's order are visited once more
-  drop,    ///< all ranks visit as many: these samples, others in every epoch if shuffled, are left out
-  keep     ///< the first ranks visit one more: every sample once, which evaluations need
+  repeat,  ///< all ranks visit equally many: the first samples of the epoch's order are visited once more
+  drop,    ///< all ranks visit equally many: the remainder, another in every epoch if shuffled, is left out
+  keep     ///< the first ranks visit one more: every sample is visited once, which evaluations need
 };
 
 struct DistributedSamplerOptions {
   bool shuffle = true;     ///< a new order every epoch, the same on all ranks
-  std::uint64_t seed = 0;  ///< of the orders, which depend on it and the epoch; the same on all ranks
+  std::uint64_t seed = 0;  ///< the order depends on (seed, epoch); the same on all ranks
   Remainder remainder = Remainder::repeat;
 };
 
-/// One among several: a dist::Communicator, for example.
+/// One rank among several: a dist::Communicator, for example.
 template <class C>
 concept RankAmongRanks = requires(const C& comm) {
   { comm.rank() } -> std::same_as<int>;
   { comm.size() } -> std::same_as<int>;
 };
 
-/// The samples of one rank: number rank, rank + ranks, rank + 2 ranks, ... of an order that is the same on all, so that
-/// the ranks together visit every sample once an epoch. The loader tells it the epoch.
+/// The samples of one rank: number rank, rank + ranks, rank + 2 ranks, ... of an order that all ranks share, so that
+/// the ranks together visit every sample once an epoch. The loader passes the epoch.
 /// cost: where it shuffles, an index for each sample of the data set
 ///
 ///     auto batches = data::loader<D>(train, data::DistributedSampler{train, comm}, {.batch_size = 32});
 class DistributedSampler {
  public:
-  /// throws ArgumentError for a rank that is none of `ranks`, and fewer samples than ranks, unless they are repeated
+  /// throws ArgumentError for a rank outside [0, ranks), and fewer samples than ranks, unless samples are repeated
   DistributedSampler(std::int64_t samples, int rank, int ranks, const DistributedSamplerOptions& options = {})
       : samples_(samples), rank_(rank), ranks_(ranks), options_(options) {
     if (ranks < 1) fail<ArgumentError>({"DistributedSampler: ", ranks, " ranks; expected 1 or more"});
@@ -56,7 +56,7 @@ class DistributedSampler {
                                                                   : false;
     return samples_ / ranks_ + one_more;
   }
-  /// Visits of an epoch, on all ranks together, of samples that were visited before.
+  /// Repeated visits in an epoch, summed over all ranks.
   [[nodiscard]] std::int64_t repeated() const {
     const std::int64_t rest = samples_ % ranks_;
     return options_.remainder == Remainder::repeat && rest > 0 ? ranks_ - rest : 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Batches of a data set on a device, prepared by other threads while the last ones are used. To a GPU, the next batch
-// is copied while this one is used.
+// Batches of a data set on a device. Other threads prepare batches ahead; the next batch is copied to a GPU while the
+// current one is used.
 
 #include <locus/core/generator.hpp>
 #include <locus/data/loading/delivery.hpp>
@@ -10,7 +10,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 
-/// In place of a seed: one is drawn, another for every loader, as manual_seed() determines.
+/// Stands for a seed that is drawn: different for every loader, determined by manual_seed().
 inline constexpr std::uint64_t drawn_seed = ~std::uint64_t{0};
 
 /// The most workers of a loader.
@@ -27,16 +27,16 @@ struct LoaderOptions {
   std::int64_t batch_size = 64;
   bool shuffle = false;             ///< a new order every epoch
   bool drop_last = false;           ///< leave out the last batch of an epoch if it is smaller
-  std::uint64_t seed = drawn_seed;  ///< of the orders, which depend on it and the epoch; by default one is drawn
+  std::uint64_t seed = drawn_seed;  ///< orders depend on (seed, epoch); drawn by default
   std::int64_t ahead = 8;           ///< batches prepared in advance, at most 1024
-  /// Threads that prepare batches and do nothing else, at most 256: for samples that take long to read or to make. By
-  /// default the threads that share loops do it in between. data/loading/workers.hpp suggests a number.
+  /// Threads that only prepare batches, at most 256: for samples that take long to read or to make. By default the
+  /// threads that share loops prepare batches in between. data/loading/workers.hpp suggests a number.
   int workers = 0;
 };
 
 namespace detail {
 
-/// Loaders have a generator of their own, so that shuffling changes no other random number.
+/// Purpose: seeds of loaders, from a separate generator, so that shuffling changes no other random number.
 struct Orders {};
 
 /// throws ArgumentError for options out of range, and a data set without samples
@@ -50,7 +50,7 @@ inline void require_valid(const LoaderOptions& options, std::int64_t size) {
     fail<ArgumentError>({"loader: workers is ", options.workers, "; expected 0 to ", most_workers, " threads"});
 }
 
-/// Batches of an epoch of so many samples.
+/// Number of batches in an epoch of `samples` samples.
 [[nodiscard]] inline std::int64_t batches_of(std::int64_t samples, const LoaderOptions& options) {
   const bool rest = !options.drop_last && samples % options.batch_size != 0;
   return samples / options.batch_size + rest;
@@ -73,7 +73,7 @@ struct ErasedSampler final : AnySampler {
   S sampler;
 };
 
-/// Which batch a loop over batches gets next.
+/// Position of the next batch of a loop; shared by the loader and the loop's iterator.
 struct NextBatch final : Counted {
   LoaderPosition position;
   explicit NextBatch(const LoaderPosition& at) : position(at) {}
@@ -88,7 +88,7 @@ class Epoch final : public Counted, private Preparation {
  private:
   using Prepared = prepared_t<S, D>;
   using Staged = staged_t<S, D>;
-  /// Some 10 us, after which a loop may need the thread.
+  /// A step takes about 10 us; then a loop may need the thread.
   static constexpr std::int64_t elements_per_step = 1 << 14;
   static constexpr double seconds_per_step = 1e-5;
 
@@ -105,10 +105,10 @@ class Epoch final : public Counted, private Preparation {
   }
   ~Epoch() { end(); }
 
-  /// Puts the next batch into `batch`; false at the end, after which it is not to be asked again. What preparing throws
-  /// leaves through here.
+  /// Puts the next batch into `batch`; false at the end, after which it must not be called again. Rethrows exceptions
+  /// of preparation.
   [[nodiscard]] bool next(batch_t<S, D>& batch) {
-    batch = batch_t<S, D>{};  // its memory, first
+    batch = batch_t<S, D>{};  // first frees its memory
     std::exception_ptr failure;
     const auto take = [&](Staged& staged) {
       try {
@@ -148,7 +148,7 @@ class Epoch final : public Counted, private Preparation {
     return samples == all;
   }
 
-  /// Writes `count` samples of a batch of `all`, from number `samples` of it on, which is counted up.
+  /// Writes `count` samples of a batch of `all` samples, from number `samples` on; adds `count` to `samples`.
   void write(const Staged& room, std::int64_t all, std::int64_t first, std::int64_t& samples,
              std::int64_t count) const {
     const Span<const std::int64_t> to_come =
@@ -170,8 +170,8 @@ class Epoch final : public Counted, private Preparation {
     return sum;
   }
 
-  /// Asks for as much memory as ever is in use at once and gives it back: later batches find it in the pool, whether
-  /// they are used up faster than they are prepared or slower.
+  /// Allocates the peak memory of the epoch and frees it into the pool: later batches find it there, whether they are
+  /// used faster or slower than they are prepared.
   void reserve(std::int64_t size) const {
     const auto total = static_cast<std::int64_t>(order_.size());
     const std::int64_t whole = locus::detail::smaller(options_.ahead + 2, total / size), rest = total % size;
@@ -187,7 +187,7 @@ class Epoch final : public Counted, private Preparation {
   Delivery<S, D> delivery_;
 };
 
-/// On a device that the program is compiled without, no epoch ever begins.
+/// For a device that the program is compiled without: no epoch ever begins.
 template <class S, class D>
   requires(!is_present<D>)
 class Epoch<S, D> final : public Counted {
@@ -217,7 +217,7 @@ class Loader {
         : epoch_(std::move(epoch)), next_(std::move(next)) {
       ++*this;
     }
-    // Copies would each get some of the batches.
+    // Not copyable: each copy would get only some of the batches.
     Iterator(Iterator&&) noexcept = default;
     Iterator& operator=(Iterator&&) noexcept = default;
     [[nodiscard]] const Batch& operator*() const { return batch_; }
@@ -248,8 +248,8 @@ class Loader {
     if (options.shuffle) visit_as(RandomSampler{size, options_.seed});
     else visit_as(SequentialSampler{size});
   }
-  /// The samples that a sampler names. throws ArgumentError if it names none, or for `shuffle`, which the sampler
-  /// decides
+  /// Visits the samples of a sampler. throws ArgumentError if the sampler names none, or for `shuffle`, since the
+  /// sampler decides the order
   template <Sampler Order>
   Loader(S dataset, Order sampler, const LoaderOptions& options, D device)
       : Loader(std::move(dataset), options, device) {
@@ -259,8 +259,8 @@ class Loader {
     visit_as(std::move(sampler));
   }
 
-  /// throws ArgumentError where a sampler names other than size() samples; IndexError, from the loop over batches,
-  /// where it names one that does not exist
+  /// throws ArgumentError if the sampler does not name size() samples; IndexError, from the loop over batches, if it
+  /// names a sample that does not exist
   [[nodiscard]] Iterator begin() {
     presence_.require("Loader");
     using Epoch = detail::Epoch<S, D>;
@@ -294,21 +294,21 @@ class Loader {
   }
   [[nodiscard]] D device() const { return device_; }
 
-  /// Of the orders, where `shuffle` was said; else 0.
+  /// Seed of the orders if `shuffle` is set; else 0.
   [[nodiscard]] std::uint64_t seed() const { return options_.shuffle ? options_.seed : 0; }
 
-  /// Number of the epoch that the next begin() starts, counted from 0, which shuffled orders depend on. begin() counts
-  /// it up; training that goes on in another process sets it.
+  /// Number of the epoch that the next begin() starts, from 0; shuffled orders depend on it. begin() increments it;
+  /// training that resumes in another process sets it.
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
   void set_epoch(std::uint64_t epoch) { set_position({epoch, 0}); }
-  /// Which batch comes next: of the loop that began last, until it has come to its end. Within the body of a loop, that
-  /// is the one after the batch at hand.
+  /// Position of the next batch of the loop that began last, until it ends. Within the body of a loop, the batch after
+  /// the current one.
   [[nodiscard]] LoaderPosition position() const {
     presence_.require("Loader");
     return next_ ? next_->position : LoaderPosition{epoch_, first_};
   }
-  /// The next begin() starts at that batch of that epoch. throws ArgumentError unless there is one, or it is size(),
-  /// the end of that epoch
+  /// Makes the next begin() start at this batch of this epoch. throws ArgumentError unless 0 <= batch <= size(); size()
+  /// is the end of the epoch
   void set_position(const LoaderPosition& position) {
     check_position(position);
     const bool is_end = position.batch > 0 && position.batch == size();
@@ -321,7 +321,7 @@ class Loader {
     if (position.batch < 0 || position.batch > size())
       fail<ArgumentError>({"loader: a position at batch ", position.batch, "; an epoch has ", size()});
   }
-  /// Whether ranks visit samples twice, so that all of them visit as many: see DistributedSampler.
+  /// Whether ranks visit samples twice, so that all visit equally many: see DistributedSampler.
   [[nodiscard]] bool repeats_samples() const {
     presence_.require("Loader");
     return sampler_->repeats();
@@ -334,7 +334,7 @@ class Loader {
     sampler_ = Shared<const detail::AnySampler>(new detail::ErasedSampler<Order>(std::move(sampler)));
   }
 
-  /// Without so many batches.
+  /// The order of the next epoch, without its first `batches` batches.
   [[nodiscard]] std::vector<std::int64_t> next_order(std::int64_t batches) {
     auto order = sampler_->order(epoch_++);
     if (static_cast<std::int64_t>(order.size()) != samples_)
@@ -355,12 +355,12 @@ class Loader {
   Shared<const detail::AnySampler> sampler_;
 };
 
-/// The batches of a data set on D: named where the data set names its tensors, otherwise a Tuple.
+/// Loads the batches of a data set on D: aggregates if the data set names its tensors, otherwise Tuples.
 template <Device D, Dataset S>
 [[nodiscard]] Loader<S, D> loader(S dataset, const LoaderOptions& options = {}, D device = {}) {
   return Loader<S, D>(std::move(dataset), options, device);
 }
-/// The same for the samples that a sampler names, in its order.
+/// Loads the samples of a sampler, in its order.
 template <Device D, Dataset S, Sampler Order>
 [[nodiscard]] Loader<S, D> loader(S dataset, Order sampler, const LoaderOptions& options = {}, D device = {}) {
   return Loader<S, D>(std::move(dataset), std::move(sampler), options, device);

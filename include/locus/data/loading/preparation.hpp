@@ -1,5 +1,5 @@
 #pragma once
-// Who prepares batches ahead, and when: the threads that share loops, or threads of their own. They arrive in order.
+// Preparation of batches ahead, by the threads that share loops or by dedicated workers. Batches arrive in order.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/std/posix.hpp>
@@ -13,12 +13,11 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 
-/// A number of batches, of which so many are prepared ahead, in a ring. Derived classes prepare a batch in its slot of
-/// the ring, a part at a time.
+/// Prepares batches ahead, in a ring of slots. Derived classes prepare a batch in its slot, a part at a time.
 ///
-/// A batch has one lane at a time, which prepares it. Without workers there is a single lane, whose steps the threads
-/// run that share loops; otherwise each worker, a thread of its own, runs the steps of one. In a child of fork(), which
-/// has no workers, the thread that asks for batches prepares them itself.
+/// One lane at a time prepares a batch. Without workers there is a single lane, whose steps are run by the threads that
+/// share loops; otherwise each worker, a dedicated thread, runs the steps of its lane. A child of fork() has no
+/// workers: the thread that asks for batches prepares them itself.
 class Preparation {
   using Team = cpu::detail::ThreadTeam;
 
@@ -35,7 +34,7 @@ class Preparation {
   /// Derived classes call end() in their destructor.
   ~Preparation() = default;
 
-  /// Batches are prepared from now on.
+  /// Starts preparation.
   void begin() {
     Team& team = Team::instance();
     if (own_threads_) threads_.reserve(lanes_.size());  // before the team knows the lanes, as it may throw
@@ -47,7 +46,7 @@ class Preparation {
       if (pthread_create(&thread, nullptr, work, lane.get()) == 0) threads_.push_back(thread);
     }
   }
-  /// No batch is prepared from now on.
+  /// Stops preparation.
   void end() noexcept {
     stopped_.store(true);
     changed_.fetch_add(1);
@@ -57,13 +56,15 @@ class Preparation {
     for (auto& lane : lanes_) own_threads_ ? Team::instance().remove_held(*lane) : Team::instance().remove(*lane);
   }
 
-  /// Prepares some more samples of a batch, of which `samples` are prepared, and counts them. Whether it is whole then.
+  /// Prepares more samples of a batch with `samples` prepared ones, and adds their number. Returns whether it is
+  /// complete.
   [[nodiscard]] virtual bool continue_batch(std::int64_t batch, std::int64_t& samples) = 0;
   [[nodiscard]] std::size_t slot_of(std::int64_t batch) const {
     return static_cast<std::size_t>(batch) % slots_.size();
   }
 
-  /// Waits for the next batch, whose number this is, or prepares it; -1 at the end. throws what preparing it threw
+  /// Waits for the next batch, or prepares it; returns its number, -1 at the end. Rethrows exceptions of its
+  /// preparation
   [[nodiscard]] std::int64_t wait_for_next() {
     const std::int64_t next = taken_.load(Order::relaxed);
     if (next == batches_) return -1;
@@ -76,12 +77,12 @@ class Preparation {
       }
       bool helped = false;
       for (auto& lane : lanes_) helped |= lane->help();
-      if (!helped) sched_yield();  // a step takes no longer than to fall asleep and to be woken
+      if (!helped) sched_yield();  // a step takes no longer than to sleep and be woken
     }
     if (slot.failure) std::rethrow_exception(slot.failure);
     return next;
   }
-  /// The slot of the batch that wait_for_next() named is free again.
+  /// Frees the slot of the batch that wait_for_next() returned.
   void take() {
     const std::int64_t taken = taken_.load(Order::relaxed) + 1;
     taken_.store(taken);
@@ -94,7 +95,7 @@ class Preparation {
     const std::uint32_t ready = prepared_.load() - static_cast<std::uint32_t>(taken);
     if (ready == slots_.size() / 2) Team::instance().wake();  // rarely
   }
-  /// Whether wait_for_next() would name a batch without waiting.
+  /// Whether wait_for_next() would return a batch without waiting.
   [[nodiscard]] bool is_ready() const {
     const std::int64_t next = taken_.load(Order::relaxed);
     return next < batches_ && slots_[slot_of(next)]->ready.load() == next + 1;
@@ -102,7 +103,7 @@ class Preparation {
 
  private:
   struct Slot : Counted {
-    Atomic<std::int64_t> ready{0};  ///< number of the batch in it that is prepared, and 1
+    Atomic<std::int64_t> ready{0};  ///< 1 + number of the prepared batch in the slot
     std::exception_ptr failure;
   };
 
@@ -129,13 +130,13 @@ class Preparation {
       all_.prepared_.fetch_add(1);
       all_.prepared_.notify();
     }
-    /// What a worker does.
+    /// Loop of a worker.
     void run() {
       cpu::detail::in_parallel_part = true;  // loops of a sample stay on this thread
       while (!all_.stopped_.load()) {
         const std::uint32_t seen = all_.changed_.load();
         if (help()) continue;
-        if (has_step()) sched_yield();  // fork() holds it
+        if (has_step()) sched_yield();  // fork() holds the lane
         else if (!all_.stopped_.load()) all_.changed_.wait(seen);
       }
     }
@@ -170,12 +171,12 @@ class Preparation {
   bool own_threads_;
   std::vector<pthread_t> threads_;
   std::uint32_t forks_ = 0;
-  Atomic<std::int64_t> claimed_{0};  ///< batches that lanes prepare, or have prepared
+  Atomic<std::int64_t> claimed_{0};  ///< batches that lanes prepare or have prepared
   Atomic<std::int64_t> taken_{0};    ///< of them
-  Atomic<bool> failed_{false};       ///< none is begun any more
+  Atomic<bool> failed_{false};       ///< no further batch is begun
   Atomic<bool> stopped_{false};
-  Signal prepared_{0};  ///< how many are ready, or were: what the thread that asks waits for
-  Signal changed_{0};   ///< counts what workers wait for
+  Signal prepared_{0};  ///< batches prepared so far; the thread that asks waits on it
+  Signal changed_{0};   ///< workers wait on it
 };
 
 }}}  // namespace locus::LOCUS_ABI::data::detail

@@ -1,5 +1,5 @@
 #pragma once
-// How many workers a loader should have on this machine.
+// Suggested number of a loader's workers on this machine.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/system/environment.hpp>
@@ -9,20 +9,20 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 
-/// The most that suggested_workers() answers by itself: each worker prepares one batch, and by default no more than so
-/// many are prepared ahead.
+/// Largest number that suggested_workers() computes: each worker prepares one batch, and by default no more batches
+/// than this are prepared ahead.
 inline constexpr int most_suggested_workers = static_cast<int>(LoaderOptions{}.ahead);
 
 namespace detail {
 
-/// What the processes of this machine share.
+/// Resources that the processes of this machine share.
 struct SharedHost {
   std::int64_t processors = 1;    ///< that this process may use
   std::int64_t gpus = 0;          ///< that it sees
   std::int64_t ranks = 1;         ///< processes of the same program on this machine
-  std::int64_t loop_threads = 0;  ///< processors that Cpu's loops keep busy, where the model is there
+  std::int64_t loop_threads = 0;  ///< processors that Cpu's loops keep busy, if the model is on Cpu
 };
-/// The processors of a GPU or of a rank, whichever are more, less those of loops.
+/// Processors per GPU, or per rank if there are more ranks than GPUs, less the processors of loops.
 [[nodiscard]] constexpr int workers_of(const SharedHost& host) {
   using locus::detail::larger, locus::detail::smaller;
   const std::int64_t least = host.loop_threads > 0 ? 0 : 1,
@@ -31,7 +31,7 @@ struct SharedHost {
   return static_cast<int>(smaller<std::int64_t>(larger(own, least), most_suggested_workers));
 }
 
-/// Processes that a launcher started on this machine, of which this is one: Open MPI, torchrun, MPICH, MVAPICH.
+/// Number of ranks that this process's launcher started on this machine: Open MPI, torchrun, MPICH, MVAPICH.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t local_ranks() {
   for (const char* const variable :
        {"OMPI_COMM_WORLD_LOCAL_SIZE", "LOCAL_WORLD_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE"})
@@ -50,20 +50,20 @@ struct SharedHost {
 
 }  // namespace detail
 
-/// Workers for a loader whose batches a model on this device takes.
+/// Suggested workers for a loader that feeds a model on this device.
 ///
-/// On Cuda: the processors that loops may use (LOCUS_NUM_THREADS, OMP_NUM_THREADS, or those that the process may run
-/// on), divided by the GPUs that it sees, or by the ranks that a launcher started on this machine where these are more;
-/// 1 to most_suggested_workers. On Cpu: the processors of a rank that loops leave, which by default are 0: the threads
-/// that share loops then prepare batches in between. LOCUS_WORKERS in the environment, 0 to 256, is what it answers
-/// instead. throws ArgumentError for another LOCUS_WORKERS
+/// On Cuda: the processors that loops may use (LOCUS_NUM_THREADS, OMP_NUM_THREADS, or the processors available to the
+/// process), divided by the GPUs that it sees, or by the ranks that a launcher started on this machine if these are
+/// more; 1 to most_suggested_workers. On Cpu: the processors of a rank that loops leave free, by default 0: the threads
+/// that share loops then prepare batches in between. LOCUS_WORKERS in the environment, 0 to 256, overrides the result.
+/// throws ArgumentError for another LOCUS_WORKERS
 ///
 ///     auto train = data::loader(images, {.batch_size = 128, .workers = data::suggested_workers(device)}, device);
 template <Device D>
 [[nodiscard]] int suggested_workers(D /*device*/) {
   return detail::workers_beside(std::is_same_v<D, Cuda>);
 }
-/// The same for Cuda where there is a GPU, otherwise for Cpu.
+/// Suggested workers for Cuda if there is a GPU, otherwise for Cpu.
 [[nodiscard]] inline int suggested_workers() { return detail::workers_beside(cuda::is_available()); }
 
 }}}  // namespace locus::LOCUS_ABI::data

@@ -15,11 +15,11 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 
-/// What the labels of CIFAR-10 stand for.
+/// Class names of CIFAR-10, by label.
 inline constexpr std::array<std::string_view, 10> cifar10_classes = {
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
 
-/// What the fine labels of CIFAR-100 stand for.
+/// Class names of CIFAR-100, by fine label.
 inline constexpr std::array<std::string_view, 100> cifar100_classes = {
     "apple",      "aquarium_fish", "baby",         "bear",       "beaver",      "bed",         "bee",
     "beetle",     "bicycle",       "bottle",       "bowl",       "boy",         "bridge",      "bus",
@@ -37,7 +37,7 @@ inline constexpr std::array<std::string_view, 100> cifar100_classes = {
     "trout",      "tulip",         "turtle",       "wardrobe",   "whale",       "willow_tree", "wolf",
     "woman",      "worm"};
 
-/// What the coarse labels of CIFAR-100 stand for: each has five of the classes.
+/// Superclass names of CIFAR-100, by coarse label; each superclass has five classes.
 inline constexpr std::array<std::string_view, 20> cifar100_superclasses = {"aquatic_mammals",
                                                                            "fish",
                                                                            "flowers",
@@ -60,7 +60,7 @@ inline constexpr std::array<std::string_view, 20> cifar100_superclasses = {"aqua
                                                                            "vehicles_2"};
 
 struct CifarOptions {
-  bool partial = false;  ///< take files of fewer images than there are of CIFAR, too
+  bool partial = false;  ///< accept files with fewer images than CIFAR's
 };
 enum class CifarLabels { fine, coarse };
 struct Cifar100Options {
@@ -73,13 +73,13 @@ namespace detail {
 /// The files of one part of a data set.
 struct CifarFiles {
   const char* set;      ///< "CIFAR-10"
-  const char* archive;  ///< what is to be downloaded
+  const char* archive;  ///< the file to download
   const char* inner;    ///< the folder that it unpacks to
-  const char* python;   ///< that of another version, which is not read
+  const char* python;   ///< the folder of the Python version, which is not read
   std::vector<std::string> names;
   std::int64_t images;  ///< of each file
 };
-/// One label is delivered, of one or two that a record begins with: the one that comes last is the finest.
+/// A record begins with one or two labels, the finest last; one of them is delivered.
 struct CifarRecord {
   static constexpr std::int64_t pixels = 3072;  // 3 x 32 x 32
   std::int64_t labels, label;                   ///< how many, and which
@@ -102,14 +102,14 @@ struct CifarRecord {
   const std::string within = join(folder, folder.back() == '/' ? "" : "/");
   for (const std::string& path : {within, join(within, files.inner, "/")})
     for (const auto& name : files.names)
-      if (access((path + name).c_str(), F_OK) == 0) return path;  // whichever is missing is named when it is opened
+      if (access((path + name).c_str(), F_OK) == 0) return path;  // opening names a missing file
   const bool is_python = is_folder(within + files.python);
   fail<DataError>({"the folder '", folder, "' holds no ", files.names[0],
                    is_python ? join(", but ", files.python, ", a version for Python") : join(""),
                    "; expected the files of ", files.set, "'s binary version: unpack ", files.archive, " there"});
 }
 
-/// How many images a file holds, which its length tells. throws DataError
+/// Number of images in a file, from its length. throws DataError
 [[nodiscard]] inline std::int64_t count_cifar(const io::detail::InputFile& file, const CifarFiles& files,
                                               const CifarRecord& record, bool partial) {
   const auto bytes = file.bytes(), each = static_cast<std::uint64_t>(record.bytes());
@@ -127,7 +127,7 @@ struct CifarRecord {
   return static_cast<std::int64_t>(bytes / each);
 }
 
-/// Reads the images of a file, the first of which is number `first`. throws DataError
+/// Reads the images of a file to positions from `first` on. throws DataError
 inline void read_cifar_file(io::detail::InputFile& file, std::int64_t count, const CifarFiles& files,
                             const CifarRecord& record, std::int64_t first, std::uint8_t* images, std::int64_t* labels) {
   constexpr std::int64_t at_once = 64;
@@ -161,7 +161,7 @@ inline void read_cifar_file(io::detail::InputFile& file, std::int64_t count, con
   std::vector<io::detail::InputFile> open;
   std::vector<std::int64_t> counts;
   std::int64_t total = 0;
-  for (const auto& name : files.names) {  // all lengths are right before there is memory
+  for (const auto& name : files.names) {  // checks all lengths before it allocates
     const auto& file = open.emplace_back(within + name, join("a file of ", files.set, "'s binary version").c_str());
     total += counts.emplace_back(count_cifar(file, files, record, partial));
   }

@@ -86,7 +86,7 @@ inline constexpr Glyph glyphs[] = {
     {9, nine_straight}, {9, nine_curved}, {9, nine_slanted}};
 
 [[nodiscard]] inline const Glyph& pick_glyph(int label, Philox& random) {
-  std::size_t first = 0;  // those of the label stand together
+  std::size_t first = 0;  // glyphs of a label are adjacent
   while (glyphs[first].label != label) ++first;
   std::size_t end = first;
   while (end < std::size(glyphs) && glyphs[end].label == label) ++end;
@@ -143,7 +143,7 @@ class DistanceField {
     for (float& squared : squared_) squared = 1e9f;
   }
 
-  /// From the pixel's centre; `reach` for all that are farther.
+  /// Distance from the pixel's centre, at most `reach`.
   [[nodiscard]] float distance(std::size_t pixel) const {
     return squared_[pixel] < reach_ * reach_ ? __builtin_sqrtf(squared_[pixel]) : reach_;
   }
@@ -217,7 +217,7 @@ inline void add_glyph(DistanceField& field, Span<const Pen> pens, const Handwrit
 inline void draw_digit(Span<std::uint8_t> image, int label, std::uint64_t seed, std::uint64_t index) {
   if (image.size() != 784) fail<ArgumentError>({"draw_digit: room for ", image.size(), " pixels; expected 28 x 28"});
   if (label < 0 || label > 9) fail<IndexError>({"draw_digit: there is no digit ", label, "; expected 0 to 9"});
-  Philox random(seed, 4, index);  // numbers 0 to 3 of the stream are for whoever chooses the label
+  Philox random(seed, 4, index);  // numbers 0 to 3 of the stream are for the choice of the label
   const detail::Glyph& glyph = detail::pick_glyph(label, random);
   const detail::Handwriting hand(random);
   const float radius = random.uniform(0.75f, 1.75f);

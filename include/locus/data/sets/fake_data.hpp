@@ -44,7 +44,7 @@ class FakeDataAs {
   void write(std::int64_t i, Span<T> image, Span<std::int64_t> label) const {
     const auto sample = static_cast<std::uint64_t>(i);
     label[0] = Philox(options_.seed, 0, sample).bounded(options_.classes);
-    constexpr std::uint64_t first = 64;  // block; those before it are for the label
+    constexpr std::uint64_t first = 64;  // block of the image; earlier blocks are for the label
     for (std::size_t k = 0; k < image.size(); k += 4) {
       const PhiloxBlock four = random_block(options_.seed, first + k / 4, sample);
       const std::size_t end = locus::detail::smaller(image.size(), k + 4);

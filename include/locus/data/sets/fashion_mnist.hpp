@@ -8,16 +8,16 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 
-/// What the labels of Fashion-MNIST stand for.
+/// Class names of Fashion-MNIST, by label.
 inline constexpr std::array<std::string_view, 10> fashion_mnist_classes = {
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"};
 
-/// What the labels of KMNIST stand for: how the letters are read.
+/// Class names of KMNIST, by label: the readings of the letters.
 inline constexpr std::array<std::string_view, 10> kmnist_classes = {"o",  "ki", "su", "tsu", "na",
                                                                     "ha", "ma", "ya", "re",  "wo"};
 
 /// The 60,000 images of Fashion-MNIST to train with, or the 10,000 to test with: (1, 28, 28), with labels 0 to 9. Their
-/// files have the names of MNIST's: give them a folder of their own. throws as mnist()
+/// files have the same names as MNIST's: keep them in a separate folder. throws as mnist()
 ///
 ///     auto [train, valid] = data::random_split(data::fashion_mnist("fashion", data::Part::train), 0.8);
 [[nodiscard]] inline LabelledImages fashion_mnist(const std::string& folder, Part part) {

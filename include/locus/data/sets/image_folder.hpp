@@ -26,13 +26,13 @@ struct LabelledFile {
   std::string path;
   std::int64_t label;
 };
-/// The files of an ImageFolder, which copies of it share.
+/// The files of an ImageFolder, shared by its copies.
 struct FilesOfClasses {
   std::vector<std::string> names;
   std::vector<LabelledFile> files;
 };
 
-/// What scandir() allocates.
+/// Owns the entries that scandir() allocates.
 struct FolderEntries {
   dirent** list = nullptr;
   int count = 0;
@@ -45,7 +45,7 @@ struct FolderEntries {
   }
 };
 
-/// The names in a folder, sorted by their bytes, without those that begin with a dot. throws DataError
+/// The names in a folder, sorted by their bytes, except names that begin with a dot. throws DataError
 [[nodiscard]] inline std::vector<std::string> names_in(const std::string& folder, const char* expected) {
   io::detail::require_path("read", folder);
   FolderEntries entries;
@@ -93,9 +93,9 @@ struct FolderEntries {
 }  // namespace detail
 
 /// The JPEG and PNG images of a folder, which has a folder for each class, as torchvision.datasets.ImageFolder: classes
-/// have the order of their names. Other files, and folders within those of the classes, are left out. Images are read
-/// when they are loaded, scaled to cover a size, and delivered as numbers in [0, 1], of T, with their classes, as those
-/// of LabelledImages. Reading takes long: give the loader workers.
+/// have the order of their names. Other files, and folders within class folders, are ignored. Images are read when they
+/// are loaded, scaled to cover a size, and delivered as numbers in [0, 1], of T, with their classes, as by
+/// LabelledImages. Reading takes long: give the loader workers.
 ///
 ///     data::ImageFolder images("flowers", {.size = 64});
 ///     auto batches = data::loader<D>(images, {.batch_size = 32, .shuffle = true, .workers = 4});
@@ -120,7 +120,7 @@ class ImageFolderAs {
 
   [[nodiscard]] std::int64_t size() const { return chosen_.size(); }
   [[nodiscard]] std::int64_t classes() const { return static_cast<std::int64_t>(class_names().size()); }
-  /// Those of the folders, by label.
+  /// Names of the folders, by label.
   [[nodiscard]] const std::vector<std::string>& class_names() const { return files_->dataset.names; }
   /// throws IndexError
   [[nodiscard]] const std::string& path(std::int64_t position) const { return file(position).path; }
@@ -134,7 +134,7 @@ class ImageFolderAs {
     same.chosen_ = chosen_;
     return same;
   }
-  /// Some of these. throws IndexError
+  /// The images at these positions. throws IndexError
   [[nodiscard]] ImageFolderAs subset(Span<const std::int64_t> positions) const {
     ImageFolderAs part = *this;
     part.chosen_ = chosen_.subset(positions);
@@ -151,7 +151,7 @@ class ImageFolderAs {
     label[0] = file(i).label;
   }
 
-  /// The same as bytes, as LabelledImages have it.
+  /// The same images as bytes, for copies to a device, as LabelledImagesAs::Bytes.
   struct Bytes : detail::BytesOfUnit<T> {
     ImageFolderAs images;
     [[nodiscard]] std::int64_t size() const { return images.size(); }

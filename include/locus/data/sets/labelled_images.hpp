@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 
-/// Which images of a published data set.
+/// The part of a published data set.
 enum class Part { train, test };
 
 /// Images as numbers in [0, 1], (n, channels, height, width), and their classes, (n).
@@ -17,14 +17,14 @@ struct Batch {
 };
 
 namespace detail {
-/// The same of images as bytes.
+/// A batch from images as bytes.
 template <class T, class D>
 [[nodiscard]] data::Batch<T, D> scaled(const Tensor<std::uint8_t, D>& bytes, Tensor<std::int64_t, D> labels) {
   return {elementwise(functor::Convert<T>{}, bytes) * (1.0 / 255.0), std::move(labels)};
 }
 
-/// Base of a data set of bytes that stand for numbers in [0, 1], of T, with a label for each image: what is copied to a
-/// device that the host does not write. The bytes become numbers there, in one launch.
+/// Base of the compact form of labelled images for a device that the host does not write: bytes are copied, and become
+/// numbers in [0, 1], of T, there, in one launch.
 template <class T>
 struct BytesOfUnit {
   static constexpr double unit = 1.0 / 255.0;
@@ -96,8 +96,8 @@ class LabelledImagesAs {
     return {images_.select(0, at), labels_(at)};
   }
 
-  /// Copies samples to dense memory for positions.size() images, as U = scale * byte. Those in `next` are expected
-  /// to be asked for afterwards: the first of them are fetched from memory. throws IndexError
+  /// Copies samples to dense memory for positions.size() images, as U = scale * byte. `next` names samples that are
+  /// likely to follow: the first of them are prefetched. throws IndexError
   template <class U>
   void gather(Span<const std::int64_t> positions, compute_t<U> scale, U* images, std::int64_t* labels,
               Span<const std::int64_t> next = {}) const {
@@ -134,13 +134,13 @@ class LabelledImagesAs {
   template <class U>
   friend class LabelledImagesAs;
 
-  /// Images in random order are seldom in cache: the next ones are on their way to the second level while this one is
+  /// Images in random order are seldom in cache: the next images are prefetched to the second level while this one is
   /// converted.
   static constexpr std::size_t ahead = 6;
   void prefetch(std::int64_t position, std::int64_t pixels) const {
-    if (position < 0 || position >= size()) return;  // whoever copies it says so
+    if (position < 0 || position >= size()) return;  // copying it reports the error
     const std::uint8_t* const image = images_.data() + chosen_[position] * pixels;
-    constexpr std::int64_t line = 64, most = 32 * line;  // the processor notices that longer ones go on
+    constexpr std::int64_t line = 64, most = 32 * line;  // the hardware prefetcher continues longer ones
     for (std::int64_t i = 0; i < pixels && i < most; i += line) __builtin_prefetch(image + i, 0, 2);
   }
 

@@ -23,7 +23,7 @@ template <class L>
   return {image_tensor, label_tensor, 10};
 }
 
-/// The images and labels of a part, which MNIST and data sets like it keep in two IDX files. throws DataError
+/// Reads the images and labels of a part from two IDX files, as of MNIST and data sets like it. throws DataError
 [[nodiscard]] inline LabelledImages read_mnist_files(const std::string& folder, Part part) {
   const std::string name = part == Part::train ? "train" : "t10k";
   const auto images_path = find_idx(folder, name + "-images-idx3-ubyte");
@@ -55,7 +55,7 @@ template <class L>
 }
 
 struct MnistOptions {
-  double valid_fraction = 0.2;  ///< share of the training images that is held back at random; 0 for none
+  double valid_fraction = 0.2;  ///< share of the training images held out at random; 0 for none
   std::uint64_t seed = 0;       ///< of that split, and of drawn digits
 };
 

@@ -14,7 +14,7 @@ template <class S>
 class RandomPartition;
 }
 
-/// Samples of a data set, in a given order. Copies, and parts of parts, share it.
+/// Samples of a data set, in a given order. Copies, and parts of parts, share the data set.
 template <Dataset S>
 class Subset : public detail::NamesOf<S> {
  public:
@@ -49,7 +49,7 @@ class Subset : public detail::NamesOf<S> {
     same.held_ = detail::at_epoch(held_, epoch);
     return same;
   }
-  /// Some of these. throws IndexError
+  /// The samples at these positions of the subset. throws IndexError
   [[nodiscard]] Subset subset(Span<const std::int64_t> positions) const {
     Subset part = *this;
     part.chosen_ = chosen_.subset(positions);
@@ -92,7 +92,7 @@ template <class S>
 using part_t = decltype(std::declval<RandomPartition<S>&>().next(0));
 }  // namespace detail
 
-/// Two parts drawn at random: `fraction` of the samples, and the rest. The same for the same seed.
+/// Two parts drawn at random: `fraction` of the samples, and the rest. Equal seeds draw equal parts.
 /// throws ArgumentError unless 0 < fraction < 1 leaves a sample on both sides
 ///
 ///     auto [train, valid] = data::random_split(data::TensorDataset{x, y}, 0.8);
@@ -134,7 +134,7 @@ template <Dataset S>
   return parts;
 }
 
-/// The samples of several data sets, those of the first one first.
+/// Data sets concatenated in order.
 template <Dataset S, Dataset... More>
 class Concatenated : public detail::NamesOf<S> {
  public:
@@ -186,7 +186,7 @@ class Concatenated : public detail::NamesOf<S> {
   std::int64_t ends_[1 + sizeof...(More)] = {};
 };
 
-/// The samples of several data sets, those of the first one first. They hold tensors of the same element types.
+/// Concatenates data sets in order. Their samples hold tensors of the same element types.
 /// throws ShapeError where their samples have different shapes
 template <Dataset S, Dataset... More>
   requires(std::is_same_v<detail::fields_t<S>, detail::fields_t<More>> && ...)

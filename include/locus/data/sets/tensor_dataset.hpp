@@ -13,15 +13,15 @@ concept HostTensor =
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// Tensors of the host, of one length, as a data set: sample i is row i of each. Their memory is shared, or copied
-/// where it is not dense.
+/// Tensors of the host, with equally many rows, as a data set: sample i is row i of each. Shares their memory; copies
+/// tensors that are not dense.
 ///
 ///     auto batches = data::loader<D>(data::TensorDataset{x, y}, {.batch_size = 32, .shuffle = true});
 ///     for (auto [features, targets] : batches) ...
 template <class... T>
 class TensorDataset {
  public:
-  /// throws ShapeError unless all have as many rows
+  /// throws ShapeError unless all have equally many rows
   explicit TensorDataset(const Tensor<T, Cpu>&... tensor)
     requires(sizeof...(T) > 0)
       : tensors_{tensor.contiguous()...} {
@@ -53,7 +53,7 @@ class TensorDataset {
     return tensors_;
   }
   [[nodiscard]] Tuple<Tensor<T, Cpu>...> tensors() && {
-    const TensorDataset taken = std::move(*this);  // which leaves nothing here
+    const TensorDataset taken = std::move(*this);  // leaves this object moved-from
     return taken.tensors();
   }
 
@@ -81,7 +81,7 @@ template <locus::detail::HasPlace... X>
 TensorDataset(const X&...) -> TensorDataset<value_of<X>...>;
 
 namespace detail {
-/// What a function of a sample returns, as a Tuple of tensors.
+/// The result of a function of a sample as a Tuple of tensors.
 template <HostTensor X>
 [[nodiscard]] Tuple<Tensor<value_of<X>, Cpu>> as_tensors(const X& x) {
   return Tuple<Tensor<value_of<X>, Cpu>>(x.eval());
@@ -107,7 +107,7 @@ template <class... T>
 }
 }  // namespace detail
 
-/// What f makes of the samples of a data set.
+/// A function f applied to the samples of a data set.
 template <Dataset S, class F>
 class Mapped {
   using Result = decltype(detail::fields_of(

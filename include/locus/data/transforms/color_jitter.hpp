@@ -18,13 +18,13 @@ struct Rgb {
   [[nodiscard]] LOCUS_FN R operator[](PixelIndex c) const { return c == 0 ? red : c == 1 ? green : blue; }
   [[nodiscard]] LOCUS_FN R grey() const { return R(0.2989) * red + R(0.587) * green + R(0.114) * blue; }
 };
-/// value, moved away from other by factor.
+/// Blend factor * value + (1 - factor) * other, clamped to [0, 1].
 template <class R>
 [[nodiscard]] LOCUS_FN R blended(R value, R other, R factor) {
   return within_unit(factor * value + (R(1) - factor) * other);
 }
-/// A channel of a colour whose hue is that many sixths of the circle: `largest` less what the distance from the
-/// channel's own hue takes of the chroma. base: 5 for red, 3 for green, 1 for blue.
+/// A channel of a colour whose hue is `sixths` sixths of the circle: `largest` less a share of the chroma that grows
+/// with the distance from the channel's own hue. base: 5 for red, 3 for green, 1 for blue.
 template <class R>
 [[nodiscard]] LOCUS_FN R channel_of_hue(R largest, R chroma, R sixths, R base) {
   R k = base + sixths;  // in [-3, 13]
@@ -48,9 +48,9 @@ template <class R>
           channel_of_hue(largest, chroma, turned, R(1))};
 }
 
-/// Order number 0 to 23 of four things: thing (result >> 2 k & 3) is at place k.
+/// Permutation number 0 to 23 of four items: item (result >> 2 k & 3) is at place k.
 [[nodiscard]] LOCUS_FN std::uint32_t order_of_four(std::uint32_t number) {
-  std::uint32_t order = 0, left = 0x3210, things = 4;  // left: a thing in each hexadecimal digit
+  std::uint32_t order = 0, left = 0x3210, things = 4;  // left: an item in each hexadecimal digit
   for (std::uint32_t place = 0; place < 4; ++place) {
     const std::uint32_t at = 4 * (number % things);
     number /= things--;
@@ -66,10 +66,10 @@ struct ColorJitterOptions {
   double hue = 0;  ///< up to 0.5: hues are turned by a share of the circle from -x to x
 };
 
-/// Brightness, contrast, saturation and hue changed by random factors in random order, as torchvision does it: of
-/// images of numbers in [0, 1], where the results stay. So it stands before Normalize. Contrast moves away from the
-/// mean of the image's grey, saturation from the grey of the pixel; hues turn at equal value and chroma. Images with
-/// one channel have neither saturation nor hue. throws ShapeError for images with other than one or three channels
+/// Brightness, contrast, saturation and hue changed by random factors in random order, as torchvision does it. Images
+/// hold numbers in [0, 1], and so do the results: place it before Normalize. Contrast blends with the mean of the
+/// image's grey, saturation with the grey of the pixel; hues turn at constant value and chroma. Images with one channel
+/// have neither saturation nor hue. throws ShapeError for images with other than one or three channels
 class ColorJitter {
   enum : std::uint32_t { brightness, contrast, saturation, hue };
 
@@ -83,7 +83,7 @@ class ColorJitter {
       fail<ArgumentError>({"ColorJitter: hue is ", options.hue, "; expected a number from 0 to 0.5"});
   }
 
-  /// Factors, the turn of hues, and the order of the four; see order_of_four.
+  /// Factors, the turn of hues, and the order of the four changes; see order_of_four.
   template <class R>
   struct Drawn {
     R brightness, contrast, saturation, hue;
@@ -95,7 +95,7 @@ class ColorJitter {
       fail<ShapeError>({"ColorJitter: images of ", in.channels, " channels; expected 3, red, green and blue, or 1"});
     return in;
   }
-  /// The order is of the lowest bytes, which the factors do not depend on.
+  /// The order uses the lowest bytes, on which the factors do not depend.
   template <class R>
   [[nodiscard]] LOCUS_FN Drawn<R> draw(const PhiloxBlock& random, const ImageExtents&) const {
     const std::uint32_t bits = random.x << 24 | (random.y & 0xff) << 16 | (random.z & 0xff) << 8;
@@ -108,7 +108,7 @@ class ColorJitter {
             R(0)};
   }
   [[nodiscard]] LOCUS_FN bool averages() const { return options_.contrast > 0; }
-  /// What contrast needs the mean of, over all pixels of an image: grey, as what comes before it makes it.
+  /// Grey of a pixel after the changes before contrast; contrast needs its mean over the image.
   template <class R, class Read>
   [[nodiscard]] LOCUS_FN R averaged(const Read& read, const Drawn<R>& drawn, const ImageExtents& in, PixelIndex y,
                                     PixelIndex x) const {
@@ -130,7 +130,7 @@ class ColorJitter {
     const R high = static_cast<R>(1 + spread), low = static_cast<R>(spread < 1 ? 1 - spread : 0);
     return low + (high - low) * static_cast<R>(unit_float(bits));
   }
-  /// A channel after brightness and contrast, or after what comes before contrast.
+  /// A channel after brightness and contrast, or after the changes before contrast.
   template <class R>
   [[nodiscard]] LOCUS_FN static R changed_alone(R value, const Drawn<R>& drawn, bool before_contrast) {
     for (std::uint32_t place = 0; place < 8; place += 2) {

@@ -1,5 +1,5 @@
 #pragma once
-// Transforms one after another: a launch that applies them to a batch on its device.
+// Composition of transforms: one launch applies them to a batch on its device.
 
 #include <locus/core/generator.hpp>
 #include <locus/core/std/pack.hpp>
@@ -15,16 +15,17 @@ struct ReadsNothing {
 };
 }  // namespace detail
 
-/// A transform of images. Those of data/transforms/transforms.hpp are, and a class of your own is with these members,
-/// all const and, but for the first one, LOCUS_FN; it is trivially copyable, as it goes to the GPU:
+/// A transform of images: a class of data/transforms/transforms.hpp, or your own class with these members, all const
+/// and, except the first, LOCUS_FN. The class is trivially copyable, as it is passed to the GPU:
 ///
 ///     data::ImageExtents extents_of(const data::ImageExtents& in) const;   // of the result; may refuse: ShapeError
-///     template <class R> struct Drawn { ... };                             // what is drawn for a sample
+///     template <class R> struct Drawn { ... };                             // random values of a sample
 ///     template <class R> Drawn<R> draw(const PhiloxBlock& random, const data::ImageExtents& in) const;
 ///     template <class R, class Read>                                       // a pixel of the result, of R
 ///     R pixel(const Read& read, const Drawn<R>&, const data::ImageExtents& in, data::PixelIndex c, y, x) const;
 ///
-/// `random` are four numbers of the sample, for this transform alone; read(c, y, x) is a pixel of the image before it.
+/// `random` holds four random numbers of the sample for this transform alone; read(c, y, x) is a pixel of the input
+/// image.
 template <class F>
 concept ImageTransform =
     std::is_trivially_copyable_v<F> && requires(const F& f, const ImageExtents& in, const PhiloxBlock& random) {
@@ -46,7 +47,7 @@ struct Before {
   }
 };
 
-/// An image of U with what was drawn for it: each pixel of the result asks back through the transforms.
+/// An image of U and the random values drawn for it: each pixel of the result reads back through the transforms.
 template <class R, class U, class... F>
 struct Chain {
   static constexpr int stages = sizeof...(F);
@@ -67,7 +68,7 @@ struct Chain {
     }
   }
 
-  /// Draws for a sample, and takes the means that transforms ask for.
+  /// Draws the random values of a sample, and computes the means that transforms need.
   template <int stage = 0, class Team>
   LOCUS_FN void draw(std::uint64_t key, std::uint64_t sample, Team& team) {
     if constexpr (stage < stages) {
@@ -99,7 +100,7 @@ struct Chain {
   }
 };
 
-/// A row is an image of the result, of T.
+/// Row functor: a row is an image of the result, of T.
 template <class T, class U, class... F>
 struct TransformRow {
   static constexpr int fragments = 0;
@@ -107,7 +108,7 @@ struct TransformRow {
   using R = compute_t<T>;
   Chain<R, U, F...> chain;
   std::uint64_t key;
-  const std::int64_t* samples;  ///< the number of each; null: `first` and those after it
+  const std::int64_t* samples;  ///< the number of each sample; null: `first`, `first` + 1, ...
   std::int64_t first;
   T* out;
 
@@ -127,7 +128,8 @@ struct TransformRow {
   }
 };
 
-/// The seed of what is drawn in an epoch for one purpose: a stream of each, so that equal seeds draw nothing equal.
+/// The key of an epoch's random numbers for one purpose: each purpose has its own stream, so that equal seeds give
+/// different numbers.
 [[nodiscard]] inline std::uint64_t epoch_key(std::uint64_t seed, std::uint64_t epoch,
                                              locus::detail::RandomStream purpose) {
   const PhiloxBlock mixed = random_block(seed, epoch, purpose);
@@ -152,7 +154,7 @@ struct TransformRow {
   return {extents.channels, extents.height, extents.width};
 }
 
-/// Where the images of a launch come from, and where they go: dense memory of a device.
+/// Source and destination of the images of a launch: dense memory of a device.
 template <class T, class U>
 struct ImagesToTransform {
   const U* from;
@@ -171,7 +173,7 @@ class Composed {
  public:
   explicit Composed(const F&... transforms) : transforms_(transforms...) {}
 
-  /// Of the result for an image, (channels, height, width). throws ShapeError where a transform does not take it
+  /// Shape of the result for an image, (channels, height, width). throws ShapeError where a transform does not take it
   [[nodiscard]] Shape shape_of(const Shape& image) const {
     const ImageExtents out = extents_from(detail::image_extents("compose", image)).last;
     return detail::shape_of(out);
@@ -195,7 +197,7 @@ class Composed {
     return result;
   }
 
-  /// One launch on a device, of images of a shape that was checked.
+  /// One launch on a device, for images of a checked shape.
   template <class T, class U, class D>
   void launch(D device, const Shape& image, const detail::ImagesToTransform<T, U>& images) const {
     const auto extents = extents_from(detail::image_extents("compose", image));
@@ -261,7 +263,7 @@ template <class... A, class... B, class... Rest>
 }
 }  // namespace detail
 
-/// Transforms one after another; a composition counts as those that it holds.
+/// Composes transforms, applied one after another; a composition among them is flattened.
 ///
 ///     auto augment = data::compose(data::RandomCrop{{.padding = 4}}, data::RandomHorizontalFlip{},
 ///                                  data::Normalize{0.5, 0.25}, data::Cutout{{.size = 8}});

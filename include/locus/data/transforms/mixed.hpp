@@ -1,5 +1,5 @@
 #pragma once
-// Mixup as a data set: labelled images mixed with others of the set, for fit; and the loss between both labels.
+// Mixup as a data set: each labelled image mixed with another of the set, for fit; and the loss between both labels.
 
 #include <locus/data/transforms/mixup.hpp>
 #include <locus/data/transforms/transformed.hpp>
@@ -17,14 +17,14 @@ template <class S>
 concept HasLabelledImages = HasImages<S> && is_labelled_image<fields_t<S>>;
 }  // namespace detail
 
-/// The samples of a data set of labelled images, each mixed with another one: made by mixed().
+/// A data set of labelled images, each mixed with another sample: made by mixed().
 template <detail::HasLabelledImages S>
 class MixedDataset {
   using T = typename detail::ImageFields<detail::fields_t<S>>::Value;
   using R = compute_t<T>;
 
  public:
-  /// Image n has shares(n) of what labels(n) names, and the rest of what others(n) names.
+  /// Image n is shares(n) of an image of class labels(n), and 1 - shares(n) of an image of class others(n).
   template <class D>
   struct Batch {
     Tensor<T, D> images;
@@ -57,7 +57,7 @@ class MixedDataset {
     const R of_own = static_cast<R>(load_as_register(share[0])), of_other = R(1) - of_own;
     read(i, image, label);
     other[0] = label[0];
-    if (of_other == R(0)) return;  // it is itself, also where the other one is infinite
+    if (of_other == R(0)) return;  // unchanged, even if the partner is infinite
     const Tensor<T, Cpu> mixed(held_->dataset.fields().shapes[0]);
     const Span<T> from(mixed.data(), image.size());
     read(partner, from, other);
@@ -81,9 +81,9 @@ class MixedDataset {
 };
 
 /// Each sample of a data set of labelled images mixed with another one, drawn at random, whenever it is loaded (mixup:
-/// see mixup()). Each has a share of its own. Batches are of images, labels, others and shares, for a MixedLoss. What
-/// is drawn for sample i in epoch e depends on (seed, e, i) alone. Images are mixed where batches are prepared, on the
-/// host, each of two samples: on a GPU, mixup() of the batch in a loop of your own is faster.
+/// see mixup()). Each sample has its own share. Batches are of images, labels, others and shares, for a MixedLoss. The
+/// partner and share of sample i in epoch e depend on (seed, e, i) alone. Images are mixed on the host, where batches
+/// are prepared, and each reads two samples: on a GPU, mixup() of the batch in a loop of your own is faster.
 /// throws ArgumentError for an alpha below 0
 ///
 ///     auto train = data::loader<D>(data::mixed(images, {.alpha = 0.2, .seed = 1}), {.shuffle = true});
@@ -94,8 +94,8 @@ template <detail::HasLabelledImages S>
 }
 
 /// The mean over samples of share * criterion(prediction, label) + (1 - share) * criterion(prediction, other), for a
-/// criterion with options.reduction, whichever that is; of plain batches, as for validation, of criterion(prediction,
-/// label).
+/// criterion with options.reduction, whose value is ignored. For plain batches, as in validation, the mean of
+/// criterion(prediction, label).
 template <class Criterion>
 struct MixedLoss {
   Criterion criterion;

@@ -10,10 +10,11 @@ namespace locus { inline namespace LOCUS_ABI { namespace data {
 
 struct MixupOptions {
   double alpha = 0.2;      ///< shares are drawn from Beta(alpha, alpha); 0 mixes nothing
-  std::uint64_t seed = 0;  ///< of the share: take another for every batch
+  std::uint64_t seed = 0;  ///< of the share: pass another for every batch
 };
 
-/// A batch of mixed images: image n has `share` of what labels(n) names, and the rest of what others(n) names.
+/// A batch of mixed images: image n is `share` of an image of class labels(n), and 1 - `share` of one of class
+/// others(n).
 template <class T, class D>
 struct Mixed {
   Tensor<T, D> images;
@@ -50,7 +51,7 @@ namespace detail {
 }
 
 /// Beta(alpha, alpha): for alpha <= 1 by Joehnk's rejection, in logarithms, as powers of 1 / alpha may be too small. An
-/// alpha so small that their logarithms would be infinite draws 0 or 1, as 1e-300 does.
+/// alpha below 1e-300, whose logarithms would be infinite, draws 0 or 1, as 1e-300 does.
 [[nodiscard]] inline double draw_beta(double alpha, Philox& random) {
   if (alpha > 1) {
     const double a = draw_gamma(alpha, random), b = draw_gamma(alpha, random);

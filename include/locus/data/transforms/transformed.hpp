@@ -1,6 +1,6 @@
 #pragma once
-// A data set whose images are transformed when they are loaded: on the threads that prepare batches or, for a device
-// that the host does not write, there.
+// A data set whose images are transformed when they are loaded: on the threads that prepare batches, or on a device
+// that the host does not write.
 
 #include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/transforms/compose.hpp>
@@ -19,15 +19,14 @@ struct ImageFields<Fields<T, Rest...>> {
 template <class S>
 concept HasImages = Dataset<S> && requires { typename ImageFields<fields_t<S>>::Value; };
 
-/// What images are read as before they are transformed: the numbers of the data set, or the bytes that they are made
-/// of.
+/// Source of the images before the transforms: the data set itself, whose images are numbers.
 template <class S>
 struct ImageSource {
   using Dataset = S;
   static constexpr double scale = 1;
   [[nodiscard]] static const S& of(const S& dataset) { return dataset; }
 };
-/// As bytes, where it has those, as LabelledImages has.
+/// For a data set with images as bytes, such as LabelledImages: the bytes.
 template <class S>
   requires requires { S::Bytes::unit; }
 struct ImageSource<S> {
@@ -40,7 +39,7 @@ template <class U, class... Rest>
 [[nodiscard]] U first_of(const Fields<U, Rest...>&);
 }  // namespace detail
 
-/// The samples of a data set, the first tensor of which is an image, with transforms applied to it.
+/// A data set whose first tensor is an image, with transforms applied to the image.
 template <detail::HasImages S, ImageTransform... F>
 class Transformed : public detail::NamesOf<S> {
   using T = typename detail::ImageFields<detail::fields_t<S>>::Value;
@@ -81,8 +80,8 @@ class Transformed : public detail::NamesOf<S> {
         detail::ImagesToTransform<T, U>{source.data(), Source::scale, key_, nullptr, i, 1, image.data()});
   }
 
-  /// What is copied to a device that the host does not write: images as they were, with the number of each sample. They
-  /// are transformed there, in one launch.
+  /// Form copied to a device that the host does not write: untransformed images, with the number of each sample. One
+  /// launch transforms them there.
   struct Untransformed {
     Transformed all;
 
@@ -138,10 +137,10 @@ template <class S, class... F>
 }  // namespace detail
 
 /// The samples of a data set with their first tensor, an image (channels, height, width), transformed whenever it is
-/// loaded. What is drawn for sample i in epoch e depends on (seed, e, i) alone, whatever the order, the number of
-/// workers and of ranks; epochs are those of the loader. On Cuda, images are transformed there, in one launch for a
-/// batch; those of LabelledImages are copied as bytes. Split a data set before: otherwise both parts are transformed.
-/// Transformed once more, it wants another seed, since equal ones draw equal numbers.
+/// loaded. Random values of sample i in epoch e depend on (seed, e, i) alone, whatever the order, the number of workers
+/// and of ranks; the loader counts epochs. On Cuda, images are transformed on the GPU, in one launch per batch; images
+/// of LabelledImages are copied as bytes. Split a data set before: otherwise both parts are transformed. To transform a
+/// transformed data set again, pass another seed, since equal seeds draw equal numbers.
 /// throws ShapeError where a transform does not take the images
 ///
 ///     auto train = data::transformed(images, data::compose(data::RandomCrop{{.padding = 4}},

@@ -1,6 +1,6 @@
 #pragma once
-// Changes of images: normalization, and random crops, flips and erased squares, to train with. What is drawn for a
-// sample is a function of numbers of that sample; data/transforms/compose.hpp says where they come from, and runs
+// Transforms of images: normalization, and random crops, flips and erased squares, to train with. Random values of a
+// sample are a function of that sample's random numbers; data/transforms/compose.hpp defines these numbers and runs
 // transforms.
 
 #include <locus/core/rng.hpp>
@@ -11,7 +11,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 
-/// Extents and positions within an image: its elements are fewer than 2^30.
+/// Extents and positions within an image, which has fewer than 2^30 elements.
 using PixelIndex = std::int32_t;
 
 struct ImageExtents {
@@ -19,7 +19,7 @@ struct ImageExtents {
 };
 
 namespace detail {
-/// One of 0 to n - 1, with a bias below n / 2^32.
+/// A number from 0 to n - 1, with a bias below n / 2^32.
 [[nodiscard]] LOCUS_FN PixelIndex pick(std::uint32_t bits, PixelIndex n) {
   return static_cast<PixelIndex>(std::uint64_t{bits} * static_cast<std::uint32_t>(n) >> 32);
 }
@@ -50,7 +50,7 @@ struct PerChannel {
   PerChannel(double of_all) : PerChannel({of_all}) {}
 };
 
-/// (x - mean) / std, with numbers for each channel, or one for all. It draws nothing.
+/// (x - mean) / std, with numbers for each channel, or one for all. Not random.
 ///
 ///     data::Normalize{{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}}   // CIFAR-10
 class Normalize {
@@ -92,12 +92,12 @@ class Normalize {
 };
 
 struct RandomCropOptions {
-  Size2d size = 0;           ///< height and width of the result; 0: those of the images
-  std::int64_t padding = 0;  ///< pixels that are added on each side first
-  double fill = 0;           ///< what they hold
+  Size2d size = 0;           ///< height and width of the result; 0: as of the images
+  std::int64_t padding = 0;  ///< pixels added on each side before the crop
+  double fill = 0;           ///< value of added pixels
 };
 
-/// A part of each image, at a random place; with a padding, images are shifted by up to so many pixels each way.
+/// Crops each image at a random place; a padding shifts images by up to `padding` pixels each way.
 /// throws ShapeError where the part is larger than an image with its padding
 class RandomCrop {
  public:
@@ -148,7 +148,7 @@ struct RandomHorizontalFlipOptions {
   double probability = 0.5;
 };
 
-/// Images mirrored left to right, some of them.
+/// Mirrors images left to right, with the given probability.
 class RandomHorizontalFlip {
  public:
   /// throws ArgumentError unless the probability is one
@@ -177,11 +177,11 @@ class RandomHorizontalFlip {
 
 struct CutoutOptions {
   std::int64_t size = 16;  ///< of the square's sides, in pixels
-  double probability = 1;  ///< that an image loses one
-  double value = 0;        ///< what is there then: after Normalize, 0 is the mean
+  double probability = 1;  ///< that an image loses a square
+  double value = 0;        ///< of erased pixels: after Normalize, 0 is the mean
 };
 
-/// A square of each image erased, whose centre is any pixel, so that parts of it may be outside (DeVries, Taylor:
+/// Erases a square of each image. Its centre is a random pixel, so that parts of it may lie outside (DeVries, Taylor:
 /// Improved regularization of convolutional neural networks with cutout, 2017).
 class Cutout {
  public:

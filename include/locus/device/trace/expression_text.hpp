@@ -1,6 +1,6 @@
 #pragma once
-// What a launch computes, in words: read from the name of its functor's type as the compiler spells it. Without
-// containers and streams, which every program would compile.
+// The expression of a launch as text, parsed from the compiler's name of its functor's type. Avoids containers and
+// streams, which every program would have to compile.
 
 #include <locus/core/config.hpp>
 
@@ -9,13 +9,13 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// The name of F as the compiler spells it, and more around it.
+/// The compiler's name of F, with surrounding text.
 template <class F>
 [[nodiscard]] constexpr const char* type_text() {
   return __PRETTY_FUNCTION__;
 }
 
-/// A text of bounded length; what does not fit is cut off.
+/// A text of bounded length; truncated beyond it.
 class ShortText {
  public:
   [[nodiscard]] const char* c_str() const { return text_; }
@@ -40,13 +40,12 @@ class ShortText {
   std::size_t size_ = 0;
 };
 
-/// A type's name taken apart: its last component, whether it is of the table of scalar functions, and the arguments of
-/// its template.
+/// A parsed type name: its last component, whether it is in the table of scalar functions, and its template arguments.
 struct TypeName {
   std::string_view name;
   bool tabulated = false;
   int arguments = 0;
-  TypeName *first = nullptr, *next = nullptr;  ///< argument; the one after this, of whose argument it is
+  TypeName *first = nullptr, *next = nullptr;  ///< its first argument; its next sibling in the argument list
 };
 
 /// Reads names like a::Apply<a::functor::Add, a::Symbol<0>, float>.
@@ -85,7 +84,7 @@ class TypeNameReader {
     do {
       ++at_;
       TypeName* const argument = read();
-      if (used_ == most_types - 1) break;  // too long a name: its end is left out
+      if (used_ == most_types - 1) break;  // the name is too long: its end is left out
       *place = argument;
       place = &argument->next;
       ++type.arguments;
@@ -93,7 +92,7 @@ class TypeNameReader {
     if (at_ < text_.size()) ++at_;
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;  // g++ writes > >
   }
-  /// A character, or what stands in parentheses, braces or <lambda...> together.
+  /// Skips a character, or a group in parentheses, braces or <lambda...>.
   LOCUS_COLD void skip_one() {
     const char open = text_[at_++];
     const char close = open == '(' ? ')' : open == '{' ? '}' : open == '<' ? '>' : '\0';
@@ -110,7 +109,7 @@ class TypeNameReader {
   TypeName* root_ = nullptr;
 };
 
-/// An operator in C++'s words, and how tightly it binds.
+/// A C++ operator and its precedence.
 struct Infix {
   std::string_view name, text;
   int precedence;
@@ -131,7 +130,7 @@ LOCUS_COLD inline void add_type(ShortText& text, const TypeName& type) {
   if (type.first) text.add(">");
 }
 
-/// A tree of expr/node.hpp; in parentheses where an operator around it binds more tightly.
+/// Adds a tree of expr/node.hpp; in parentheses if the enclosing operator binds more tightly.
 LOCUS_COLD inline void add_formula(ShortText& text, const TypeName& node, int precedence = 0) {
   if (node.name == "Constant") return text.add("c");
   if (node.name == "Symbol" && node.first) return text.add("x"), text.add(node.first->name);
@@ -168,7 +167,8 @@ LOCUS_COLD inline void add_formula(ShortText& text, const TypeName& node, int pr
   return type_text;
 }
 
-/// "[with F = locus::functor::LessEqual]" -> "less_equal". A class of the user's keeps its name; a lambda has none.
+/// "[with F = locus::functor::LessEqual]" -> "less_equal". A user's class keeps its name; a lambda becomes
+/// "elementwise".
 [[nodiscard]] LOCUS_COLD inline ShortText function_text(std::string_view type_text) {
   const TypeNameReader reader(type_in(type_text));
   ShortText text;

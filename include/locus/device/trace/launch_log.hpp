@@ -1,5 +1,5 @@
 #pragma once
-// How many launches a piece of code makes: the unit in which the library states its costs.
+// Counts the launches of a piece of code: the unit of the library's stated costs.
 
 #include <locus/core/config.hpp>
 
@@ -7,12 +7,12 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// Launches of the calling thread, by verb, and replays of captured steps, each of which is one launch whatever it
-/// holds. A copy between devices is not a launch.
+/// Launches of the calling thread, by verb, and replays of captured steps; a replay is one launch, whatever it
+/// contains. A copy between devices is not a launch.
 struct LaunchCounts {
   std::int64_t map = 0, rows = 0, reduce = 0, gemm = 0, replay = 0;
-  /// Of products of matrices and convolutions, replayed ones, too: two for each multiply-add that the formula has,
-  /// however it is computed. All other operations are left out.
+  /// Floating-point operations of matrix products and convolutions, including replays: two per multiply-add of the
+  /// formula, whatever the algorithm. Other operations are not counted.
   double operations = 0;
   [[nodiscard]] constexpr std::int64_t total() const { return map + rows + reduce + gemm + replay; }
   friend constexpr LaunchCounts operator-(const LaunchCounts& a, const LaunchCounts& b) {
@@ -24,12 +24,12 @@ struct LaunchCounts {
 namespace detail {
 inline thread_local LaunchCounts launches;
 
-/// Of a product, or of several, of (rows, depth) by (depth, cols).
+/// Counts the operations of `count` products of (rows, depth) by (depth, cols).
 inline void count_products(std::int64_t count, std::int64_t rows, std::int64_t cols, std::int64_t depth) {
   const auto factor = [](std::int64_t extent) { return static_cast<double>(extent); };
   launches.operations += 2. * factor(count) * factor(rows) * factor(cols) * factor(depth);
 }
-/// NaN where there is no peak.
+/// NaN if the peak is not known.
 [[nodiscard]] inline double share_of_peak(double operations, double seconds, double peak) {
   return peak > 0 && seconds > 0 ? operations / seconds / peak : __builtin_nan("");
 }

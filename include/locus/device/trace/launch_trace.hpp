@@ -18,10 +18,10 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether every launch waits for its end and then tells on stderr how long it took, the bytes that it has to move at
-/// least and how fast that was, the extents that it ran over, and the expression that it computed; on Cuda, the share
-/// of the peak bandwidth and the grid too. At first what LOCUS_TRACE in the environment says: 1; not for 0, json, and
-/// nothing. throws ArgumentError, where it is read first, for another text
+/// Whether every launch waits for its end and then prints on stderr its time, the minimum bytes moved and their rate,
+/// its extents, and its expression; on Cuda, also the share of the peak bandwidth and the grid. Initially set by
+/// LOCUS_TRACE in the environment: true for 1; false for 0, json, or unset. throws ArgumentError for another text, when
+/// it is first read
 ///
 ///     locus: cpu  map  0.0210 ms  12 MB  571 GB/s  (1000, 1000)  relu(x0 * x1 + c)
 inline void trace_launches(bool traced) { detail::tracing().store(traced, Order::relaxed); }
@@ -29,24 +29,24 @@ inline void trace_launches(bool traced) { detail::tracing().store(traced, Order:
 
 namespace detail {
 
-/// What a trace says of a launch.
+/// Description of a launch in a trace.
 struct LaunchDescription {
   const char* verb = nullptr;
-  const char* function = nullptr;    ///< type_text() of what is computed
-  Shape extents{};                   ///< that it runs over
-  std::int64_t bytes = 0;            ///< that it has to read and write at least; 0: not known
+  const char* function = nullptr;    ///< type_text() of the functor
+  Shape extents{};                   ///< extents that it iterates over
+  std::int64_t bytes = 0;            ///< least that it has to read and write; 0: not known
   double flops = 0;                  ///< of a matrix product
   unsigned blocks = 0, threads = 0;  ///< of a GPU's grid
 };
 
-/// Told of every launch: for profilers. `name` is the verb and the expression.
+/// Callbacks around every launch, for profilers. `name` is the verb and the expression.
 struct LaunchRanges {
   void (*push)(const char* name);
   void (*pop)();
 };
 inline Atomic<const LaunchRanges*> launch_ranges{nullptr};
 
-/// Whether anyone wants to know of launches.
+/// Whether launches are traced or have callbacks.
 [[nodiscard]] inline bool launches_are_observed() {
   return launches_are_traced() || launch_ranges.load(Order::relaxed) != nullptr;
 }
@@ -72,12 +72,12 @@ LOCUS_COLD inline void print_scaled(double value, const char* unit) {
   std::fprintf(stderr, "  %s", scaled(value, unit).c_str());
 }
 
-/// A line for a launch that took so long; seconds < 0: not known. `peak`: bytes per second, 0 where not known.
+/// Prints a line for a launch. seconds < 0: not known. `peak`: bytes per second, 0 if not known.
 LOCUS_COLD inline void print_launch(const char* device, const LaunchDescription& launch, double seconds,
                                     double peak = 0) {
   const bool product = launch.flops > 0;
   const double done = product ? launch.flops : static_cast<double>(launch.bytes);
-  flockfile(stderr);  // the line stays together
+  flockfile(stderr);  // keeps the line together
   std::fprintf(stderr, "locus: %s  %s", device, launch.verb);
   if (seconds >= 0) std::fprintf(stderr, "  %.4f ms", seconds * 1e3);
   if (done > 0) print_scaled(done, product ? "flop" : "B");
@@ -100,7 +100,7 @@ LOCUS_COLD inline void print_launch(const char* device, const LaunchDescription&
   return bytes;
 }
 
-// Descriptions of what a Backend is asked. `function`: type_text<F>(), so that they are compiled once for all functors.
+// Descriptions of a Backend's launches. `function` is type_text<F>(), so that they are compiled once for all functors.
 
 template <class F>
 [[nodiscard]] constexpr std::int64_t row_element_bytes() {
@@ -121,7 +121,7 @@ template <class F>
           2. * products * static_cast<double>(k)};
 }
 
-/// A launch on the host; from begin() to the end of its life. Costs next to nothing where begin() is not called.
+/// A launch on the host, timed from begin() to destruction. Almost free without begin().
 class HostTrace {
  public:
   HostTrace() = default;

@@ -1,6 +1,6 @@
 #pragma once
-// LOCUS_TRACE=json: what training does when, as a file that Perfetto (https://ui.perfetto.dev) and io::write_report
-// read.
+// LOCUS_TRACE=json: a timeline of the phases of training, as a file for Perfetto (https://ui.perfetto.dev) and
+// io::write_report.
 
 #include <locus/core/std/atomic.hpp>
 #include <locus/core/std/posix.hpp>
@@ -17,12 +17,12 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// Events in Chrome's JSON format, each added by one write, so that a process that is killed leaves whole ones.
+/// Events in Chrome's JSON format, each appended by one write, so that a killed process leaves complete events.
 /// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 class PhaseFile {
  public:
   [[nodiscard]] LOCUS_OUT_OF_LINE static PhaseFile& instance() {
-    static auto* const file = [] {  // never destroyed: threads may still add to it
+    static auto* const file = [] {  // never destroyed: threads may still add events
       const std::string_view told = trace_from_environment();
       auto* const made = new PhaseFile;
       if (told.starts_with("json")) made->open_as_told(told);
@@ -41,20 +41,21 @@ class PhaseFile {
       fail<DataError>({"cannot write the trace '", printable(path, 200), "': ", std::strerror(error),
                        "; expected a file that you may write to"});
   }
-  /// Completes the file, unless it is that of the process that forked this one.
+  /// Completes the file, unless a parent process opened it and this process is a fork.
   LOCUS_COLD void close() {
     const Lock lock(mutex_);
     if (is_open() && process_ == getpid()) (void)write("\n]\n");
     is_open_.store(false, Order::relaxed);
     file_ = io::detail::Descriptor();
   }
-  /// Microseconds of a clock that never goes back.
+  /// Microseconds of a monotonic clock.
   [[nodiscard]] static double now() {
     timespec time{};
     clock_gettime(CLOCK_MONOTONIC, &time);
     return 1e6 * static_cast<double>(time.tv_sec) + 1e-3 * static_cast<double>(time.tv_nsec);
   }
-  /// What the calling thread did from `start` until now. Where that cannot be written, stderr says so, once.
+  /// Adds an event of the calling thread from `start` until now. If the file cannot be written, reports it on stderr
+  /// once.
   LOCUS_COLD void add(const char* name, double start) {
     const double end = now();
     char plain[64], event[256];
@@ -78,7 +79,7 @@ class PhaseFile {
  private:
   PhaseFile() = default;
   [[nodiscard]] static Mutex& mutex_of_instance() { return instance().mutex_; }
-  /// `told`: json, or json:FILE. Where the file cannot be written, stderr says so.
+  /// `told`: json, or json:FILE. If the file cannot be written, reports it on stderr.
   LOCUS_COLD void open_as_told(std::string_view told) {
     std::string path(told.size() > 5 ? told.substr(5) : "locus-trace.json");
     if (const std::size_t at = path.find("%p"); at != std::string::npos) path.replace(at, 2, std::to_string(getpid()));
@@ -118,13 +119,13 @@ class PhaseFile {
 
 }  // namespace detail
 
-/// Writes what training does from now on to a file, a JSON array of events: the phases data, forward, backward, step,
-/// communication and validation of fit, and each Phase of the program. An empty path ends that. At first what
-/// LOCUS_TRACE in the environment says: json, to locus-trace.json, or json:FILE, where %p stands for the number of the
-/// process.
+/// Writes the phases of training from now on to a file, a JSON array of events: data, forward, backward, step,
+/// communication and validation of fit, and each Phase of the program. An empty path ends the trace. LOCUS_TRACE in the
+/// environment starts it: json writes locus-trace.json; json:FILE writes FILE, with %p replaced by the process id.
 ///
-/// On a GPU, a phase then waits for what it queued, and fit replays no step: the parts of a step are told apart, but it
-/// takes longer. throws DataError where the file cannot be written; ArgumentError for another text in LOCUS_TRACE
+/// On a GPU, each phase of a traced step waits for its queued work, and fit replays no step, so that the parts of a
+/// step are separated; the step takes longer. throws DataError if the file cannot be written; ArgumentError for another
+/// text in LOCUS_TRACE
 inline void trace_phases(const std::string& path) {
   auto& file = detail::PhaseFile::instance();
   if (path.empty()) file.close();
@@ -132,8 +133,8 @@ inline void trace_phases(const std::string& path) {
 }
 [[nodiscard]] inline bool phases_are_traced() { return detail::PhaseFile::instance().is_open(); }
 
-/// What the calling thread does while this object lives, by name, in a trace of phases. They nest. Nothing is done
-/// where nothing is traced. The name has to live as long.
+/// A named phase of the calling thread in the trace, for the life of this object. Phases nest. Without a trace it does
+/// nothing. The name has to live as long as the object.
 ///
 ///     const Phase phase("augmentation");
 class Phase {
@@ -153,7 +154,7 @@ class Phase {
 };
 
 namespace detail {
-/// Phases that follow each other, of work on a device, which each waits for.
+/// Consecutive phases of work on a device; each ends with a synchronization.
 template <class D>
 class DevicePhases {
  public:
@@ -162,7 +163,7 @@ class DevicePhases {
   DevicePhases& operator=(const DevicePhases&) = delete;
   ~DevicePhases() { end(); }
 
-  /// Ends one, and begins another.
+  /// Ends the current phase and begins the next.
   void next(const char* name) {
     end();
     if (!phases_are_traced()) return;
@@ -176,7 +177,7 @@ class DevicePhases {
       return;
     try {
       if (!is_capturing()) Backend<D>::synchronize(device_);
-    } catch (const Error&) {  // whoever uses the result learns of it
+    } catch (const Error&) {  // the next use of the result throws it
     }
     PhaseFile::instance().add(name_, start_);
     name_ = nullptr;

@@ -16,20 +16,20 @@ concept PlainOn = locus::detail::On<X, D> && TensorLike<X> && std::remove_cvref_
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// A rank among others. A handle: copies are the same rank, and the last one that is let go lets the others know that
-/// it left. One thread at a time uses it. Every rank makes the same collectives in the same order.
+/// One rank of a group. A handle: copies share the rank, and when the last copy is destroyed, the other ranks learn
+/// that it left. One thread at a time uses it. Every rank makes the same collectives in the same order.
 ///
-/// Results are bit-identical on all ranks and from run to run: elements are combined in the order of ranks, in large
-/// tensors on several GPUs in that order from another rank on. half and bfloat16 are combined in float and rounded
-/// once; integers wrap around; sum of bool is any, prod is all. Tensors may have any strides; others than dense ones
-/// are copied.
+/// Results are bit-identical on all ranks and from run to run: elements are combined in rank order; the ring, which
+/// reduces large tensors on several GPUs, starts each chunk at another rank. half and bfloat16 are combined in float
+/// and rounded once; integers wrap around; sum of bool is any, prod is all. Tensors may have any strides; tensors that
+/// are not dense are copied.
 ///
-/// What ends in _async returns a Handle; the tensors are not to be read or changed before its wait() or ordered(). The
-/// others return when the result may be used.
+/// Calls that end in _async return a Handle: do not read or change the tensors before its wait() or ordered(). All
+/// other calls return when the result may be used.
 ///
-/// throws, all of them: CollectiveError where another rank threw, left, stalled or called something else; ShapeError
-/// and ArgumentError for what this rank can see is wrong, before others see anything of it; DeviceError for a tensor on
-/// another ordinal than the communicator's; CaptureError within a captured step
+/// throws, from every call: CollectiveError if another rank threw, left, stalled or made a different call; ShapeError
+/// and ArgumentError for arguments that this rank can check alone, before other ranks see anything of the call;
+/// DeviceError for a tensor on another ordinal than the communicator; CaptureError within a captured step
 template <class D>
 class Communicator {
  public:
@@ -42,18 +42,18 @@ class Communicator {
   [[nodiscard]] int size() const { return engine().size(); }
   [[nodiscard]] D device() const { return engine().device(); }
 
-  /// The same rank. Collectives of this handle meet those of the same purpose alone.
+  /// A handle of the same rank whose collectives match only collectives of the same purpose.
   [[nodiscard]] Communicator with_purpose(Purpose purpose) const {
     Communicator same = *this;
     same.purpose_ = purpose;
     return same;
   }
-  /// From now on, backward passes may call collectives of this rank in their middle. `distributed` then reduces
-  /// gradients at the end of each, so that all ranks keep one order, also where some leave out parameters.
+  /// From now on, backward passes may call collectives of this rank before they end. `distributed` then reduces
+  /// gradients at the end of each pass, so that all ranks keep the same order even if some leave out parameters.
   void expect_calls_in_backward() const { member_->is_called_in_backward = true; }
   [[nodiscard]] bool is_called_in_backward() const { return member_->is_called_in_backward; }
 
-  /// x becomes what `op` makes of the x of all ranks: sum, mean, min, max or prod. In place.
+  /// Reduces x over all ranks in place by `op`: sum, mean, min, max or prod.
   ///
   ///     comm.all_reduce(gradient, dist::mean);
   template <class T, ReduceOpOf<T> Op = op::Sum>
@@ -64,8 +64,8 @@ class Communicator {
   Handle<T, D> all_reduce_async(const Tensor<T, D>& x, Op op = {}) const {
     return member_->later(in_place(Kind::all_reduce, x, -1, op));
   }
-  /// The same out of place.
-  /// shape: that of x
+  /// The same, out of place.
+  /// shape: (...) -> (...)
   template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
   [[nodiscard]] Tensor<value_of<X>, D> all_reduced(const X& x, Op op = {}) const {
     return member_->now(out_of_place(Kind::all_reduce, given("all_reduced", x), Rows::same, op));
@@ -75,7 +75,7 @@ class Communicator {
     return member_->later(out_of_place(Kind::all_reduce, given("all_reduced", x), Rows::same, op));
   }
 
-  /// x of rank `root` becomes what `op` makes of the x of all ranks; that of others stays.
+  /// Reduces x over all ranks by `op` into x of rank `root`; x of the other ranks stays.
   template <class T, ReduceOpOf<T> Op = op::Sum>
   void reduce(const Tensor<T, D>& x, int root, Op op = {}) const {
     member_->now(in_place(Kind::reduce, x, root, op));
@@ -85,7 +85,7 @@ class Communicator {
     return member_->later(in_place(Kind::reduce, x, root, op));
   }
 
-  /// x becomes that of rank `root`.
+  /// Copies x of rank `root` to x of all ranks.
   template <class T>
   void broadcast(const Tensor<T, D>& x, int root = 0) const {
     member_->now(in_place(Kind::broadcast, x, root, None{}));
@@ -95,7 +95,7 @@ class Communicator {
     return member_->later(in_place(Kind::broadcast, x, root, None{}));
   }
 
-  /// The x of all ranks: result.select(0, r) is that of rank r.
+  /// Gathers x of all ranks: result.select(0, r) is x of rank r.
   /// shape: (...) -> (size(), ...)
   template <detail::PlainOn<D> X>
   [[nodiscard]] Tensor<value_of<X>, D> all_gather(const X& x) const {
@@ -106,7 +106,7 @@ class Communicator {
     return member_->later(out_of_place(Kind::all_gather, given("all_gather", x), Rows::more, None{}));
   }
 
-  /// Row rank() of what `op` makes of the x of all ranks.
+  /// Reduces x over all ranks by `op`; this rank gets row rank() of the result.
   /// shape: (size(), ...) -> (...)
   template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
   [[nodiscard]] Tensor<value_of<X>, D> reduce_scatter(const X& x, Op op = {}) const {
@@ -137,8 +137,8 @@ class Communicator {
   Handle<value_of<X>, D> send_async(const X& x, int to, int tag = 0) const {
     return member_->later(sent(x, to, tag));
   }
-  /// x becomes what rank `from` sends: as many elements, of the same type. Messages of a pair of ranks and a tag keep
-  /// their order.
+  /// Receives a message of rank `from` into x: as many elements, of the same type. Messages of a pair of ranks and a
+  /// tag keep their order.
   template <class T>
   void recv(const Tensor<T, D>& x, int from, int tag = 0) const {
     member_->now(received(x, from, tag));
@@ -148,11 +148,11 @@ class Communicator {
     return member_->later(received(x, from, tag));
   }
 
-  /// Returns when all ranks called it. (On a GPU, what was queued before need not be done.)
+  /// Returns when all ranks have called it. (On a GPU, work that was queued before may still run.)
   void barrier() const { member_->now(meeting()); }
   Handle<void, D> barrier_async() const { return member_->later(meeting()); }
 
-  /// This rank gives up: on every rank, each call throws CollectiveError from now on, which names this one.
+  /// This rank gives up: from now on, each call on every rank throws a CollectiveError that names this rank.
   void abort(const char* why) const noexcept {
     if (member_) member_->engine->leave(why);
   }
@@ -160,18 +160,18 @@ class Communicator {
 #include <locus/refuse/distributed/communicator_class.inc>
 
  private:
-  /// The reduction of what combines nothing.
+  /// Stands in for the reduction of a collective without one.
   struct None {
     static constexpr const char* name = "";
   };
-  /// How the shape of a result follows from that of x.
+  /// The shape of a result: as x, with a leading dimension of size(), or without the leading dimension.
   enum class Rows { same, more, one };
   template <class T>
   using Prepared = detail::Prepared<T, D>;
 
   [[nodiscard]] const Engine<D>& engine() const { return *member_->engine; }
 
-  /// What can be wrong on this rank alone.
+  /// Checks that need no other rank: device, `rank`, and that no step is being captured.
   template <class T>
   void require(const char* name, const Tensor<T, D>& x, int rank, const char* role) const {
     if (x.buffer() && !(x.device() == device()))
@@ -272,7 +272,7 @@ class Communicator {
 LOCUS_REFUSALS_END
 
 namespace detail {
-/// f(comm). Where it throws, the other ranks hear what.
+/// Calls f(comm). If it throws, the other ranks fail with the text of the exception.
 template <class D, class F>
 void call_as_rank(const Communicator<D>& comm, const F& f) {
   abort_on_throw([&] { f(Communicator<D>(comm)); }, [&](const char* why) { comm.abort(why); });

@@ -1,5 +1,5 @@
 #pragma once
-// What an asynchronous collective returns.
+// Handles of asynchronous collectives.
 
 #include <locus/device/capabilities.hpp>
 #include <locus/distributed/engine/engine.hpp>
@@ -18,7 +18,7 @@ struct EventOf : std::type_identity<NoEvent> {};
 template <StreamingDevice D>
 struct EventOf<D> : std::type_identity<Event<D>> {};
 
-/// A call in flight, which owns the memory that it reads and writes.
+/// A call in flight; owns the memory that it reads and writes.
 template <class D>
 class CallJob : public Job {
  public:
@@ -28,7 +28,7 @@ class CallJob : public Job {
     rethrow();
     if constexpr (StreamingDevice<D>) finished_.wait();
   }
-  /// What this thread queues on the device from now on comes after the call. throws CollectiveError
+  /// Orders work that this thread queues on the device from now on after the call. throws CollectiveError
   void order_results([[maybe_unused]] D device) {
     await();
     rethrow();
@@ -38,7 +38,7 @@ class CallJob : public Job {
     if constexpr (StreamingDevice<D>) return done() && finished_.done();
     else return done();
   }
-  /// The rank fails, and so does the call, unless it is done.
+  /// Makes the rank fail, and the call with it, unless it is done.
   virtual void abandon() noexcept = 0;
 
  protected:
@@ -50,9 +50,9 @@ struct NoResult {};
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// A collective in flight, which owns the tensors. wait() or ordered(), once, says when the result may be used, and
-/// returns it. A handle that is let go waits; one that is let go by an exception makes its rank fail, so that neither
-/// it nor others wait for calls that never come. T is void where there is no result.
+/// A collective in flight; owns its tensors. wait() or ordered(), called once, returns the result. The destructor
+/// waits; in stack unwinding it makes the rank fail instead, so that no rank waits for calls that never come. T is void
+/// if there is no result.
 template <class T, class D>
 class [[nodiscard]] Handle {
   static constexpr bool is_empty = std::is_void_v<T>;
@@ -63,7 +63,7 @@ class [[nodiscard]] Handle {
   using value_type = T;
   using Result = std::conditional_t<is_empty, void, Kept>;
 
-  /// Nothing.
+  /// Holds no collective.
   Handle() = default;
   Handle(Shared<detail::CallJob<D>> job, Kept result, D device)
       : job_(std::move(job)), result_(std::move(result)), device_(device) {}
@@ -77,7 +77,7 @@ class [[nodiscard]] Handle {
   }
   ~Handle() { let_go(); }
 
-  /// Whether it holds a collective, in flight or done, whose result was not taken.
+  /// Whether it holds a collective, in flight or done, whose result has not been taken.
   [[nodiscard]] bool started() const { return static_cast<bool>(job_); }
   /// Whether the result is there, or the collective failed. The host does not wait.
   [[nodiscard]] bool done() const { return !job_ || job_->has_results(); }
@@ -87,8 +87,8 @@ class [[nodiscard]] Handle {
     take("wait")->await_results();
     return std::move(*this).result();
   }
-  /// The result, for what this thread queues on the device from now on, which comes after the collective. The host
-  /// waits for the other ranks to take part, not for the device. throws CollectiveError
+  /// The result, for use in stream order: work that this thread queues on the device from now on runs after the
+  /// collective. The host waits for the other ranks to take part, not for the device. throws CollectiveError
   Result ordered() && {
     take("ordered")->order_results(device_);
     return std::move(*this).result();
@@ -113,7 +113,7 @@ class [[nodiscard]] Handle {
     if (std::uncaught_exceptions() > exceptions_ && !job_->done()) job_->abandon();
     try {
       take("let_go")->await_results();
-    } catch (...) {  // the next call of the communicator says so again
+    } catch (...) {  // the next call of the communicator throws the error again
     }
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A rank of a process: its engine, what it is about to call, and what happens beside its thread.
+// A rank of a process: its engine, its count of calls, and the threads that make asynchronous calls.
 
 #include <locus/core/system/out_of_memory.hpp>
 #include <locus/device/trace/phase_trace.hpp>
@@ -14,7 +14,7 @@ template <class T, class D>
 struct Prepared {
   Collective<D> call{};
   Tensor<T, D> source{}, target{};
-  Tensor<T, D> strided{};  ///< which the target is copied to; without elements: nothing
+  Tensor<T, D> strided{};  ///< the target is copied to it; without elements: no copy
   Message message{};
 
   [[nodiscard]] Kind kind() const { return call.what.kind; }
@@ -51,7 +51,7 @@ struct Prepared<void, D> {
   [[nodiscard]] NoResult result() const { return {}; }
 };
 
-/// The call, which waits.
+/// Makes the call; a receive first waits for its message.
 template <class T, class D>
 void make_call(Engine<D>& engine, const Prepared<T, D>& prepared) {
   if (prepared.kind() == Kind::recv) {
@@ -64,8 +64,9 @@ void make_call(Engine<D>& engine, const Prepared<T, D>& prepared) {
   prepared(engine);
 }
 
-/// A call that a worker makes, on a device with streams in one of its own, after what the caller had queued. Messages
-/// of a peer and a tag keep their order; others do not wait for each other.
+/// A call that a worker thread makes. On a device with streams, it runs in a stream of its own, after the work that the
+/// caller had queued. Messages of a peer and a tag keep their order; messages of different peers or tags do not wait
+/// for each other.
 template <class T, class D>
 class PreparedJob final : public CallJob<D> {
  public:
@@ -74,7 +75,7 @@ class PreparedJob final : public CallJob<D> {
     prepared_.set(sequence, this);
     if constexpr (StreamingDevice<D>) ready_ = Stream<D>::current(engine->device()).record();
   }
-  /// The call, in the calling thread and its stream.
+  /// Makes the call in the calling thread and its stream.
   void make() { make_call(*engine_, prepared_); }
   void abandon() noexcept override { engine_->leave("an exception, while a collective was in flight"); }
   [[nodiscard]] Job::Lane lane() const override { return {prepared_.message.peer, prepared_.message.tag}; }
@@ -104,7 +105,7 @@ class RankContext : public Counted {
   static constexpr const char* handle_name = "Communicator";
   explicit RankContext(Shared<Engine<D>> rank) : engine(std::move(rank)) {}
   ~RankContext() {
-    // An exception: what is in flight fails instead of waiting.
+    // In stack unwinding, calls in flight fail instead of waiting.
     const bool failed = std::uncaught_exceptions() > exceptions_;
     if (failed) engine->leave("an exception");
     collectives_.finish();
@@ -112,9 +113,10 @@ class RankContext : public Counted {
     if (!failed) engine->leave(nullptr);
   }
 
-  /// Makes the call: a collective after those in flight, a receive after those, and a send at once.
-  /// throws OutOfMemory; nothing was begun then, and others see nothing of it, but for a send of processes that had
-  /// begun: then all ranks fail
+  /// Makes the call: a collective after the collectives in flight, a receive after the receives in flight, and a send
+  /// at once.
+  /// throws OutOfMemory before the call begins, unseen by other ranks; if a send between processes had begun, all ranks
+  /// fail
   template <class T>
   auto now(Prepared<T, D> prepared) {
     const bool waits = prepared.kind() == Kind::recv   ? !receives_.is_idle()
@@ -133,7 +135,7 @@ class RankContext : public Counted {
     if constexpr (!std::is_void_v<T>) prepared.result().changed();
     const Shared<CallJob<D>> job(made(prepared).get());
     if (prepared.kind() == Kind::send) {
-      (void)job->advance();  // which waits for nobody
+      (void)job->advance();  // a send waits for no rank
     } else {
       try {
         (prepared.kind() == Kind::recv ? receives_ : collectives_).add(Shared<Job>(job.get()));
@@ -146,7 +148,7 @@ class RankContext : public Counted {
   }
 
   const Shared<Engine<D>> engine;
-  bool is_called_in_backward = false;  ///< by others than `distributed`
+  bool is_called_in_backward = false;  ///< by callers other than `distributed`
 
  private:
   [[nodiscard]] std::int64_t& count_of(Kind kind) {

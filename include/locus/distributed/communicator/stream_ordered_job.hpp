@@ -1,14 +1,14 @@
 #pragma once
-// What another thread does in order with what this one queues on devices.
+// Jobs of another thread, ordered by events with this thread's work on devices.
 
 #include <locus/distributed/communicator/handle.hpp>
 #include <locus/distributed/engine/worker.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// Orders the streams of two threads on two places: what the first had queued when this was made comes before what
-/// the second queues after enter(), and what that had queued at leave() before what the first queues after join().
-/// On a device without streams: nothing.
+/// Orders the streams of two threads on two places by events: work that the first thread queued before the constructor
+/// runs before work that the second queues after enter(); work that the second queued before leave() runs before work
+/// that the first queues after join(). No-op on a device without streams.
 template <class D>
 class CrossThreadOrder {
  public:
@@ -32,12 +32,12 @@ class CrossThreadOrder {
   EventOrNone before_[2]{}, after_[2]{};
 };
 
-/// f() in another thread, in order with what the thread that made it queues on two places.
+/// Calls f() in another thread, ordered on two places with the work of the thread that made the job.
 template <class D, class F>
 class StreamOrderedJob final : public Job {
  public:
   StreamOrderedJob(D here, D there, F f) : order_(here, there), f_(std::move(f)) {}
-  /// Returns when f did, and lets what follows on the device come after it. It never throws.
+  /// Waits for f, and orders this thread's later work on the device after it. Never throws.
   void join() noexcept {
     this->await();
     try {
@@ -46,7 +46,7 @@ class StreamOrderedJob final : public Job {
       failure_ = std::current_exception();
     }
   }
-  /// After join(): throws what f did.
+  /// After join(): throws the exception of f or of join().
   void require_success() {
     this->rethrow();
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -60,7 +60,7 @@ class StreamOrderedJob final : public Job {
     } catch (...) {
       try {
         order_.leave();
-      } catch (...) {  // what f threw came first
+      } catch (...) {  // the exception of f came first
       }
       throw;
     }

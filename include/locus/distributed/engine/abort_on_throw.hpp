@@ -1,5 +1,5 @@
 #pragma once
-// What a rank throws while others wait for it, they have to hear of.
+// Tells waiting ranks of an exception of this one.
 
 #include <locus/core/config.hpp>
 
@@ -9,7 +9,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 inline constexpr const char* no_exception_text = "something that is no std::exception";
 
-/// f(). Where it throws anything, tell(why) comes first.
+/// Returns f(). If it throws, calls tell(why) first.
 template <class F, class Tell>
 auto abort_on_throw(const F& f, const Tell& tell) {
   try {

@@ -1,6 +1,6 @@
 #pragma once
-// What communication leaves to be done beside the program: messages, final control messages and connections that
-// outlive their communicators.
+// The thread for background jobs of communication: messages, final control messages and connections that outlive their
+// communicators.
 
 #include <locus/distributed/engine/worker.hpp>
 
@@ -8,24 +8,24 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// A job that waits for no other one.
+/// A job in a lane of its own: it waits for no other job.
 class BackgroundJob : public Job {
  public:
   [[nodiscard]] Job::Lane lane() const final { return {reinterpret_cast<std::intptr_t>(this), 0}; }
 };
 
-/// The thread of this process that does background jobs. exit() waits until all are done.
+/// The thread of this process that runs background jobs. exit() waits until all are done.
 class BackgroundThread {
  public:
-  /// Creates the thread, so that deliver() needs none. Static objects that deliver in their destructors call it in
-  /// their constructors. throws OutOfMemory where the system grants no thread
+  /// Creates the thread, so that deliver() need not. Static objects that deliver in their destructors call it in their
+  /// constructors. throws OutOfMemory if the system grants no thread
   static void start() {
     if (has_ended_.load()) return;
     BackgroundThread& here = instance();
     const Lock lock(here.mutex_);
     here.worker_.start();
   }
-  /// Once exit() has ended the thread, static objects that are older than it do their background jobs themselves.
+  /// Queues a job. Once exit() has ended the thread, the caller runs the job: a static object older than the thread.
   static void deliver(const Shared<BackgroundJob>& job) noexcept {
     if (has_ended_.load()) {
       while (!job->advance(true)) usleep(1000);
@@ -35,12 +35,12 @@ class BackgroundThread {
       BackgroundThread& here = instance();
       const Lock lock(here.mutex_);
       here.worker_.add(Shared<Job>(job.get()));
-    } catch (const std::exception&) {  // the system grants no thread: what it uses is kept
+    } catch (const std::exception&) {  // the system grants no thread: the job's memory is kept
       job->retain();
     }
   }
-  /// Returns when all background jobs are done, also those that they add: for a process that ends without its static
-  /// objects. The next background job has a thread again.
+  /// Returns when all background jobs are done, including jobs that they add: for a process that ends without
+  /// destroying static objects. The next background job starts a thread again.
   static void finish() noexcept {
     if (has_ended_.load()) return;
     Lineage& all = Lineage::instance();
@@ -50,7 +50,7 @@ class BackgroundThread {
  private:
   explicit BackgroundThread(BackgroundThread* inherited) : inherited_(inherited) {}
 
-  /// The couriers of this process and of its ancestors by fork().
+  /// The background threads of this process and of its ancestors by fork().
   struct Lineage {
     BackgroundThread* last = nullptr;
     Mutex mutex{};
@@ -66,10 +66,11 @@ class BackgroundThread {
     }
     [[nodiscard]] static Mutex& its_mutex() { return instance().mutex; }
   };
-  /// That of this process: fork() copies no thread, and what a parent has to deliver, the parent does.
+  /// The background thread of this process. A child of fork() gets a new one: fork() copies no thread, and the parent
+  /// runs its own jobs.
   [[nodiscard]] static BackgroundThread& instance() {
     Lineage& all = Lineage::instance();
-    (void)locus::detail::fork_count();  // which counts from its first call on
+    (void)locus::detail::fork_count();  // it counts from its first call on
     static const bool waits = (locus::detail::wait_at_fork<&Lineage::its_mutex>(), true);
     (void)waits;
     const Lock lock(all.mutex);
@@ -80,7 +81,8 @@ class BackgroundThread {
   /// Outlives all static objects.
   static inline Atomic<bool> has_ended_{false};
 
-  /// The parent's, whose thread is not in this process. It is never deleted; this pointer keeps leak checkers quiet.
+  /// The parent's background thread, which does not run in this process. It is never deleted; this pointer keeps leak
+  /// checkers quiet.
   [[maybe_unused]] BackgroundThread* inherited_;
   std::uint32_t forks_ = locus::detail::fork_count();
   Mutex mutex_{};

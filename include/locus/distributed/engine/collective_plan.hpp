@@ -1,9 +1,10 @@
 #pragma once
-// Which way ranks sum, and how they cut the elements: plain functions of sizes, so that tests try every one.
+// Choice of the algorithm of a sum, and the partition of its elements: plain functions of sizes, so that tests try
+// every one.
 //
 // With n ranks and b bytes, a rank reads and writes
 //   one-shot   n b bytes of its peers; one rendezvous
-//   two-shot   2 (n - 1) / n b; each rank sums one part, and everybody gets all parts
+//   two-shot   2 (n - 1) / n b; each rank sums one part, and all ranks get all parts
 //   ring       the same, from and to its neighbours alone; 2 (n - 1) rendezvous of neighbours for each pass
 
 #include <locus/core/check.hpp>
@@ -12,7 +13,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// How the sums of all_reduce are made. `automatic`: by size, see choose_algorithm.
+/// The algorithm of all_reduce. `automatic`: by size, see choose_algorithm.
 enum class Algorithm : std::uint8_t { automatic, one_shot, two_shot, ring };
 
 [[nodiscard]] inline std::string to_string(Algorithm algorithm) {
@@ -20,21 +21,21 @@ enum class Algorithm : std::uint8_t { automatic, one_shot, two_shot, ring };
   return names[static_cast<int>(algorithm)];
 }
 
-/// How ranks reach the memory of each other.
+/// How ranks access each other's memory.
 enum class Links : std::uint8_t {
-  shared_memory,  ///< threads of one process on the host: all read and write all memory
-  peer_memory,    ///< GPUs whose kernels do
-  copies,         ///< GPUs some of which do not: memory is copied, by way of the host where it has to be
+  shared_memory,  ///< threads of one process on the host: each accesses all memory
+  peer_memory,    ///< GPUs whose kernels access each other's memory
+  copies,         ///< GPUs not all of which do: memory is copied, through the host if necessary
   messages        ///< processes
 };
 
-/// Up to these sizes, in bytes, a way of summing is chosen.
+/// The largest sizes, in bytes, for which one-shot and two-shot are chosen.
 struct AlgorithmLimits {
   std::int64_t one_shot, two_shot;
 };
 [[nodiscard]] constexpr AlgorithmLimits algorithm_limits(Links links) {
   switch (links) {
-    case Links::shared_memory: return {16 << 10, INT64_MAX};  // where a ring reads and writes more, and gains nothing
+    case Links::shared_memory: return {16 << 10, INT64_MAX};  // a ring would read and write more here, and gain nothing
     case Links::peer_memory: return {256 << 10, 8 << 20};
     case Links::copies: return {16 << 10, 1 << 20};
     case Links::messages: return {4 << 10, INT64_MAX};
@@ -42,7 +43,7 @@ struct AlgorithmLimits {
   return {0, INT64_MAX};
 }
 
-/// The way to sum so many bytes of each rank. Rings need three ranks; below that, two-shot.
+/// The algorithm for a sum of `bytes` per rank. Rings need three ranks; with fewer, two-shot.
 [[nodiscard]] constexpr Algorithm choose_algorithm(Links links, std::int64_t bytes, int ranks,
                                                    Algorithm wanted = Algorithm::automatic) {
   if (wanted != Algorithm::automatic) return wanted;
@@ -58,10 +59,10 @@ struct Range {
   friend constexpr bool operator==(const Range&, const Range&) = default;
 };
 
-/// Parts begin at multiples of this, so that vectors do not straddle two of them, nor cache lines of floats.
+/// Parts begin at multiples of this, so that no vector, and no cache line of floats, straddles two parts.
 inline constexpr std::int64_t part_grain = 64;
 
-/// Part `part` of `parts` of so many elements: in order, without gaps, of the same size but for the last ones.
+/// Part `part` of `parts` of `count` elements: in order, without gaps, sizes differing by less than two grains.
 [[nodiscard]] constexpr Range part_of(std::int64_t count, int parts, int part) {
   const std::int64_t grains = (count + part_grain - 1) / part_grain;
   const auto at = [&](int i) {
@@ -71,13 +72,13 @@ inline constexpr std::int64_t part_grain = 64;
   return {at(part), at(part + 1)};
 }
 
-/// The same of a range of them.
+/// Part `part` of `parts` of a range.
 [[nodiscard]] constexpr Range part_of(Range range, int parts, int part) {
   const Range within = part_of(range.size(), parts, part);
   return {range.begin + within.begin, range.begin + within.end};
 }
 
-/// Piece `index` of elements that are cut every `piece`.
+/// The number of pieces of `piece` elements in `count`, and the elements of piece `index`.
 [[nodiscard]] constexpr std::int64_t pieces_of(std::int64_t count, std::int64_t piece) {
   return (count + piece - 1) / piece;
 }
@@ -86,9 +87,9 @@ inline constexpr std::int64_t part_grain = 64;
   return {begin, count - begin < piece ? count : begin + piece};
 }
 
-/// A ring of n ranks, in which rank r takes from rank r - 1. In step s of the first n - 1, it adds its own elements of
-/// a chunk to the sum that it takes; after the last, its chunk `ring_owned` is complete. In step s of as many more, it
-/// takes a complete chunk.
+/// Chunks in a ring of n ranks, in which rank r receives from rank r - 1. In each of the first n - 1 steps, a rank adds
+/// its own elements of chunk `ring_summed` to the partial sum that it receives; after them, its chunk `ring_owned` is
+/// complete. In each of n - 1 further steps, it receives the complete chunk `ring_taken`.
 [[nodiscard]] constexpr int ring_summed(int rank, int ranks, int step) { return (rank - 1 - step + 2 * ranks) % ranks; }
 [[nodiscard]] constexpr int ring_owned(int rank, int ranks) { return (rank + 1) % ranks; }
 [[nodiscard]] constexpr int ring_taken(int rank, int ranks, int step) { return (rank - step + ranks) % ranks; }

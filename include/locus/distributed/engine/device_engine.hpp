@@ -1,8 +1,8 @@
 #pragma once
-// Ranks that are processes with a GPU each, whose elements something moves from GPU to GPU: NCCL, or MPI.
+// Ranks that are processes with one GPU each. NCCL or MPI moves elements from GPU to GPU.
 //
-// Sums are not those of NCCL or MPI, which round 16-bit floats at every step, in an order of their own: each is made by
-// one rank, in the order of ranks, as everywhere in dist.
+// Sums do not use the reductions of NCCL or MPI, which round 16-bit floats at every step, in an order of their own: one
+// rank computes each sum, in rank order, as everywhere in dist.
 
 #include <locus/distributed/engine/staged_engine.hpp>
 
@@ -10,9 +10,10 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// A Link moves memory of GPUs: run(call, f) calls f() as a collective of all ranks; together(owner, f) calls f(),
-/// whose send(data, bytes, peer) and receive(data, bytes, peer) are made together, in the order of the current stream,
-/// and `owner` has memory of theirs; meet() is a barrier within run(). Messages of send and recv go by way of the host.
+/// A Link moves memory of GPUs. run(call, f) calls f() as a collective of all ranks. together(owner, f) calls f(), and
+/// makes its send(data, bytes, peer) and receive(data, bytes, peer) as one group, in the order of the current stream;
+/// `owner` owns memory that they use. meet() is a barrier within run(). Messages of send and recv travel through the
+/// host.
 template <class Link>
 class DeviceEngine : public StagedEngine<Cuda> {
   using Call = Collective<Cuda>;
@@ -21,7 +22,7 @@ class DeviceEngine : public StagedEngine<Cuda> {
   /// Bytes that are summed at a time.
   static constexpr std::int64_t piece_bytes = 64 << 20;
 
-  /// Ranks meet by `host`, which is this engine's alone.
+  /// Ranks meet through `host`, which no other engine uses.
   template <class Host>
   DeviceEngine(const Shared<Host>& host, Cuda device)
       : StagedEngine<Cuda>(Shared<Engine<Cpu>>(host.get()), device), link_(host, device) {}
@@ -67,8 +68,8 @@ class DeviceEngine : public StagedEngine<Cuda> {
     }
   }
 
-  /// Sends to each rank what `mine` has for it, and combines what all have for this one. bytes_of(rank) is how much
-  /// that is.
+  /// Sends mine(r), of bytes_of(r) bytes, to each rank r, and combines the elements that all ranks send to this one in
+  /// `target`.
   template <class F, class Bytes>
   void combine(const Call& call, const F& mine, const Bytes& bytes_of, void* target) {
     const std::int64_t bytes = bytes_of(rank());
@@ -86,7 +87,7 @@ class DeviceEngine : public StagedEngine<Cuda> {
       call.reducer->combine(device(), sources.data(), size(), &target, 1, bytes / call.reducer->element_bytes, size());
   }
 
-  /// Each rank sums its part and sends it to all; of reduce, to the root alone.
+  /// Each rank sums its part and sends it to all ranks; in a reduce, to the root alone.
   void reduce(const Call& call, int root) {
     const std::int64_t size = call.reducer->element_bytes, piece = piece_bytes / size;
     for (std::int64_t i = 0; i < pieces_of(call.what.count, piece); ++i) {

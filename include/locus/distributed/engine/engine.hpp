@@ -1,6 +1,6 @@
 #pragma once
-// The contract of an engine: what moves and combines the bytes of a rank. It knows nothing of tensors. A communicator
-// hands it dense memory; the engine answers in the order of calls, or throws CollectiveError.
+// The interface of an engine, which moves and combines the bytes of a rank, and knows nothing of tensors. A
+// communicator passes dense memory; the engine completes calls in order, or throws CollectiveError.
 
 #include <locus/core/std/posix.hpp>
 #include <locus/core/std/shared.hpp>
@@ -11,19 +11,19 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// What a communicator may be told; the same on all ranks.
+/// Options of a communicator; the same on all ranks.
 struct Options {
-  /// Seconds that a rank waits for others; 0: what LOCUS_DIST_TIMEOUT in the environment says, or 60.
+  /// Seconds that a rank waits for other ranks; 0: LOCUS_DIST_TIMEOUT in the environment, or 60.
   double timeout = 0;
-  /// Ranks compare what they are about to do, which shows calls that differ before they hang or compute nonsense.
-  /// Threads always do; processes, whom it costs a message to each other, with this or LOCUS_DIST_DEBUG=1 in the
-  /// environment.
+  /// Ranks compare each call before they make it: different calls throw before they hang or compute nonsense. Threads
+  /// always compare; processes, at the cost of a message from each to each, only with this option or LOCUS_DIST_DEBUG=1
+  /// in the environment.
   bool debug = false;
   Algorithm algorithm = Algorithm::automatic;  ///< of all_reduce
 };
 
 namespace detail {
-/// The options, where those that are left open are what the environment says. throws ArgumentError
+/// The options; unset ones come from the environment. throws ArgumentError
 [[nodiscard]] inline Options from_environment(Options options) {
   if (options.timeout == 0) options.timeout = locus::detail::seconds_from_environment("LOCUS_DIST_TIMEOUT", 60);
   if (!(options.timeout > 0))
@@ -31,7 +31,7 @@ namespace detail {
   options.debug |= locus::detail::switch_from_environment("LOCUS_DIST_DEBUG", false);
   return options;
 }
-/// throws ArgumentError unless a program may ask for so many ranks
+/// throws ArgumentError unless `ranks` is 1 to 2^20
 inline void require_ranks(const char* caller, int ranks) {
   constexpr int most = 1 << 20;
   if (ranks < 1 || ranks > most)
@@ -56,16 +56,16 @@ enum class Kind : std::uint8_t {
   return names[static_cast<int>(kind)];
 }
 
-/// What a collective is for, so that those of equal sizes are told apart.
+/// The purpose of a collective, which tells collectives of equal sizes apart.
 enum class Purpose : std::uint8_t { any, gradients, batch_norm };
 
-/// What all ranks must agree on.
+/// The properties of a call that must be equal on all ranks.
 struct Fingerprint {
   Kind kind = Kind::barrier;
   ElementType type = ElementType::uint8;
   char op[5] = {};         ///< sum, mean, ...; empty: none
   std::int32_t root = -1;  ///< -1: none
-  std::int64_t count = 0;  ///< elements of one rank: of all_gather given, of reduce_scatter and all_to_all one row
+  std::int64_t count = 0;  ///< of one rank: elements of x for all_gather, of a row for reduce_scatter and all_to_all
   Purpose purpose = Purpose::any;
 
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
@@ -93,7 +93,8 @@ inline constexpr const char* wait_longer =
     "LOCUS_DIST_TIMEOUT in the environment)";
 }  // namespace detail
 
-/// Who owns the memory of a call. An engine keeps it where a call fails while transfers of its memory are in flight.
+/// The owner of the memory of a call. If the call fails while transfers of this memory are in flight, the engine keeps
+/// it.
 struct Owner : Counted {
   virtual ~Owner() = default;
   mutable const Owner* next_kept = nullptr;  ///< see MpiSession::keep
@@ -103,12 +104,12 @@ struct Owner : Counted {
 template <class D>
 struct Collective {
   Fingerprint what;
-  const void* source = nullptr;  ///< of reduce_scatter and all_to_all, size() rows
-  /// May be the source in all_reduce, broadcast and reduce. Of all_gather and all_to_all, size() rows.
+  const void* source = nullptr;  ///< size() rows for reduce_scatter and all_to_all
+  /// May be the source in all_reduce, broadcast and reduce. size() rows for all_gather and all_to_all.
   void* target = nullptr;
   const Reducer<D>* reducer = nullptr;
   std::int64_t sequence = 0;
-  const Owner* owner = nullptr;  ///< null: the caller is, and the engine keeps no memory
+  const Owner* owner = nullptr;  ///< null: the caller owns the memory, and the engine keeps none
 
   [[nodiscard]] std::int64_t bytes() const { return what.count * static_cast<std::int64_t>(size_of(what.type)); }
 };
@@ -135,23 +136,24 @@ class Engine : public Counted {
   [[nodiscard]] D device() const { return device_; }
   [[nodiscard]] const Options& options() const { return options_; }
 
-  /// Returns when the target may be read and the source changed: on a device with streams, by what the calling thread
-  /// queues afterwards. throws CollectiveError
+  /// Returns when the target may be read and the source changed; on a device with streams, by work that the calling
+  /// thread queues afterwards. throws CollectiveError
   virtual void run(const Collective<D>& call) = 0;
-  /// Returns when all ranks called it with the same. throws CollectiveError
+  /// Returns when all ranks have called it with equal arguments. throws CollectiveError
   virtual void meet(const Fingerprint& what, std::int64_t sequence) = 0;
-  /// throws CollectiveError, for that call, where another rank has failed or is gone. For ranks that meet by this
-  /// engine and then wait for something else; engines by which nobody meets see nothing.
+  /// throws CollectiveError that names the call, if another rank has failed or is gone. For ranks that meet through
+  /// this engine and then wait for something else, as for NCCL; engines that no rank uses to meet check nothing
   virtual void require_others(const Fingerprint& /*what*/, std::int64_t /*sequence*/) {}
   /// Does not wait for recv: the elements are copied. Any thread may call it, beside collectives and receives.
   virtual void send(const Message& message) = 0;
-  /// Whether a message has come that take() then receives. One thread at a time asks for messages, beside collectives.
+  /// Whether the message has arrived, for take() to receive. One thread at a time asks, also during collectives. throws
+  /// CollectiveError if the message cannot come any more, or `waited` seconds exceed the time-out
   /// throws CollectiveError where it cannot come any more, or `waited` seconds are more than the time-out
   [[nodiscard]] virtual bool has_come(const Message& message, double waited) = 0;
-  /// throws CollectiveError where it is of another size or type than is wanted
+  /// throws CollectiveError if the message has another size or type than expected
   virtual void take(const Message& message) = 0;
-  /// This rank makes no more calls; whoever waits for it fails. `why` is null where it simply came to its end. Any
-  /// thread may call it; calls of this rank that are in flight fail if there is a reason.
+  /// This rank makes no more calls; ranks that wait for it fail. `why` is null for a normal end; otherwise calls of
+  /// this rank in flight fail, too. Any thread may call it.
   virtual void leave(const char* why) noexcept = 0;
   /// Whether calls need an Owner.
   [[nodiscard]] virtual bool keeps_memory() const { return false; }
@@ -160,12 +162,12 @@ class Engine : public Counted {
   Engine(int rank, int size, D device, const Options& options)
       : rank_(rank), size_(size), device_(device), options_(options) {}
 
-  /// f(peer) for all others, beginning after this rank, so that not all begin with the same one.
+  /// Calls f(peer) for all other ranks, from rank() + 1 on, so that ranks begin with different peers.
   template <class F>
   void for_peers(const F& f) const {
     for (int i = 1; i < size_; ++i) f((rank_ + i) % size_);
   }
-  /// So many bytes on.
+  /// `offset` bytes from data.
   [[nodiscard]] static unsigned char* at(void* data, std::int64_t offset) {
     return static_cast<unsigned char*>(data) + offset;
   }
@@ -180,7 +182,7 @@ class Engine : public Counted {
 };
 
 namespace detail {
-/// f(), while others wait for this rank: where it throws anything, this rank leaves.
+/// Returns f(). If it throws, this rank leaves, so that waiting ranks fail.
 template <class D, class F>
 auto or_leave(Engine<D>& engine, const F& f) {
   return abort_on_throw(f, [&](const char* why) { engine.leave(why); });

@@ -1,5 +1,5 @@
 #pragma once
-// What a collective throws that did not complete on all ranks.
+// Errors of communication between ranks.
 
 #include <locus/core/check.hpp>
 
@@ -8,22 +8,22 @@
 namespace locus {
 
 /// A collective that did not complete: a rank threw, left, stalled, or called another collective. The communicator is
-/// of no more use: each later call on any of its ranks throws the same.
+/// unusable from then on: each later call on any of its ranks throws the same error.
 struct CollectiveError : Error {
   CollectiveError(const std::string& text, int rank_at_fault, std::string name, std::int64_t number)
       : Error(text), rank(rank_at_fault), collective(std::move(name)), sequence(number) {}
-  int rank;                ///< at fault, as far as the throwing rank knows; -1: none in particular
-  std::string collective;  ///< that did not complete: "all_reduce"
+  int rank;                ///< the rank at fault, as far as the throwing rank knows; -1: none in particular
+  std::string collective;  ///< the collective that did not complete: "all_reduce"
   std::int64_t sequence;   ///< its number among the calls of its rank, from 1
 };
 
-/// What another rank threw, or how its process ended.
+/// The exception of another rank, or the end of its process.
 struct RankError : Error {
   RankError(const std::string& text, int rank_that_threw) : Error(text), rank(rank_that_threw) {}
   int rank;
 };
 
-/// A way to reach other ranks that this program or machine does not have.
+/// This program or machine lacks the requested way to reach other ranks.
 struct EngineUnavailable : Error {
   using Error::Error;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// What all_reduce, reduce and reduce_scatter do with the elements of all ranks. 16-bit floats are computed in float and
-// rounded once; integers wrap around.
+// The reductions of all_reduce, reduce and reduce_scatter. 16-bit floats are computed in float and rounded once;
+// integers wrap around.
 
 #include <locus/core/element_type.hpp>
 #include <locus/cpu/isa.hpp>
@@ -10,7 +10,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace op {
-/// Of bool: whether any is true.
+/// For bool, whether any is true.
 struct Sum {
   static constexpr const char* name = "sum";
   template <class A>
@@ -20,7 +20,7 @@ struct Sum {
       return static_cast<A>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
     else return a + b;
   }
-  /// What is stored of the sum over so many ranks.
+  /// The result to store, from the sum over `ranks` ranks.
   template <class A>
   [[nodiscard]] LOCUS_FN static A finish(A sum, int) {
     return sum;
@@ -34,7 +34,7 @@ struct Mean : Sum {
     return sum / static_cast<A>(ranks);
   }
 };
-/// Of bool: whether all are true.
+/// For bool, whether all are true.
 struct Prod : Sum {
   static constexpr const char* name = "prod";
   template <class A>
@@ -69,18 +69,18 @@ inline constexpr op::Prod prod;
 inline constexpr op::Min min;
 inline constexpr op::Max max;
 
-/// One of them.
+/// One of the reductions above.
 template <class Op>
 concept ReduceOp = std::is_same_v<Op, op::Sum> || std::is_same_v<Op, op::Mean> || std::is_same_v<Op, op::Prod> ||
                    std::is_same_v<Op, op::Min> || std::is_same_v<Op, op::Max>;
-/// One that elements of T have: there is no mean of integers.
+/// A reduction that elements of T have: there is no mean of integers.
 template <class Op, class T>
 concept ReduceOpOf = ReduceOp<Op> && DType<T> && (FloatingDType<T> || !std::is_same_v<Op, op::Mean>);
 
 namespace detail {
 
 LOCUS_LOOPS_BEGIN
-/// The loops of the host. Sums are kept in compute_t<T>.
+/// Host loops. Sums are kept in compute_t<T>.
 template <class T, class Op>
 struct HostLoops {
   using A = compute_t<T>;
@@ -108,8 +108,8 @@ LOCUS_LOOPS_END
 
 }  // namespace detail
 
-/// A reduction with its types erased. A partial sum takes sum_bytes for each element. Devices whose memory the host
-/// does not reach have one of their own.
+/// A reduction with its types erased. A partial sum takes sum_bytes per element. Devices whose memory the host cannot
+/// access have a specialization.
 template <class D>
 struct Reducer {
   std::int64_t element_bytes, sum_bytes;
@@ -132,7 +132,7 @@ struct Reducer<Cuda> {
   std::int64_t element_bytes, sum_bytes;
   decltype(&PeerMemory::combine<float, op::Sum>) combine;
   decltype(&PeerMemory::combine_partial<float, op::Sum>) combine_partial;
-  const Reducer<Cpu>& (*on_host)();  ///< the same on the host
+  const Reducer<Cpu>& (*on_host)();  ///< the same reduction on the host
 
   template <class T, class Op>
   [[nodiscard]] static const Reducer& of() {

@@ -1,5 +1,5 @@
 #pragma once
-// Ranks of a device whose elements travel by way of the host.
+// Ranks of a device whose elements travel through the host.
 
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/pinned.hpp>
@@ -9,7 +9,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
-/// The GPU of a process: those of its machine in turn. throws CudaUnavailable
+/// The GPU of a process: the processes of a machine take its GPUs in turn. throws CudaUnavailable
 [[nodiscard]] inline Cuda gpu_of(int rank_on_machine) {
   const int gpus = cuda::device_count();
   if (gpus == 0) cuda::require_device(0);
@@ -17,7 +17,7 @@ namespace detail {
 }
 }  // namespace detail
 
-/// An engine of D by one of Cpu: what it reads is copied to page-locked memory, what it writes is copied back.
+/// An engine of D on top of a Cpu engine: copies sources to page-locked memory, and results back.
 template <class D>
 class StagedEngine : public Engine<D> {
  public:
@@ -32,7 +32,7 @@ class StagedEngine : public Engine<D> {
     const bool reads = kind != Kind::broadcast || call.what.root == this->rank();
     const bool writes = kind != Kind::reduce || call.what.root == this->rank();
     Shared<Rooms> rooms;
-    detail::or_leave(*host_, [&] {  // this call is counted: without it, the next ones are others than those of the rest
+    detail::or_leave(*host_, [&] {  // a counted call: failing alone would shift later ones
       rooms = Shared(new Rooms);
       rooms->source = room(call.bytes() * (reads_rows ? n : 1));
       rooms->target = call.source == call.target ? rooms->source : room(call.bytes() * (writes_rows ? n : 1));

@@ -1,5 +1,5 @@
 #pragma once
-// What is done beside a rank's own thread.
+// Jobs, and threads that run them beside a rank's own thread.
 
 #include <locus/core/check.hpp>
 #include <locus/distributed/engine/engine.hpp>
@@ -8,10 +8,10 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// Something to do, that others wait for.
+/// A job, for which other threads can wait.
 class Job : public Owner {
  public:
-  /// Goes on. Whether it is done, or failed. `is_last`: somebody waits for its thread to end.
+  /// Continues the job. Whether it is done, or failed. `is_last`: a thread waits for the worker to end.
   bool advance(bool is_last = false) noexcept {
     is_last_ = is_last;
     try {
@@ -23,7 +23,7 @@ class Job : public Owner {
     done_.notify();
     return true;
   }
-  /// Jobs of the same lane are done one after another; a job in another lane does not wait for them.
+  /// Jobs of the same lane run one after another; jobs of different lanes do not wait for each other.
   struct Lane {
     std::int64_t major = 0, minor = 0;
     friend bool operator==(const Lane&, const Lane&) = default;
@@ -32,15 +32,15 @@ class Job : public Owner {
 
   [[nodiscard]] bool done() const { return done_.load(Order::acquire) != 0; }
   void await() noexcept { done_.wait(0); }
-  /// After it was done, once: throws what it threw.
+  /// After the job is done, once: throws its exception.
   void rethrow() {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
  protected:
-  /// False: there is nothing to do yet; it is called again.
+  /// False: the job is not done yet, and is called again.
   virtual bool run() = 0;
-  /// Within run(): whether somebody waits for its thread to end, as exit() does.
+  /// Within run(): whether a thread waits for the worker to end, as exit() does.
   [[nodiscard]] bool is_last() const { return is_last_; }
 
  private:
@@ -51,7 +51,7 @@ class Job : public Owner {
   Shared<Job> next_;
 };
 
-/// A thread that does jobs, those of a lane in the order in which they are added. It begins with the first, or
+/// A thread that runs jobs: jobs of a lane in the order in which they were added. It starts with the first job, or
 /// start(), and ends with this object, after all jobs.
 class Worker {
  public:
@@ -60,7 +60,7 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   ~Worker() { finish(); }
 
-  /// Returns when all jobs are done, also those that they add. Not beside add() of another thread.
+  /// Returns when all jobs are done, including jobs that they add. Not concurrent with add() of another thread.
   void finish() noexcept {
     if (!has_thread_) return;
     ending_.store(true);
@@ -71,10 +71,10 @@ class Worker {
     ending_.store(false);
   }
 
-  /// Whether all that was added is done.
+  /// Whether all added jobs are done.
   [[nodiscard]] bool is_idle() const { return open_.load(Order::acquire) == 0; }
 
-  /// Begins the thread: the next add() does not throw. throws OutOfMemory where the system grants none
+  /// Starts the thread, so that the next add() does not throw. throws OutOfMemory if the system grants none
   void start() {
     if (has_thread_) return;
     if (pthread_create(
@@ -82,7 +82,7 @@ class Worker {
       fail<OutOfMemory>({"dist: the system grants no thread for what a rank does beside its own; use fewer threads"});
     has_thread_ = true;
   }
-  /// One thread at a time. throws OutOfMemory where the system grants no thread: nothing was added then
+  /// Adds a job; one thread at a time. throws OutOfMemory if the system grants no thread: the job was not added
   void add(const Shared<Job>& job) {
     start();
     open_.fetch_add(1);
@@ -95,7 +95,7 @@ class Worker {
   }
 
  private:
-  /// A queue through Job::next_: adding to it takes no memory.
+  /// A queue linked through Job::next_: adding allocates no memory.
   struct Queue {
     Shared<Job> first{}, last{};
   };
@@ -108,7 +108,7 @@ class Worker {
     Queue open;
     for (int idle = 0;;) {
       const std::uint32_t count = count_.load();
-      const bool ending = ending_.load();  // before the look: what was added came earlier
+      const bool ending = ending_.load();  // read first: jobs added before the end are then queued
       {
         const Lock lock(mutex_);
         if (added_.first) {
@@ -128,7 +128,7 @@ class Worker {
       }
     }
   }
-  /// Each job whose lane has no earlier one goes on. Whether one was done.
+  /// Advances each job whose lane has no earlier one. Whether one was done.
   bool sweep(Queue& open, bool ending) noexcept {
     bool any = false;
     Queue still_open;

@@ -1,15 +1,15 @@
 #pragma once
-// Ranks that are processes, on one machine or several, by messages.
+// Ranks that are processes, on one machine or several, and exchange messages.
 //
-// Sums are not those of MPI, which depend on the machine and round 16-bit floats at every step. Here each is made by
-// one rank, in the order of ranks, and sent to the others.
+// Sums do not use the reductions of MPI, which depend on the machine and round 16-bit floats at every step: one rank
+// computes each sum, in rank order, and sends it to the others.
 
 #include <locus/device/place_queries.hpp>
 #include <locus/distributed/message/point_to_point.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// See message_peers.hpp for what a Link is.
+/// message_peers.hpp describes a Link.
 template <HostAccessible D, class Link>
 class MessageEngine : public Engine<D> {
   using Call = Collective<D>;
@@ -19,7 +19,7 @@ class MessageEngine : public Engine<D> {
   using Engine<D>::for_peers;
 
  public:
-  /// Bytes of what a rank sums at a time; the next is under way meanwhile.
+  /// Bytes that a rank sums at a time, while the next ones are in flight.
   static constexpr std::int64_t part_bytes = 1 << 20;
 
   MessageEngine(const Shared<Peers>& peers, D device, const Options& options)
@@ -42,7 +42,7 @@ class MessageEngine : public Engine<D> {
     peers_->require_alive(
         -1, 0, [] { return true; }, what, sequence);
   }
-  /// f(), which is that collective.
+  /// Runs f(), which implements the collective `call`.
   template <class F>
   void collective(const Call& call, const F& f) {
     guard(call.owner, [&] {
@@ -53,8 +53,8 @@ class MessageEngine : public Engine<D> {
     });
   }
   [[nodiscard]] Peers& peers() const { return *peers_; }
-  /// Transfers of calls that differ have other tags: they do not meet, and time out instead of giving nonsense. Even
-  /// ones are of collectives, odd ones of messages, 0 of comparisons.
+  /// Transfers of different calls have different tags: they do not match, and time out instead of computing nonsense.
+  /// Even tags are of collectives, odd ones of messages, 0 of comparisons.
   [[nodiscard]] int tag_of(const Call& call) const {
     std::uint64_t hash = static_cast<std::uint64_t>(call.sequence) * 0x9e3779b97f4a7c15u;
     const auto mix = [&](std::uint64_t value) { hash = (hash ^ value ^ hash >> 29) * 0xbf58476d1ce4e5b9u; };
@@ -89,13 +89,13 @@ class MessageEngine : public Engine<D> {
   [[nodiscard]] bool keeps_memory() const override { return true; }
 
  private:
-  /// Memory of collectives, beside the caller's.
+  /// Temporary memory of collectives.
   struct Scratch final : Owner {
     std::vector<unsigned char> bytes;
   };
 
-  /// f(). Where it throws anything, all ranks fail; memory of transfers that go on is kept. throws OutOfMemory in place
-  /// of std::bad_alloc
+  /// Runs f(). If it throws, all ranks fail, and memory of open transfers is kept. throws OutOfMemory in place of
+  /// std::bad_alloc
   template <class F>
   void guard(const Owner* owner, const F& f) {
     const auto keep = [&] {
@@ -125,7 +125,7 @@ class MessageEngine : public Engine<D> {
 
   void wait(Transfers& transfers, const Call& call) { peers_->wait(transfers, call.what, call.sequence); }
 
-  /// All ranks make the same call, or fail.
+  /// Checks that all ranks make the same call; all fail if not.
   void compare(const Call& call) {
     static_assert(std::is_trivially_copyable_v<Fingerprint>);
     constexpr std::int64_t bytes = sizeof(Fingerprint);
@@ -194,7 +194,8 @@ class MessageEngine : public Engine<D> {
     detail::fold_on_host(*call.reducer, sources.data(), this->size(), &target, 1, {0, call.what.count});
   }
 
-  /// A piece of the elements, cut into a part for each rank, and what this rank knows of its part.
+  /// A piece of the elements, split into a part for each rank: `mine` is this rank's part, and `room` receives it from
+  /// the other ranks by the transfers up to `mark`.
   struct Summed {
     Range piece, mine;
     unsigned char* room;
@@ -202,8 +203,8 @@ class MessageEngine : public Engine<D> {
   };
   [[nodiscard]] Range part(Range piece, int rank) const { return part_of(piece, this->size(), rank); }
 
-  /// Each rank sums its part of every piece and sends it to all, or to the root alone. While it sums, the next piece is
-  /// under way.
+  /// Each rank sums its part of every piece and sends it to all ranks, or to `root` alone unless that is -1. Meanwhile
+  /// the next piece is in flight.
   void two_shot(const Call& call, int root) {
     const std::int64_t size = call.reducer->element_bytes, per_part = part_bytes / size, n = this->size();
     const std::int64_t piece = per_part * n, pieces = pieces_of(call.what.count, piece);
@@ -236,7 +237,7 @@ class MessageEngine : public Engine<D> {
     }
     wait(transfers, call);
   }
-  /// Where the sum of this rank's part goes: into the target, or, of reduce, into its own place in the room.
+  /// The destination of this rank's sum: the target, or, in a reduce to another rank, its own slot of the room.
   [[nodiscard]] unsigned char* result(const Call& call, int root, const Summed& summed) const {
     if (root < 0 || root == this->rank()) return at(call.target, summed.mine.begin * call.reducer->element_bytes);
     return summed.room + this->rank() * part_bytes;
@@ -251,14 +252,15 @@ class MessageEngine : public Engine<D> {
     detail::fold_on_host(*call.reducer, sources.data(), this->size(), &target, 1, {0, summed.mine.size()});
   }
 
-  /// From and to neighbours alone. Partial sums travel in the reduction's type: 16-bit floats are rounded once.
+  /// Sends to and receives from neighbours alone. Partial sums travel in the reduction's type: 16-bit floats are
+  /// rounded once.
   void ring(const Call& call) {
     const int n = this->size(), me = this->rank(), next = (me + 1) % n, before = (me + n - 1) % n;
     const std::int64_t size = call.reducer->element_bytes, per_part = part_bytes / 8, pass = per_part * n;
     unsigned char* const rooms = scratch(2 * part_bytes);
     for (std::int64_t i = 0; i < pieces_of(call.what.count, pass); ++i) {
       const Range piece = piece_of(call.what.count, pass, i);
-      for (int step = 0; step < n; ++step) {  // the last sends nothing on
+      for (int step = 0; step < n; ++step) {  // the last step sends nothing
         Transfers transfers(peers_->link, tag_of(call));
         unsigned char *const taken = rooms + step % 2 * part_bytes, *const sent = rooms + (step + 1) % 2 * part_bytes;
         const Range mine = part(piece, ring_summed(me, n, step)), last = part(piece, ring_summed(me, n, step - 1));
@@ -313,7 +315,7 @@ class MessageEngine : public Engine<D> {
     copy(at(call.target, this->rank() * bytes), row(this->rank()), bytes);
     wait(transfers, call);
   }
-  /// The root gives each rank a part, and everybody passes its own on.
+  /// The root sends each rank a part, and each rank sends its part to all others.
   void broadcast(const Call& call) {
     const std::int64_t size = static_cast<std::int64_t>(size_of(call.what.type));
     const Range all{0, call.what.count};

@@ -1,11 +1,11 @@
 #pragma once
-// What a rank that is a process knows of the others: who failed, who left, which messages have come. Several threads
+// The state of the peers of a rank that is a process: failures, ends, and messages that have arrived. Several threads
 // use it.
 //
-// A Link is how bytes travel: rank(), size(), most_tag(), ranks_on_machine(), group(); Transfers of bytes, by tag or of
-// control messages; poll(control message); is_dead(rank); keep(owner), note_failure(seconds); retire() where something
-// is done once only the final control messages of others are still to come. Its constructor starts the background
-// thread. mpi_link.hpp is one.
+// A Link moves bytes: rank(), size(), most_tag(), ranks_on_machine(), group(); Transfers of bytes, by tag or of control
+// messages; poll(control message); is_dead(rank); keep(owner), note_failure(seconds). If it has retire(), this is
+// called once nothing but the final control messages of other ranks is still to come. Its constructor starts the
+// background thread. mpi_link.hpp has one.
 
 #include <locus/distributed/engine/abort_on_throw.hpp>
 #include <locus/distributed/engine/background_thread.hpp>
@@ -24,13 +24,13 @@ class MessagePeers : public Owner {
   using Transfers = typename Link::Transfers;
 
  public:
-  /// A message that was announced. One to itself a rank keeps here.
+  /// An announced message; `own`: the bytes of a message from this rank to itself.
   struct PendingMessage {
     ControlMessage control{};
     std::vector<unsigned char> own{};
   };
 
-  /// The link is made of the arguments.
+  /// Constructs the link from `arguments`.
   template <class... Arguments>
   explicit MessagePeers(double timeout, const Arguments&... arguments)
       : link(arguments...),
@@ -51,8 +51,8 @@ class MessagePeers : public Owner {
       if (is_here() && !has_failed_.load() && inbox_.empty()) link.retire();
   }
 
-  /// A rank is at fault, or, where it is none of 0..size()-1, nobody in particular; all are told. The first failure
-  /// stays.
+  /// Records a failure and tells all ranks. The first failure stays. `at_fault`: a rank; outside 0..size()-1: none in
+  /// particular.
   void fail(int at_fault, const char* reason) noexcept {
     if (!is_here()) return;
     const Lock lock(mutex_);
@@ -69,13 +69,13 @@ class MessagePeers : public Owner {
     std::snprintf(reason, sizeof reason, "rank %d threw: %s", link.rank(), why);
     fail(link.rank(), reason);
   }
-  /// f(), while others wait for this rank: where it throws anything, all fail.
+  /// Returns f(). If it throws, all ranks fail, as they wait for this one.
   template <class F>
   auto or_fail(const F& f) {
     return abort_on_throw(f, [&](const char* why) { threw(why); });
   }
-  /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
-  /// on instead: others may hear of its end first.
+  /// This rank makes no more calls; it completed `collectives` collectives. After a failure of another rank, it passes
+  /// the failure on instead: others may hear of this rank's end first.
   void end(std::int64_t collectives) noexcept {
     if (!is_here()) return;
     const Lock lock(mutex_);
@@ -90,7 +90,7 @@ class MessagePeers : public Owner {
     return end_.count >= 0;
   }
 
-  /// Reads the control messages that have come. Whether all is well.
+  /// Reads the control messages that have arrived. Whether no rank has failed.
   [[nodiscard]] bool is_sound() {
     const Lock lock(mutex_);
     while (!has_failed_.load()) {
@@ -107,7 +107,7 @@ class MessagePeers : public Owner {
         failure_.reason[sizeof failure_.reason - 1] = 0;
         has_failed_.store(true);
         Link::note_failure(timeout_);
-        if (failure_.at_fault >= 0) (void)link.is_dead(failure_.at_fault);  // which the end of this process has to know
+        if (failure_.at_fault >= 0) (void)link.is_dead(failure_.at_fault);  // note it for the end of the process
       }
     }
     return false;
@@ -115,8 +115,8 @@ class MessagePeers : public Owner {
   void require_sound(const Fingerprint& what, std::int64_t sequence) {
     if (!is_sound()) raise(what, sequence);
   }
-  /// The same before a collective, which waits for others anyway: control messages are read once in a millisecond,
-  /// since asking for them takes longer than a small collective.
+  /// The same before a collective, which waits for other ranks anyway: reads control messages once per millisecond,
+  /// since polling takes longer than a small collective.
   void require_sound_lately(const Fingerprint& what, std::int64_t sequence) {
     const double now = watch_.seconds();
     if (!has_failed_.load() && now < read_at_ + 1e-3) return;
@@ -140,15 +140,15 @@ class MessagePeers : public Owner {
     const Lock lock(mutex_);
     return ended_[static_cast<std::size_t>(peer)] >= 0;
   }
-  /// Whether it ended before it completed that collective.
+  /// Whether `peer` ended before it completed collective number `collective`.
   [[nodiscard]] bool has_ended_before(int peer, std::int64_t collective) {
     const Lock lock(mutex_);
     const std::int64_t completed = ended_[static_cast<std::size_t>(peer)];
     return completed >= 0 && completed < collective;
   }
-  /// `peer`: whom this rank waits for; -1: nobody in particular. `waits()`: whether it still does. A process may be
-  /// gone once it has given what it owed: whether that came is asked after it was seen to be gone. throws
-  /// CollectiveError where a process is gone that has not ended as it should, or after the time-out
+  /// `peer`: the rank that this one waits for; -1: none in particular. `waits()`: whether it still waits. A process may
+  /// end once it has sent all its bytes, so waits() is asked after the process was seen to be gone. throws
+  /// CollectiveError if a process is gone without a normal end, or after the time-out
   template <class F>
   void require_alive(int peer, double waited, const F& waits, const Fingerprint& what, std::int64_t sequence) {
     for (int other = 0; other < link.size(); ++other)
@@ -165,7 +165,7 @@ class MessagePeers : public Owner {
              what, sequence);
   }
 
-  /// Waits for transfers of a call. Those of a message may come after its sender has left.
+  /// Waits for transfers of a call. Transfers of a message may arrive after its sender has left.
   void wait(Transfers& transfers, std::size_t mark, const Fingerprint& what, std::int64_t sequence) {
     int peer = transfers.first_open(mark);
     if (peer < 0) return;
@@ -187,7 +187,7 @@ class MessagePeers : public Owner {
     wait(transfers, transfers.mark(), what, sequence);
   }
 
-  /// Messages that have come.
+  /// Adds a message from this rank to itself.
   void keep_own(PendingMessage&& pending) {
     const Lock lock(mutex_);
     inbox_.push_back(std::move(pending));
@@ -206,22 +206,21 @@ class MessagePeers : public Owner {
   [[nodiscard]] double timeout() const { return timeout_; }
 
  private:
-  /// In a child of fork() it is not: what to tell others is the parent's, and a thread of the parent may hold the
-  /// mutex.
+  /// False in a child of fork(): the parent talks to the other ranks, and a thread of the parent may hold the mutex.
   [[nodiscard]] bool is_here() const { return forks_ == locus::detail::fork_count(); }
-  /// Also of what another process sent.
+  /// `rank`, also one received from another process; -1 if invalid.
   [[nodiscard]] int rank_or_nobody(int rank) const { return rank >= 0 && rank < link.size() ? rank : -1; }
   [[nodiscard]] std::size_t find(int from, int tag) const {
     std::size_t i = 0;
     while (i < inbox_.size() && (inbox_[i].control.from != from || inbox_[i].control.tag != tag)) ++i;
     return i;
   }
-  /// Control messages on their way. Where they wait for a receiver to look, they do so beside the program; that takes
-  /// no memory.
+  /// Control messages in flight. If a receiver has not read them yet, they wait in the background, without allocating
+  /// memory.
   class PendingControls final : public BackgroundJob {
    public:
     explicit PendingControls(Transfers& transfers) : transfers_(transfers) {}
-    /// Some may have been copied already by what carries them.
+    /// The transport may already have copied some of them.
     [[nodiscard]] Transfers& transfers() const { return transfers_; }
     void go_on(MessagePeers& peers) noexcept {
       peers_ = Shared<MessagePeers>(&peers);
@@ -236,19 +235,19 @@ class MessagePeers : public Owner {
         const int peer = transfers_.first_open();
         is_done = peer < 0;
         if (!is_done && watch_.seconds() < peers_->timeout_ && !peers_->link.is_dead(peer)) return false;
-      } catch (const std::bad_alloc&) {  // for what comes meanwhile
+      } catch (const std::bad_alloc&) {  // no memory for arriving bytes
         if (watch_.seconds() < peers_->timeout_) return false;
       } catch (const std::exception&) {}
       const Shared<MessagePeers> peers = std::move(peers_);
       if (!is_done) Link::keep(*peers);
       return true;
     }
-    Shared<MessagePeers> peers_{};  ///< while it goes on
+    Shared<MessagePeers> peers_{};  ///< while the job runs
     Transfers& transfers_;
     Stopwatch watch_{};
   };
-  /// Control messages are small, and mostly copied at once by what carries them. Without memory for them, others time
-  /// out.
+  /// Sends a control message to all peers. It is small, and the transport mostly copies it at once. Without memory for
+  /// it, the other ranks time out.
   void tell(ControlMessage& control, PendingControls& pending_controls) noexcept {
     control.group = link.group();
     Transfers& transfers = pending_controls.transfers();
@@ -263,14 +262,14 @@ class MessagePeers : public Owner {
 
   double timeout_;
   std::uint32_t forks_ = locus::detail::fork_count();
-  /// Whether ranks share processors.
+  /// Whether this machine has more ranks than processors.
   bool is_crowded_ = link.ranks_on_machine() > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   Stopwatch watch_{};
   double read_at_ = 0;  ///< when a collective last read control messages
   Mutex mutex_;
   Atomic<bool> has_failed_{false};
   ControlMessage failure_, end_{.count = -1};
-  std::vector<std::int64_t> ended_;  ///< collectives that a rank completed before it ended; -1: it has not
+  std::vector<std::int64_t> ended_;  ///< collectives that a rank completed before it ended; -1: it has not ended
   std::vector<PendingMessage> inbox_;
   Transfers failure_transfers_, end_transfers_;
   Shared<PendingControls> failure_telling_, end_telling_;

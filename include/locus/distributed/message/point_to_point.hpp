@@ -1,14 +1,14 @@
 #pragma once
-// send and recv of ranks that are processes. A control message announces a message and its size; its elements follow in
-// transfers of a tag of its own, so that the receiver writes them to where they belong.
+// send and recv of ranks that are processes. A control message announces a message and its size; the elements follow in
+// transfers with a tag of their own, so that they are received directly into their destination.
 
 #include <locus/core/system/out_of_memory.hpp>
 #include <locus/distributed/message/message_peers.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// A message with its memory, until it has been sent. Where that takes longer, it goes on beside the program: while its
-/// rank is there, and for a time-out after it has left, or after its process began to end.
+/// A message with its memory, until it has been sent. A slow send continues in the background: as long as its rank
+/// exists, and for a time-out after the rank has left or its process began to end.
 template <class Link>
 class OutgoingMessage final : public BackgroundJob {
  public:
@@ -27,7 +27,7 @@ class OutgoingMessage final : public BackgroundJob {
     elements_.send(peer_, bytes_.data(), static_cast<std::int64_t>(bytes_.size()));
   }
   [[nodiscard]] bool is_sent() { return announcement_.first_open() < 0 && elements_.first_open() < 0; }
-  /// Its memory is kept where it is still in use.
+  /// Abandons the send. Memory that transfers still use is kept.
   void give_up() noexcept {
     announcement_.abandon();
     elements_.abandon();
@@ -38,11 +38,11 @@ class OutgoingMessage final : public BackgroundJob {
   bool run() override {
     try {
       if (is_sent()) return true;
-      if (!peers_->has_left() && !is_last()) watch_ = {};  // until then, the receiver has all the time that it takes
+      if (!peers_->has_left() && !is_last()) watch_ = {};  // until then, there is no time-out
       if (peers_->is_sound() && !peers_->has_ended(peer_) && !peers_->link.is_dead(peer_) &&
           watch_.seconds() < peers_->timeout())
         return false;
-    } catch (const std::bad_alloc&) {  // for what comes meanwhile
+    } catch (const std::bad_alloc&) {  // no memory for arriving bytes
       if (watch_.seconds() < peers_->timeout()) return false;
     } catch (const std::exception&) {}
     give_up();
@@ -66,7 +66,7 @@ class PointToPoint {
   explicit PointToPoint(Shared<Peers> peers)
       : peers_(std::move(peers)), sent_(static_cast<std::size_t>(peers_->link.size())) {}
 
-  /// throws OutOfMemory: nothing was sent, or, where it had begun, all ranks fail
+  /// throws OutOfMemory: nothing was sent; if the send had begun, all ranks fail
   void send(const Message& message) {
     ControlMessage control;
     control.what = ControlMessage::What::message;
@@ -89,7 +89,7 @@ class PointToPoint {
   [[nodiscard]] bool has_come(const Message& message, double waited) {
     const Fingerprint what = message.fingerprint(Kind::recv);
     peers_->require_sound(what, message.sequence);
-    const bool has_ended = peers_->has_ended(message.peer);  // before the look: its messages were announced earlier
+    const bool has_ended = peers_->has_ended(message.peer);  // read first: messages precede the end
     if (peers_->has_pending(message.peer, message.tag)) return true;
     if (has_ended) peers_->refuse(message.peer, join("rank ", message.peer, has_left_text), what, message.sequence);
     const auto waits = [&] {
@@ -117,7 +117,8 @@ class PointToPoint {
   }
 
  private:
-  /// Its receiver may have seen a part of a message that is not sent: no other can take its number.
+  /// On failure, all ranks fail: the receiver may have seen a part of the message, so no other message can take its
+  /// number.
   void post(const Shared<OutgoingMessage<Link>>& pending) {
     try {
       pending->post();
@@ -128,7 +129,7 @@ class PointToPoint {
       throw;
     }
   }
-  /// Odd ones; collectives have the even ones.
+  /// Messages have odd tags; collectives have even ones.
   [[nodiscard]] int tag_of(const ControlMessage& control) const {
     return 2 * static_cast<int>(control.number % (peers_->link.most_tag() / 2)) + 1;
   }

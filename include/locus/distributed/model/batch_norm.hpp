@@ -20,8 +20,8 @@ class BatchOfRanks final : public SharedBatch<R, D> {
     comm.expect_calls_in_backward();
   }
 
-  /// Moments are combined as by Chan, Golub and LeVeque (1979), which loses no digits where means are far from zero.
-  /// Squares are of quotients with the largest distance, so that none overflows or vanishes.
+  /// Combines moments as Chan, Golub and LeVeque (1979), which loses no digits if means are far from zero. Distances
+  /// are divided by the largest one before they are squared, so that no square overflows and not all of them vanish.
   [[nodiscard]] Tensor<R, D> combine(const Tensor<R, D>& mean, const Tensor<R, D>& deviation,
                                      std::int64_t count) const override {
     const Tensor<R, D> own({3, mean.elements()}, mean.device());
@@ -72,17 +72,17 @@ void for_each_batch_norm(const M& model, const F& f) {
 #include <locus/refuse/distributed/batch_norm_mistakes.inc>
 }  // namespace detail
 
-/// Batch normalization over all ranks, as PyTorch's convert_sync_batchnorm: from now on, BatchNorm1d and BatchNorm2d of
-/// the model, and of what shares its layers, normalize in training by mean and variance of the batches of all ranks
-/// together, each element counting once, however many a rank has; a rank may have none. Values, gradients and running
-/// statistics are those of one process with the whole batch, where losses of ranks are added (of the mean loss of each
-/// rank, `distributed` averages gradients). Inference, plain or frozen, needs no other rank. Returns how many layers
-/// there are.
+/// Batch normalization over all ranks, as PyTorch's convert_sync_batchnorm. From now on, in training, BatchNorm1d and
+/// BatchNorm2d of the model, and of models that share its layers, normalize by the mean and variance of the batches of
+/// all ranks together. Each element counts once, however many a rank has; a rank may have none. Values, gradients and
+/// running statistics are the same as in one process with the whole batch, if the losses of ranks are added (for the
+/// mean loss of each rank, `distributed` averages gradients). Inference, plain or frozen, needs no other rank. Returns
+/// the number of layers.
 ///
 /// All ranks call it, with communicators of one group, and then run the same layers in the same order. It converts in
-/// place. clone() stays synchronized; what std::move(model).to<D>() or .as<T>() returns is not. One rank alone changes
-/// nothing. `distributed` of the same communicator then reduces gradients at the end of backward passes, without
-/// overlap.
+/// place. clone() stays synchronized; the models that std::move(model).to<D>() and .as<T>() return do not. On one rank
+/// alone, nothing changes. `distributed` of the same communicator then reduces gradients at the end of backward passes,
+/// without overlap.
 /// cost: in training one all_gather of three numbers per channel forward, and one all_reduce of two backward
 ///
 ///     auto comm = dist::mpi<Cuda>();

@@ -11,8 +11,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
-/// Where the replicas of a model are that is on `first`, unless it is said: all GPUs, that one first. Elsewhere, and on
-/// the host, which is one place, there.
+/// The default places of replicas of a model on `first`: `first`, then, on Cuda, all other GPUs. The host is one place.
 template <class D>
 [[nodiscard]] std::vector<D> all_places(D first) {
   std::vector<D> places{first};
@@ -21,7 +20,7 @@ template <class D>
       if (ordinal != first.ordinal) places.push_back(Cuda{ordinal});
   return places;
 }
-/// The place of all parameters and buffers of a model. throws DeviceError where they are in several
+/// The place of all parameters and buffers of a model. throws DeviceError if there are several
 template <class M>
 [[nodiscard]] device_of<M> place_of(const M& model) {
   using D = device_of<M>;
@@ -37,15 +36,16 @@ template <class M>
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// The model, whose batches are split along dimension 0 among places: each part goes through a replica of the model
-/// there, in a thread of its own, and the results are joined where the model is. Replica 0 is the model itself, with
-/// its buffers; the others copy values and buffers that changed before each pass, and what they do to buffers is not
-/// kept. The backward pass adds the gradients of all replicas to the model's. It has the names, parameters and buffers
-/// of the model, so that optimizers, checkpoints and `fit` take it for that. A handle: copies are the same one.
+/// A model that splits batches along dimension 0 among places. Each part runs through a replica of the model in its
+/// place, in a thread of its own; the results are joined in the model's place. Replica 0 is the model itself, with its
+/// buffers. Before each pass, the other replicas copy values and buffers that changed; their own changes of buffers are
+/// dropped. The backward pass adds the gradients of all replicas to the model's. It has the names, parameters and
+/// buffers of the model, so that optimizers, checkpoints and `fit` treat it as the model. A handle: copies share the
+/// replicas.
 ///
 /// Without a list of places, all GPUs are used; the host is one place. A place may be named twice. With one place, or
-/// for a batch of one, it is the model. Random numbers of replicas follow from the seed; they are others than those of
-/// the model alone. For batch normalization, each replica's part is a batch.
+/// for a batch of one, only the model itself runs. Random numbers of replicas follow from the seed, but differ from the
+/// numbers of the model alone. Batch normalization takes each replica's part as a batch.
 /// cost: of a pass, copies of the input, the result and their gradients, and of all values and gradients between places
 ///
 ///     dist::DataParallel parallel{model};                           // all GPUs
@@ -53,8 +53,8 @@ LOCUS_REFUSALS_BEGIN
 ///     optim::Sgd optimizer{parallel.parameters(), {.lr = 0.1}};
 ///
 /// throws DeviceError for a model that is not on the first place; ArgumentError for no place, and for a model whose
-/// batch normalization is synchronized over ranks. A call throws what any replica threw; ShapeError for a result
-/// without a batch; CaptureError in a captured step
+/// batch normalization is synchronized over ranks. A call throws the exception of a replica that failed; ShapeError for
+/// a result without a batch; CaptureError in a captured step
 template <class M>
 class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
   using T = value_of<M>;
@@ -97,12 +97,12 @@ class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
     std::vector<Shared<detail::Replica<M>>> replicas;  ///< from the second place on
     explicit Places(std::vector<D> of) : places(std::move(of)) {}
   };
-  /// What a replica made of its part.
+  /// The input and the result of a replica.
   template <class X, class Result>
   struct Computed {
-    X x{};            ///< the part, there
-    Result y{};       ///< the result, there
-    Result result{};  ///< in the place of the model
+    X x{};            ///< the part, in the replica's place
+    Result y{};       ///< the result, in the replica's place
+    Result result{};  ///< the result, in the model's place
   };
 
   void require_valid(D place) const {
@@ -120,7 +120,7 @@ class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
              "in each rank, with dist::distributed(model, comm)"});
     });
   }
-  /// Rows of x for each place, as many for all but the last; in a recorded pass, recorded.
+  /// The rows of x for each place, equally many but for the last; in a recorded pass, recorded. Empty: x is not split.
   template <class X>
   [[nodiscard]] std::vector<X> parts_of(const X& x) const {
     std::vector<X> parts;
@@ -139,7 +139,7 @@ class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
            "0; let it give (batch, ...), and compute the loss of that"});
   }
 
-  /// Calls compute(i, x, result) in the thread of each replica i for its part, and model(part) here.
+  /// Runs each replica on its part, in the replica's thread, and meanwhile the model on the first part, in this thread.
   template <class Result, class X>
   [[nodiscard]] Result split(const std::vector<X>& parts) const {
     using namespace locus::detail;
@@ -166,7 +166,7 @@ class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
     Shared<GraphNode> older;
     if constexpr (is_traced && Result::role == Role::traced && FloatingDType<value_of<Result>>)
       older = Shared<GraphNode>(new Replicas<X, Result>(parameters, place, {parts.begin() + 1, parts.end()}));
-    // Before the model goes on: it may change its buffers.
+    // Before the model runs, which may change its buffers.
     for (std::size_t i = 0; i < computed.size(); ++i) shared_->replicas[i]->follow(parameters, buffers);
     std::vector<Result> results;
     results.push_back(run_beside(compute, computed.size(), place, [&] {
@@ -182,7 +182,8 @@ class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
   template <class X, class Result>
   using Replicas = detail::ReplicasNode<M, value_of<X>, value_of<Result>>;
 
-  /// here(), while f(i) runs in the thread of each of `count` replicas. throws what the first of them did
+  /// Returns here(), while f(i) runs in the thread of each of `count` replicas. throws the exception of the first
+  /// replica that failed
   template <class F, class Here>
   [[nodiscard]] auto run_beside(const F& f, std::size_t count, D place, const Here& here) const {
     const auto job_of = [&f](std::size_t i) { return [&f, i] { f(i); }; };
@@ -200,7 +201,7 @@ class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
       try {
         replica.worker.add(Shared<detail::Job>(jobs.list.back().get()));
       } catch (...) {
-        jobs.list.pop_back();  // nobody does it
+        jobs.list.pop_back();  // no thread runs it
         throw;
       }
     }
@@ -210,7 +211,7 @@ class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
     return result;
   }
 
-  /// A part of the input in the place of a replica, which collects a gradient there if it does here.
+  /// Copies a part of the input to the place of a replica; if it requires a gradient, the copy collects one, too.
   template <class X>
   [[nodiscard]] static X elsewhere(const X& x, D place) {
     if constexpr (X::role == Role::traced) {
@@ -222,7 +223,7 @@ class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
       return x.to(place);
     }
   }
-  /// Results that gradients go back from become nodes, which are younger than those of replica 0.
+  /// Makes results that require a gradient nodes of the graph, younger than the nodes of replica 0.
   template <class X, class Result>
   void record(std::vector<Computed<X, Result>>& computed, const Shared<Replicas<X, Result>>& older) const {
     for (std::size_t i = 0; i < computed.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// A model that every rank has a copy of, whose gradients are averaged over ranks: PyTorch's DistributedDataParallel.
+// Training with a copy of the model on every rank and gradients averaged over ranks: PyTorch's DistributedDataParallel.
 
 #include <locus/distributed/model/model_wrapper.hpp>
 #include <locus/distributed/model/reducer.hpp>
@@ -14,7 +14,7 @@ class Distributed;
 namespace detail {
 #include <locus/refuse/distributed/distributed_mistakes.inc>
 
-/// While it lives, backward passes add to the gradients of this rank alone.
+/// A guard: while it lives, backward passes accumulate gradients on this rank alone.
 template <class T, class D>
 class [[nodiscard]] NoSync {
  public:
@@ -31,15 +31,16 @@ class [[nodiscard]] NoSync {
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// What `distributed` makes of a model: the same model, with its names, parameters and buffers, so that optimizers,
-/// checkpoints and `fit` take it for that. A handle: copies are the same one. Gradients are reduced as long as one of
-/// them lives, in every backward pass that reaches a parameter, also where the model itself was called.
+/// The result of `distributed`: the same model, with its names, parameters and buffers, so that optimizers, checkpoints
+/// and `fit` treat it as the model. A handle: copies share the model. As long as one of them lives, every backward pass
+/// that reaches a parameter reduces gradients, even if the model itself was called.
 ///
-/// Every rank has to make as many passes. The result of each is averaged over ranks: gradients that were added before,
-/// within no_sync(), as well. Parameters without a gradient on one rank get what others have; those without one on all
-/// stay so. Hooks of a parameter see the gradient of this rank; what is to use the reduced one waits for backward().
+/// Every rank has to make the same number of passes. Each pass averages gradients over ranks, including gradients added
+/// before, within no_sync(). A parameter that lacks a gradient on some ranks gets the average there, too; a parameter
+/// that lacks one on all ranks stays without. Hooks of a parameter see the gradient of this rank; the averaged one is
+/// there once backward() returns.
 ///
-/// backward() throws CollectiveError where another rank did not do the same; CaptureError in a captured step
+/// backward() throws CollectiveError if another rank did not do the same; CaptureError in a captured step
 template <class M>
 class Distributed : public detail::ModelWrapper<Distributed<M>, M> {
   using T = value_of<M>;
@@ -49,7 +50,7 @@ class Distributed : public detail::ModelWrapper<Distributed<M>, M> {
   Distributed(M model, Shared<detail::Reducer<T, D>> reducer)
       : detail::ModelWrapper<Distributed, M>(std::move(model)), reducer_(std::move(reducer)) {}
 
-  /// What the model makes of x. Samples of a traced first argument count as this rank's weight.
+  /// Runs the model on x. The samples of a traced first argument add to this rank's weight.
   template <class X, class... More>
   [[nodiscard]] auto forward(const X& x, const More&... more) const {
     if constexpr (X::role == Role::traced)
@@ -59,11 +60,11 @@ class Distributed : public detail::ModelWrapper<Distributed<M>, M> {
 
   [[nodiscard]] const Communicator<D>& communicator() const { return reducer_->communicator(); }
   [[nodiscard]] const DistributedOptions& options() const { return reducer_->options(); }
-  /// How many buckets the gradients are reduced in.
+  /// The number of buckets of gradients.
   [[nodiscard]] std::size_t buckets() const { return reducer_->buckets(); }
 
-  /// While the guard that it returns lives, backward() adds to the gradients of this rank and nothing is sent; the next
-  /// backward() after that reduces the sum. Until then, optimizers and clipping throw GraphError.
+  /// Returns a guard. While it lives, backward() adds to the gradients of this rank and sends nothing; the next
+  /// backward() afterwards reduces the sum. Until then, optimizers and clipping throw GraphError.
   ///
   ///     for (int i = 0; i < 3; ++i) {
   ///       const auto guard = parallel.no_sync();
@@ -73,13 +74,13 @@ class Distributed : public detail::ModelWrapper<Distributed<M>, M> {
   ///     optimizer.step();
   [[nodiscard]] auto no_sync() const { return detail::NoSync<T, D>(reducer_); }
 
-  /// With weigh_by_samples: how much the gradients of this rank count in the next reduction, where that is not the
-  /// number of samples that went through the model since the last one. 0 for a rank that has none: it goes back through
-  /// some sample all the same, whose gradients then do not count.
+  /// With weigh_by_samples: sets the weight of this rank's gradients in the next reduction, by default the number of
+  /// samples that went through the model since the last one. 0 for a rank without samples: it still runs a pass, on any
+  /// sample, whose gradients do not count.
   /// throws ArgumentError without weigh_by_samples, and for a weight below 0
   void weigh(double samples) const { reducer_->set_weight(samples); }
 
-  /// A copy of the model, alone.
+  /// A copy of the model, without the wrapper.
   [[nodiscard]] M clone() const { return this->module().clone(); }
 
  private:
@@ -87,8 +88,8 @@ class Distributed : public detail::ModelWrapper<Distributed<M>, M> {
 };
 LOCUS_REFUSALS_END
 
-/// The model as one of those of all ranks, which stay the same: parameters and buffers become those of rank 0 now, and
-/// from now on backward passes average gradients over ranks. Optimizers are made of it, or of the model, as usual.
+/// Keeps the model equal on all ranks: copies parameters and buffers of rank 0 to all ranks now, and averages gradients
+/// over ranks in each backward pass from now on. Optimizers are made of the result, or of the model, as usual.
 ///
 ///     auto parallel = dist::distributed(model, comm);
 ///     optim::Sgd optimizer{parallel.parameters(), {.lr = 0.01}};
@@ -96,8 +97,8 @@ LOCUS_REFUSALS_END
 ///     loss_of(parallel(trace(x)), y).backward();   // reduces, while it goes back
 ///     optimizer.step();                            // the same on all ranks
 ///
-/// The average counts ranks alike. Where their batches differ in size, .weigh_by_samples = true makes the result that
-/// of one process with all samples.
+/// The average weighs ranks equally. If their batches differ in size, .weigh_by_samples = true gives the result of one
+/// process with all samples.
 /// cost: of a pass, all_reduce of the gradients in buckets, and of one byte for each parameter; a broadcast of buffers
 /// throws on all ranks ShapeError or ArgumentError where models differ, by names, shapes, element types or options;
 /// DeviceError for a model on another ordinal than the communicator; ArgumentError for one that is distributed already;

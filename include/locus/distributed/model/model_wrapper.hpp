@@ -1,5 +1,5 @@
 #pragma once
-// What the layers of dist that run a model in another way have in common.
+// The common base of dist's wrappers of a model.
 
 #include <locus/nn/module.hpp>
 
@@ -16,7 +16,8 @@ struct InputTypeOf<M> {
 };
 
 LOCUS_REFUSALS_BEGIN
-/// A layer around a model, whose names, parameters and buffers it has. What moves or converts it gives the model alone.
+/// A layer that wraps a model, and has its names, parameters and buffers. to() and as() return the model without the
+/// wrapper.
 template <class Derived, class M>
 class ModelWrapper : public nn::Layer<Derived, value_of<M>, device_of<M>>, public InputTypeOf<M> {
   using T = value_of<M>;
@@ -25,16 +26,16 @@ class ModelWrapper : public nn::Layer<Derived, value_of<M>, device_of<M>>, publi
  public:
   using model_type = M;
 
-  /// The model alone.
+  /// The wrapped model.
   [[nodiscard]] const M& module() const { return model_; }
 
-  /// The model on E, alone.
+  /// The model on E, without the wrapper.
   template <Device E, class... Own>
     requires nn::detail::NamesHeldLayers<T, D, T, E, Own...>
   [[nodiscard]] auto to(E device = {}) const&& {
     return M(model_).template to<E, Own...>(device);
   }
-  /// The model in another element type, alone.
+  /// The model in another element type, without the wrapper.
   template <FloatingDType U, class... Own>
     requires nn::detail::NamesHeldLayers<T, D, U, D, Own...>
   [[nodiscard]] auto as() const {
@@ -46,7 +47,7 @@ class ModelWrapper : public nn::Layer<Derived, value_of<M>, device_of<M>>, publi
     if (depth == nn::detail::Depth::all) nn::detail::walk_members<nn::detail::Depth::all, T, D>(model_, prefix, walk);
     else nn::detail::walk_members<nn::detail::Depth::children, T, D>(model_, prefix, walk);
   }
-  /// Of a model that this one is a part of.
+  /// Refuses to copy a model of which this wrapper is a part.
   [[nodiscard]] Derived copied(nn::detail::ModelCopy<T, D, T, D>&) const {
     fail<ArgumentError>(
         {"copying a model: a part of it is distributed or a DataParallel; copy what it was before, its module()"});
@@ -63,7 +64,7 @@ LOCUS_REFUSALS_END
 }  // namespace dist::detail
 
 namespace nn::detail {
-/// What is wrong with calling the model.
+/// A call of the wrapper is checked as a call of the model.
 template <class W, class... X>
   requires std::is_base_of_v<dist::detail::ModelWrapper<W, typename W::model_type>, W>
 struct CallMistake<W, X...> : CallMistake<typename W::model_type, X...> {};

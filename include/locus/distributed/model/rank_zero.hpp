@@ -1,16 +1,17 @@
 #pragma once
-// What one rank does for all: writing files, for example.
+// Work of one rank for all, such as writing files.
 
 #include <locus/distributed/model/same_model.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// Rank 0 calls f, and the others wait for it to end: as long as the time-out says. All ranks call it, with or without
+/// Rank 0 calls f; the others wait until it ends, at most for the time-out. All ranks call it, with or without
 /// something to do:
 ///
 ///     dist::on_rank_zero(comm, [&] { io::save("model.safetensors", nn::state_dict(model)); });
 ///
-/// The communicator goes on where f throws. throws what f throws, on rank 0; on the others RankError, which says so
+/// If f throws, the communicator stays usable.
+/// throws the exception of f on rank 0; RankError with its text on the others
 template <class D, class F>
 void on_rank_zero(const Communicator<D>& comm, const F& f) {
   std::exception_ptr failure;

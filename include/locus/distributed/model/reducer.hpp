@@ -10,27 +10,28 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// What `distributed` may be told; the same on all ranks.
+/// Options of `distributed`; the same on all ranks.
 struct DistributedOptions {
-  std::int64_t bucket_bytes = 25 << 20;       ///< of gradients that are reduced together, at least
-  std::int64_t first_bucket_bytes = 1 << 20;  ///< of those that are ready first
-  /// Reduce while the backward pass goes on; else at its end, as always where batch normalization is synchronized.
+  std::int64_t bucket_bytes = 25 << 20;       ///< least size of a bucket of gradients, which are reduced together
+  std::int64_t first_bucket_bytes = 1 << 20;  ///< least size of the bucket that is ready first
+  /// Reduce during the backward pass; else at its end, as always if batch normalization is synchronized.
   bool overlap = true;
-  bool broadcast_buffers = true;  ///< after each reduction, buffers are those of rank 0
-  /// Ranks count by their samples, so that the result is that of one process with all of them; else all alike.
+  bool broadcast_buffers = true;  ///< copy rank 0's buffers to all ranks after each reduction
+  /// Weigh ranks by their samples, for the result of one process with all samples; else equally.
   bool weigh_by_samples = false;
 };
 
 namespace detail {
 
-/// A gradient times the share of its rank, weight / sum. That of a rank without weight is 0, whatever it holds.
+/// Multiplies a gradient by the share of its rank, weight / sum. Without weight, the result is 0, also for NaN and
+/// infinity.
 template <class R>
 struct WeighGradient {
   R weight;
   LOCUS_FN R operator()(R gradient, R sum) const { return weight == R(0) ? R(0) : gradient * (weight / sum); }
 };
 
-/// Tensors of bytes that are broadcast as one.
+/// Buffers packed into one tensor of bytes, for one broadcast.
 template <class D>
 class PackedBuffers {
  public:
@@ -42,7 +43,7 @@ class PackedBuffers {
     }
     if (size > 0) bytes_ = Tensor<std::uint8_t, D>({size}, device).fill_(0);
   }
-  /// Of rank 0 to all.
+  /// Starts the broadcast from rank 0 to all ranks.
   [[nodiscard]] Handle<std::uint8_t, D> start(const Communicator<D>& comm) const {
     if (!bytes_.buffer()) return {};
     if (comm.rank() == 0) each([](const auto& part, const auto& place) { place.copy_(part); });
@@ -67,18 +68,18 @@ class PackedBuffers {
   Tensor<std::uint8_t, D> bytes_{};
 };
 
-/// Reduces the gradients of parameters of T on D in every backward pass that reaches one of them, as long as it lives.
+/// Reduces the gradients of parameters of T on D, during its lifetime, in every backward pass that reaches one of them.
 ///
-/// A bucket is a run of neighbours in flat memory. Buckets are reduced in the order of memory on all ranks, whatever
-/// the order in which gradients become ready: each as soon as it and those before it are complete, the rest, of which
-/// the pass left out some gradients, at the end of the pass. When that happens differs between ranks; where a pass
-/// calls other collectives, all of these come at its end.
+/// A bucket is a run of neighbours in flat memory. All ranks reduce buckets in the order of memory, whatever the order
+/// in which gradients become ready: each bucket as soon as it and all before it are complete; buckets of which the pass
+/// left out some gradients, at its end. The time of a reduction differs between ranks, so if a pass calls other
+/// collectives, all buckets are reduced at its end.
 ///
-/// Collectives of a pass: the weight of each rank, if they are weighed; the buckets; which parameters have a gradient
-/// on any rank; the buffers, if they are broadcast and there are any.
+/// Collectives of a pass: the weight of each rank, if weighed; the buckets; the flags of parameters that have a
+/// gradient on any rank; the buffers, if there are any to broadcast.
 ///
-/// Gradients of frozen parameters are not sent: where the frozen ones are others than in the pass before, buckets are
-/// made anew. All ranks freeze the same.
+/// Gradients of frozen parameters are not sent: when the set of frozen parameters changes, buckets are made anew. All
+/// ranks freeze the same parameters.
 template <class T, class D>
 class Reducer : public Counted {
   using R = compute_t<T>;
@@ -112,7 +113,7 @@ class Reducer : public Counted {
   [[nodiscard]] const DistributedOptions& options() const { return options_; }
   [[nodiscard]] std::size_t buckets() const { return buckets_.size(); }
 
-  /// Before samples go through the model to be trained with.
+  /// Called before training samples go through the model.
   void begin_pass(std::int64_t samples) {
     require_not_captured();
     require_sound();
@@ -142,7 +143,7 @@ class Reducer : public Counted {
     std::size_t awaits = 0;  ///< gradients that are not ready
     Handle<T, D> handle{};
   };
-  /// At the end of a pass. One that is let go without being reached is that of a pass that threw.
+  /// Runs at the end of a pass. If it is destroyed without having run, the pass threw.
   class PassEnd : public Counted {
    public:
     PassEnd(Shared<Reducer> reducer, bool is_local) : reducer_(std::move(reducer)), is_local_(is_local) {}
@@ -164,7 +165,7 @@ class Reducer : public Counted {
     after_backward([end = Shared<PassEnd>(new PassEnd(Shared<Reducer>(this), is_local))] { end->reach(); });
   }
 
-  /// (nvcc takes what the assignment returns for a handle that is dropped.)
+  /// (nvcc takes the result of the assignment for a discarded handle.)
   template <class U>
   static void keep(Handle<U, D>& place, std::type_identity_t<Handle<U, D>> handle) noexcept {
     (void)(place = std::move(handle));
@@ -186,7 +187,7 @@ class Reducer : public Counted {
       buckets_.back().last = i + 1;
     }
   }
-  /// Whether the buckets hold the parameters that are not frozen, and no others.
+  /// Whether the buckets hold exactly the parameters that are not frozen.
   [[nodiscard]] bool buckets_fit() const {
     for (std::size_t i = 0; i < flat_.size(); ++i)
       if (is_trained(i) != (bucket_of_[i] != no_bucket)) return false;
@@ -203,7 +204,7 @@ class Reducer : public Counted {
   void require_sound() const {
     if (!has_failed_) return;
     comm_.abort("it went on after a backward pass that threw in the middle");
-    comm_.barrier();  // throws what happened
+    comm_.barrier();  // throws the error
   }
 
   /// Gradient i is complete.
@@ -227,7 +228,7 @@ class Reducer : public Counted {
     --buckets_[bucket_of_[i]].awaits;
     while (overlaps_ && next_ < buckets_.size() && buckets_[next_].awaits == 0) start(buckets_[next_++]);
   }
-  /// At the end of a pass within no_sync(). The samples so far count until zero_grad() has dropped all gradients.
+  /// At the end of a pass within no_sync(). Its samples count until zero_grad() has dropped all gradients.
   void collect() {
     collected_ = collected() + weight_;
     weight_ = 0;
@@ -279,7 +280,8 @@ class Reducer : public Counted {
     is_reducing_ = is_local_ = false;
     update_hold();
   }
-  /// Writes which parameters have a gradient here: a launch for each run of those that do, and of those that do not.
+  /// Flags the parameters that have a gradient here, in one launch per run of equal flags. Whether a trained parameter
+  /// lacks one.
   bool note_used() {
     const auto has = [&](std::size_t i) { return flat_.parameters()[i].has_grad(); };
     bool lacks_some = false;
@@ -290,8 +292,8 @@ class Reducer : public Counted {
     }
     return lacks_some;
   }
-  /// Parameters without a gradient here that have one elsewhere get it, too; those that have none anywhere do not, so
-  /// that optimizers pass over them on all ranks.
+  /// Parameters without a gradient here get the reduced one if another rank has one. Parameters without a gradient on
+  /// any rank stay without, so that optimizers pass over them on all ranks.
   void take_from_others(const Tensor<std::uint8_t, Cpu>& used) const {
     for (std::size_t i = 0; i < flat_.size(); ++i) {
       const Parameter<T, D>& parameter = flat_.parameters()[i];
@@ -302,7 +304,7 @@ class Reducer : public Counted {
       (void)parameter.node()->open();
     }
   }
-  /// A pass threw after this rank began to reduce. Other ranks wait for what it has not reduced.
+  /// A pass threw after this rank began to reduce. The other ranks wait for its remaining buckets.
   void give_up() noexcept {
     keep(weighing_, {});
     for (Bucket& bucket : buckets_) keep(bucket.handle, {});
@@ -326,13 +328,13 @@ class Reducer : public Counted {
   Communicator<D> comm_, of_gradients_;
   DistributedOptions options_;
   PackedBuffers<D> buffers_;
-  Tensor<std::uint8_t, D> used_;  ///< of each parameter: 1 where there is a gradient, on any rank
-  Tensor<R, D> total_;            ///< the weights of all ranks, added
+  Tensor<std::uint8_t, D> used_;  ///< of each parameter: 1 if any rank has a gradient
+  Tensor<R, D> total_;            ///< the sum of the weights of all ranks
   std::vector<bool> is_ready_;
   static constexpr std::size_t no_bucket = ~std::size_t{0};
   std::vector<std::size_t> bucket_of_;  ///< no_bucket for a frozen parameter
   std::vector<Bucket> buckets_;
-  std::size_t next_ = 0;  ///< bucket to be reduced
+  std::size_t next_ = 0;  ///< the next bucket to reduce
   Handle<R, D> weighing_{};
   WeighGradient<R> share_{};
   double weight_ = 0, collected_ = 0, own_weight_ = -1;  ///< collected: of passes within no_sync()

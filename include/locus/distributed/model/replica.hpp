@@ -1,5 +1,5 @@
 #pragma once
-// A copy of a model in another place, and the thread that computes with it.
+// A copy of a model in another place, and the thread that runs it.
 
 #include <locus/autograd/flat.hpp>
 #include <locus/distributed/engine/worker.hpp>
@@ -7,7 +7,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// A copy of the elements in another place, in memory of its own.
+/// A copy of x in `place`, always in memory of its own.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> copied_to(const Tensor<T, D>& x, D place) {
   const Tensor<T, D> moved = x.to(place);
@@ -21,7 +21,7 @@ void copy_elements_to(const Tensor<T, D>& source, const Tensor<T, D>& target) {
   target.changed();
 }
 
-/// A copy of a model elsewhere, which follows it, and the thread that computes with it.
+/// A copy of a model in another place, updated before each pass, and the thread that runs it.
 template <class M>
 class Replica : public Counted {
  public:
@@ -41,8 +41,8 @@ class Replica : public Counted {
   const M model;
   const Parameters parameters;
 
-  /// Values and buffers become those of the original, where they are others, and the same parameters are frozen. Where
-  /// the original lies in flat memory in the same order, all values are one copy.
+  /// Copies the values of the original if any changed, and its buffers that changed; freezes the same parameters. If
+  /// the original lies in flat memory in the same order, all values take one copy.
   void follow(const Parameters& originals, const std::vector<nn::AnyBuffer<D>>& buffers) {
     for (std::size_t i = 0; i < originals.size(); ++i) parameters[i].requires_grad_(originals[i].requires_grad());
     follow_values(originals);
@@ -56,8 +56,8 @@ class Replica : public Counted {
       versions[1] = mine.version();
     }
   }
-  /// The gradients of one pass, in the place of the model, for each parameter, without memory for none; forgets them
-  /// here.
+  /// The gradients of one pass, copied to `place`, for each parameter; a tensor without memory for a parameter without
+  /// a gradient. Forgets the gradients here.
   [[nodiscard]] std::vector<Tensor<T, D>> take_gradients(D place) const {
     std::vector<Tensor<T, D>> result(parameters.size());
     bool any = false;
@@ -105,20 +105,20 @@ class Replica : public Counted {
     for (const auto& original : originals) values_.push_back({original.value().data(), original.value().version()});
   }
 
-  /// What the values were copied from.
+  /// The memory and version that a value was copied from.
   struct Seen {
     const T* data;
     std::uint64_t version;
     friend bool operator==(const Seen&, const Seen&) = default;
   };
   const locus::detail::FlatPlace<T, D> none_{};
-  std::vector<FlatParameters<T, D>> flat_;  ///< of the parameters; none where there are none
+  std::vector<FlatParameters<T, D>> flat_;  ///< of the parameters; empty if there are no parameters
   std::vector<nn::AnyBuffer<D>> buffers_;
   std::vector<Seen> values_;
   std::vector<std::uint64_t> buffer_versions_;
 
  public:
-  Worker worker;  ///< the last member: its thread ends before what it uses does
+  Worker worker;  ///< the last member: its thread ends before members that it uses
 };
 
 }}}  // namespace locus::LOCUS_ABI::dist::detail

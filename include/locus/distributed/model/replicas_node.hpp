@@ -1,5 +1,5 @@
 #pragma once
-// The node that takes gradients back through replicas of a model.
+// The graph node of the backward passes of a model's replicas.
 
 #include <locus/autograd/traced.hpp>
 #include <locus/distributed/communicator/stream_ordered_job.hpp>
@@ -7,9 +7,10 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// The backward pass of replicas 1, 2, ... It begins as soon as their results have gradients, goes on while the calling
-/// thread goes back through replica 0, whose nodes are older than those results, and ends here, at a node that is older
-/// than all of them: where the gradients of parameters and of parts of the input are added to the model's.
+/// The backward pass of replicas 1, 2, ... It begins as soon as their results have gradients, and runs while the
+/// calling thread runs the backward pass of replica 0, whose nodes are older than those results. It ends at this node,
+/// which is older than all of them: here the gradients of parameters and of parts of the input are added to the
+/// model's.
 template <class M, class In, class U>
 class ReplicasNode final : public GraphNode {
  public:
@@ -25,17 +26,19 @@ class ReplicasNode final : public GraphNode {
   }
   ~ReplicasNode() override { finish(); }
 
-  /// What a replica computed of part i, from an input of its own. Parts whose results need no gradient are left out.
+  /// Sets the input of a replica's part i, which is its own, and the result. Not called for results that need no
+  /// gradient.
   void set(std::size_t i, const Shared<Replica<M>>& replica, Traced<In, D> x, Traced<U, D> y) {
     const Tensor<In, D> input = x.value();
     parts_[i] = {replica, {std::move(x), std::move(y)}, {}, input, {}, {}};
   }
-  /// The gradient of what part i computed is known.
+  /// Sets the gradient of the result of part i.
   void give(std::size_t i, const Tensor<U, D>& gradient) { parts_[i].gradient = gradient; }
-  /// Begins the backward pass of part i, if it has a gradient. What the replica saved is released unless it `keeps` it.
+  /// Begins the backward pass of part i, if it has a gradient. Releases the tensors that the replica saved, unless
+  /// `keeps`.
   void start(std::size_t i, bool keeps) {
     Part& part = parts_[i];
-    if (part.job) return;  // it runs
+    if (part.job) return;  // it runs already
     if (!part.gradient.buffer()) {
       if (!keeps) part.recorded = {};
       return;
@@ -54,7 +57,7 @@ class ReplicasNode final : public GraphNode {
   }
 
   void propagate() override {
-    for (std::size_t i = 0; i < parts_.size(); ++i) start(i, true);  // those whose graph is retained
+    for (std::size_t i = 0; i < parts_.size(); ++i) start(i, true);  // parts whose graph is retained
     for (Part& part : parts_)
       if (part.job) part.job->join();
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -86,12 +89,12 @@ class ReplicasNode final : public GraphNode {
   void call_hooks(std::uint64_t) override {}
 
  private:
-  /// What a replica computed with.
+  /// The recorded input and result of a replica.
   struct Recorded {
     Traced<In, D> x{};
     Traced<U, D> y{};
   };
-  /// A backward pass of a replica, and what it gave.
+  /// A backward pass of a replica, and the gradients that it computes.
   struct Work : Counted {
     Replica<M>* replica = nullptr;
     Recorded recorded;
@@ -113,7 +116,7 @@ class ReplicasNode final : public GraphNode {
         throw;
       }
       recorded.x.zero_grad();
-      recorded = {};  // in the thread that used it
+      recorded = {};  // freed in the thread that used it
     }
   };
   struct RunWork {
@@ -121,8 +124,8 @@ class ReplicasNode final : public GraphNode {
     void operator()() const { work->run(); }
   };
   using BackwardJob = StreamOrderedJob<D, RunWork>;
-  /// The calling thread may use the memory of the input and of the gradient while a job does, where these are views. So
-  /// it keeps them longer, and lets them go itself.
+  /// Input and gradient may be views of memory that the calling thread uses while a job does. So the calling thread
+  /// keeps them longer than the job, and releases them itself.
   struct Part {
     Shared<Replica<M>> replica;
     Recorded recorded;
@@ -138,7 +141,7 @@ class ReplicasNode final : public GraphNode {
     if constexpr (FloatingDType<In>)
       if (inputs_[i] && work.of_input.buffer()) inputs_[i]->give(work.of_input);
   }
-  /// Waits for what was started; it counts no more.
+  /// Waits for backward passes that were started, and drops their results.
   void finish() noexcept {
     for (Part& part : parts_) {
       if (part.job) part.job->join();
@@ -149,13 +152,13 @@ class ReplicasNode final : public GraphNode {
   }
 
   D place_;
-  std::vector<Shared<TensorNode<T, D>>> parameters_;  ///< null for those that are frozen
+  std::vector<Shared<TensorNode<T, D>>> parameters_;  ///< null for frozen parameters
   std::vector<Shared<TensorNode<In, D>>> inputs_;
   std::vector<Part> parts_;
   bool is_freed_ = false;
 };
 
-/// What one replica computed, in the place of the model. Its gradient begins the backward pass of the replica.
+/// The result of one replica, in the place of the model. Its gradient begins the backward pass of the replica.
 template <class M, class In, class U>
 class ReplicaResultNode final : public TensorNode<U, device_of<M>> {
  public:
@@ -169,7 +172,8 @@ class ReplicaResultNode final : public TensorNode<U, device_of<M>> {
     this->clear_gradient();
   }
   void visit_inputs(void (*visit)(GraphNode&, void*), void* state) override { visit(*replicas_, state); }
-  /// Right after propagate(), unless the graph is retained: then the replica's is released as it is used.
+  /// Called right after propagate(), unless the graph is retained: then the replica releases its graph during its
+  /// backward pass.
   void free() override {
     if (replicas_) replicas_->start(part_, false);
     replicas_ = {};

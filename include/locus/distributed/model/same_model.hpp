@@ -1,5 +1,5 @@
 #pragma once
-// Whether all ranks hold the same model: what each says of its own, compared with what rank 0 says.
+// Checks that all ranks hold the same model: compares a description of each rank's model with rank 0's.
 
 #include <locus/core/printable.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
@@ -10,7 +10,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// A line for each parameter and buffer, name, type, shape and whether it is trained, and one for the options.
+/// One line for each parameter and buffer: name, type, shape and whether it is trained; and one for the options.
 template <class M>
 [[nodiscard]] std::vector<std::string> description(const M& model, const DistributedOptions& options) {
   std::vector<std::string> lines;
@@ -31,7 +31,7 @@ template <class M>
   return line.substr(begin, line.find('\t', begin) - begin);
 }
 
-/// What is wrong with the model of a rank. Of one size, so that all can be gathered.
+/// An error in the model of a rank. Of fixed size, so that all ranks' complaints can be gathered.
 struct Complaint {
   enum Kind : unsigned char { none, argument, shape, device };
   static constexpr std::size_t most = 511;
@@ -45,7 +45,7 @@ struct Complaint {
 };
 static_assert(sizeof(Complaint) == Complaint::most + 1);
 
-/// What differs in the lines of a rank from those of rank 0.
+/// The first difference between the lines of a rank and of rank 0.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Complaint difference(int rank, const std::vector<std::string>& mine,
                                                             const std::vector<std::string>& first) {
   constexpr const char* remedy = "; build the same model on all ranks";
@@ -77,7 +77,7 @@ static_assert(sizeof(Complaint) == Complaint::most + 1);
   return {};
 }
 
-/// What is wrong on this rank, whatever others have.
+/// An error of this rank alone, whatever others have.
 template <class M, class D>
 [[nodiscard]] Complaint own_complaint(const M& model, const Communicator<D>& comm, const DistributedOptions& options) {
   if (options.bucket_bytes < 1 || options.first_bucket_bytes < 1)
@@ -104,7 +104,7 @@ template <class M, class D>
   return {};
 }
 
-/// Bytes of the host on the communicator's device.
+/// Copies bytes of the host to the communicator's device.
 template <class D>
 [[nodiscard]] Tensor<std::uint8_t, D> bytes_on(const Communicator<D>& comm, const void* data, std::size_t size) {
   const Tensor<std::uint8_t, Cpu> bytes({static_cast<std::int64_t>(size)});
@@ -112,7 +112,7 @@ template <class D>
   return bytes.template to<D>(comm.device());
 }
 
-/// A text of rank 0, on all ranks.
+/// Broadcasts a text of rank 0.
 template <class D>
 [[nodiscard]] std::string text_of_first(const Communicator<D>& comm, std::string text) {
   std::int64_t size = static_cast<std::int64_t>(text.size());
@@ -126,7 +126,7 @@ template <class D>
   return text;
 }
 
-/// All ranks throw the same: what is wrong on the first rank where anything is.
+/// All ranks throw the same error: the one of the first rank that has any.
 template <class M, class D>
 void require_same_model(const M& model, const Communicator<D>& comm, const DistributedOptions& options) {
   const std::vector<std::string> mine = description(model, options);

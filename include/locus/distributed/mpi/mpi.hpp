@@ -14,11 +14,11 @@ namespace detail {
   const std::int64_t processes = locus::detail::whole_number(locus::detail::environment(name));
   return processes > 0 ? static_cast<int>(processes) : 0;
 }
-/// Of the job step that srun started, of which this process is one.
+/// The number of processes in the srun job step of this process.
 inline constexpr const char* srun_tasks = "SLURM_STEP_NUM_TASKS";
 }  // namespace detail
 
-/// How many processes mpirun, or srun --mpi, started, of which this is one; 1 where it was started otherwise.
+/// The number of processes that mpirun, or srun --mpi, started together, this one included; 1 if started otherwise.
 [[nodiscard]] inline int launched_processes() {
   for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"})  // Open MPI's, MPICH's
     if (const int processes = detail::processes_of(name)) return processes;
@@ -30,18 +30,17 @@ inline constexpr const char* srun_tasks = "SLURM_STEP_NUM_TASKS";
 #if LOCUS_MPI
 inline namespace with_mpi {
 
-/// The processes that mpirun started, a rank each; one rank where it did not. All of them call it, as often as each
-/// other. MPI is started at the first call, unless the program has, and then ended with the program.
+/// Connects the processes that mpirun started, one rank each; without mpirun, one rank. All processes call it, the same
+/// number of times. The first call starts MPI, unless the program has; MPI then ends with the program.
 ///
-/// Until the first call, all processes draw the same random numbers; from then on, or until manual_seed(), each its
-/// own: those that a rank of spawn() would, here.
+/// Until the first call, all processes draw the same random numbers. From then on, until manual_seed(), each draws its
+/// own, as a rank of spawn() would here.
 ///
-/// On Cuda, each process uses one of the GPUs of its machine, in turn. Where MPI says that it takes memory of GPUs, it
-/// gets that, and sums are made on GPUs; else elements travel by way of page-locked memory and are combined on the
-/// host.
+/// On Cuda, the processes of a machine take its GPUs in turn. If MPI says that it is CUDA-aware, it gets memory of
+/// GPUs, and sums are made on GPUs; else elements travel through page-locked memory and are combined on the host.
 ///
-/// throws EngineUnavailable, CudaUnavailable, OutOfMemory without a thread. Where a process ends before the first call,
-/// MPI does not start on the others, which it does not tell: they end after the time-out, with a message
+/// throws EngineUnavailable, CudaUnavailable, OutOfMemory without a thread. If a process ends before the first call,
+/// MPI does not start on the others and does not tell them: they end after the time-out, with a message
 ///
 ///     auto comm = dist::mpi<Cpu>();   // mpirun -n 4 program
 template <class D>

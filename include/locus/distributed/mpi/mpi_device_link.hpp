@@ -1,5 +1,5 @@
 #pragma once
-// Memory of GPUs handed to an MPI that takes it ("CUDA-aware").
+// Passes memory of GPUs to a CUDA-aware MPI.
 
 #include <locus/core/system/environment.hpp>
 #include <locus/distributed/engine/device_engine.hpp>
@@ -12,8 +12,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// Whether MPI says that it takes memory of GPUs. LOCUS_MPI_CUDA_AWARE in the environment, 1 or 0, says it of one that
-/// does not say.
+/// Whether MPI is CUDA-aware, by its own account. LOCUS_MPI_CUDA_AWARE in the environment, 1 or 0, overrides it.
 [[nodiscard]] inline bool mpi_takes_gpu_memory() {
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
   const bool says_so = MPIX_Query_cuda_support() == 1;
@@ -23,7 +22,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
   return locus::detail::switch_from_environment("LOCUS_MPI_CUDA_AWARE", says_so);
 }
 
-/// See DeviceEngine. MPI knows no streams: the host waits for what was queued before it gives memory to MPI.
+/// See DeviceEngine. MPI knows no streams: the host waits for work queued before it passes memory to MPI.
 class MpiDeviceLink {
  public:
   MpiDeviceLink(const Shared<MpiEngine<Cpu>>& host, Cuda device) : host_(host), device_(device) {}

@@ -13,12 +13,13 @@ class MpiEngine final : public MessageEngine<D, detail::MpiLink> {
   using Peers = detail::MessagePeers<detail::MpiLink>;
 
  public:
-  /// All ranks of `parent` make one at the same time. `most_bytes`: of one message of MPI. throws EngineUnavailable
+  /// All ranks of `parent` make one at the same time. `most_bytes`: the largest message given to MPI. throws
+  /// EngineUnavailable
   MpiEngine(MPI_Comm parent, D device, const Options& options, std::int64_t most_bytes = 1 << 30)
       : MessageEngine<D, detail::MpiLink>(
             Shared<Peers>(new Peers(options.timeout, parent, options.timeout, most_bytes)), device, options) {}
 
-  /// The number of this process among those of its machine.
+  /// The index of this process among the processes of its machine.
   [[nodiscard]] int rank_on_machine() const { return this->peers().link.rank_on_machine(); }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// How processes reach each other by MPI: transfers of bytes, and who is there. See message_peers.hpp for what a link
-// is.
+// Links between processes by MPI: transfers of bytes, and checks for dead processes. message_peers.hpp describes a
+// link.
 
 #include <locus/distributed/mpi/mpi_pending_frees.hpp>
 
@@ -15,13 +15,14 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// Two communicators of our own, so that messages of the program are no one's elements, nor are control messages.
+/// Has two MPI communicators of its own, which separate elements from control messages, and both from messages of the
+/// program.
 class MpiLink {
  public:
   class Transfers;
 
-  /// All ranks of `parent` make one at the same time. `most_bytes`: of one message, which MPI counts with int.
-  /// throws EngineUnavailable, also where not all ranks came within `timeout` seconds
+  /// All ranks of `parent` make one at the same time. `most_bytes`: the largest message, which MPI counts with int.
+  /// throws EngineUnavailable, also if not all ranks came within `timeout` seconds
   MpiLink(MPI_Comm parent, double timeout, std::int64_t most_bytes = 1 << 30) : most_bytes_(most_bytes) {
     await_all(parent, timeout);
     const Lock lock(MpiSession::instance().mutex());
@@ -45,8 +46,8 @@ class MpiLink {
   MpiLink(const MpiLink&) = delete;
   MpiLink& operator=(const MpiLink&) = delete;
   ~MpiLink() = default;
-  /// Nothing but the final control messages of some ranks is still to come: the communicators may be freed. Without
-  /// this they are kept.
+  /// Called when nothing but the final control messages of some ranks is still to come: the communicators may be freed.
+  /// Otherwise they are kept.
   void retire() noexcept {
     if (number_ < 0 || has_failed_ || has_open_transfers() || !MpiSession::is_usable()) return;
     const Lock lock(MpiSession::instance().mutex());
@@ -57,11 +58,11 @@ class MpiLink {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
-  /// Tags are 0 to this.
+  /// The largest tag; the least is 0.
   [[nodiscard]] int most_tag() const { return most_tag_; }
-  /// The number of this process among those of its machine.
+  /// The index of this process among the processes of its machine.
   [[nodiscard]] int rank_on_machine() const { return rank_on_machine_; }
-  /// This one's, with itself.
+  /// The number of ranks on this machine, including this one.
   [[nodiscard]] int ranks_on_machine() const { return on_machine_; }
   /// Whether a transfer could be neither completed nor cancelled: its memory has to be kept.
   [[nodiscard]] bool has_open_transfers() const { return has_open_transfers_.load(); }
@@ -69,7 +70,7 @@ class MpiLink {
   static void keep(const Owner& owner) noexcept { MpiSession::instance().keep(owner); }
   static void note_failure(double timeout) noexcept { MpiSession::instance().note_failure(timeout); }
 
-  /// Takes a control message that has come, from any rank.
+  /// Takes an arrived control message, of any rank. Whether there was one.
   [[nodiscard]] bool poll(ControlMessage& control) {
     const Lock lock(MpiSession::instance().mutex());
     for (;;) {
@@ -79,7 +80,7 @@ class MpiLink {
       if (!has_come) return false;
       check_mpi(MPI_Recv(&control, sizeof control, MPI_BYTE, status.MPI_SOURCE, 0, controls_, MPI_STATUS_IGNORE),
                 "MPI_Recv");
-      if (control.group != group_) continue;  // of an earlier communicator, whose number MPI gave to this one
+      if (control.group != group_) continue;  // of an earlier communicator, whose id MPI reuses
       control.from = status.MPI_SOURCE;
       ends_ += control.what == ControlMessage::What::end;
       has_failed_ |= control.what == ControlMessage::What::failure;
@@ -88,7 +89,7 @@ class MpiLink {
   }
   [[nodiscard]] std::uint64_t group() const { return group_; }
 
-  /// Whether it is a process of this machine that is gone.
+  /// Whether `peer` is a process of this machine that is gone.
   [[nodiscard]] bool is_dead(int peer) const {
     const Process& process = processes_[static_cast<std::size_t>(peer)];
     if (!process.is_visible || kill(static_cast<pid_t>(process.id), 0) == 0 || errno != ESRCH) return false;
@@ -154,23 +155,23 @@ class MpiLink {
   int rank_ = 0, size_ = 1, on_machine_ = 0, rank_on_machine_ = 0, most_tag_ = 32767;
   int ends_ = 0;  ///< final control messages of other ranks that were read
   bool has_failed_ = false;
-  std::int64_t number_ = -1;  ///< among those that all processes make
+  std::int64_t number_ = -1;  ///< among the links that all processes make
   std::uint64_t group_ = 0;
   std::vector<Process> processes_;
   Atomic<bool> has_open_transfers_{false};
 };
 
-/// Several sends and receives under way. Messages of a pair of ranks and a tag keep their order.
+/// Several sends and receives in flight. Transfers of a pair of ranks and a tag keep their order.
 class MpiLink::Transfers {
  public:
   Transfers(MpiLink& link, int tag) : link_(link), communicator_(link.data_), tag_(tag) {}
-  /// Of control messages.
+  /// Transfers of control messages.
   explicit Transfers(MpiLink& link) : link_(link), communicator_(link.controls_), tag_(0) {}
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
   ~Transfers() { abandon(); }
 
-  /// So many begin without taking memory.
+  /// The next `count` transfers allocate no memory.
   void reserve(std::size_t count) { requests_.reserve(count); }
   void send(int peer, const void* data, std::int64_t bytes) {
     for (std::int64_t at = 0; at < bytes; at += link_.most_bytes_) {
@@ -191,9 +192,9 @@ class MpiLink::Transfers {
     }
   }
 
-  /// How many have begun. Those with lower numbers are complete when first_open(this) is -1.
+  /// The number of transfers that have begun. They are complete when first_open(mark) is -1.
   [[nodiscard]] std::size_t mark() const { return requests_.size(); }
-  /// Progresses. The peer of the first that is not complete; -1: none.
+  /// Makes progress. The peer of the first incomplete transfer below `mark`; -1: none.
   [[nodiscard]] int first_open(std::size_t mark) {
     if (done_ >= mark) return -1;
     const Lock lock(MpiSession::instance().mutex());
@@ -205,8 +206,8 @@ class MpiLink::Transfers {
     return -1;
   }
   [[nodiscard]] int first_open() { return first_open(mark()); }
-  /// Receives that have not begun are cancelled, and others get a moment to end. Where one does not, the link has open
-  /// transfers, whose memory has to be kept.
+  /// Cancels receives that have not begun, and waits a moment for the other transfers. If one does not end, the link
+  /// has open transfers, whose memory has to be kept.
   void abandon() noexcept {
     if (done_ == requests_.size() || !MpiSession::is_usable()) return;
     const Lock lock(MpiSession::instance().mutex());

@@ -1,5 +1,5 @@
 #pragma once
-// Communicators of MPI whose ranks have left.
+// MPI communicators that wait to be freed after their ranks have left.
 
 #include <locus/distributed/message/control_message.hpp>
 #include <locus/distributed/mpi/mpi_session.hpp>
@@ -9,12 +9,12 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// What is freed too early gives its number to the next communicator, which then takes the final control message of a
-/// slower rank for its own first one. So each is freed by all ranks at their next meeting, once all have read the final
-/// control message of all others. The caller holds the session's mutex.
+/// If a communicator is freed too early, MPI gives its id to the next one, which then takes the final control message
+/// of a slower rank for its own first one. So all ranks free a communicator together, at their next meeting, once each
+/// has read the final control messages of all others. The caller holds the session's mutex.
 class MpiPendingFrees {
  public:
-  /// Ranks make them in the same order, and number them by it. `ends`: final control messages that were read.
+  /// Ranks make links in the same order; `number` counts them. `ends`: final control messages that were read.
   struct Link {
     std::int64_t number;
     MPI_Comm data, controls;
@@ -27,7 +27,7 @@ class MpiPendingFrees {
   }
   [[nodiscard]] static std::size_t count() { return links().size(); }
 
-  /// All processes of MPI call it.
+  /// All processes of MPI_COMM_WORLD call it together.
   static void free_together() {
     constexpr std::size_t most = 16;  // at a time
     int size = 0;
@@ -49,7 +49,7 @@ class MpiPendingFrees {
  private:
   static std::vector<Link>& links() {
     static auto& of_process =
-        *new std::vector<Link>;  // to the end: the background thread adds to it after static objects ended
+        *new std::vector<Link>;  // never freed: the background thread adds to it after static objects ended
     return of_process;
   }
   [[nodiscard]] static bool is_drained(Link& link, int size) {
@@ -61,7 +61,7 @@ class MpiPendingFrees {
       check_mpi(MPI_Recv(&control, sizeof control, MPI_BYTE, status.MPI_SOURCE, 0, link.controls, MPI_STATUS_IGNORE),
                 "MPI_Recv");
       if (control.what != ControlMessage::What::end)
-        return false;  // never again: somebody failed, or waits for an answer
+        return false;  // never drained: a rank failed, or waits for an answer
       ++link.ends;
     }
     return true;

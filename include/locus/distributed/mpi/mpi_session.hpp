@@ -1,5 +1,5 @@
 #pragma once
-// What this process has of MPI: starting and ending it, and what outlives the objects that began it.
+// MPI in this process: starting and ending it, and memory that outlives the objects that passed it to MPI.
 //
 // Used where <mpi.h> is found, as by mpicxx, unless LOCUS_MPI is defined as 0.
 
@@ -38,8 +38,8 @@ inline void check_mpi(int status, const char* call) {
   if (status != MPI_SUCCESS) refuse_mpi(call, status);
 }
 
-/// Ends the process unless MPI has started after so many seconds. MPI waits for ever for a process that ended before it
-/// came, and cannot be interrupted.
+/// Ends the process unless MPI has started within `timeout` seconds. MPI waits for ever for a process that ended before
+/// it joined, and cannot be interrupted.
 class MpiStart {
  public:
   explicit MpiStart(double timeout) : timeout_(timeout) {
@@ -79,8 +79,8 @@ class MpiStart {
   pthread_t thread_{};
 };
 
-/// MPI, started at the first use unless the program has, and then ended with the program. One thread at a time calls
-/// it, which holds the mutex.
+/// MPI, started at the first use unless the program has, and then ended with the program. Only a thread that holds the
+/// mutex calls MPI.
 class MpiSession {
  public:
   /// `timeout`: seconds in which MPI has to start, where this is the first use.
@@ -106,7 +106,7 @@ class MpiSession {
     owner.next_kept = kept_ ? kept_ : &owner;
     kept_ = &owner;
   }
-  /// A communicator failed. Ending MPI, which waits for other processes, takes at most so many seconds from now on.
+  /// A communicator failed. MPI_Finalize, which waits for other processes, may now take at most `timeout` seconds.
   void note_failure(double timeout) noexcept {
     patience_.store(timeout < 1e9 ? static_cast<int>(timeout) + 1 : 1'000'000'000);
   }
@@ -115,7 +115,7 @@ class MpiSession {
 
  private:
   explicit MpiSession(double timeout) {
-    BackgroundThread::start();  // which ends after this object
+    BackgroundThread::start();  // destroyed after this object
     int started = 0, level = 0;
     check_mpi(MPI_Initialized(&started), "MPI_Initialized");
     if (!started) {
@@ -139,7 +139,7 @@ class MpiSession {
     if (const int seconds = patience_.load()) end_in(seconds);
     MPI_Finalize();
   }
-  /// The process ends after so many seconds, whatever it waits for.
+  /// Ends the process after `seconds`, even if it waits for others.
   static void end_in(int seconds) {
     static int patience;
     patience = seconds;

@@ -1,8 +1,8 @@
 #pragma once
-// Ranks that are processes with a GPU each, whose elements NCCL moves from GPU to GPU. Before each collective the ranks
-// meet on the host, so that one that failed before is named, and nothing is queued that would wait for it. Then the
-// host waits until NCCL is done, and looks after the other ranks meanwhile. Where one is gone, each of the others hears
-// of it, aborts NCCL, and throws: nothing is computed from elements that did not come.
+// Ranks that are processes with one GPU each; NCCL moves elements from GPU to GPU. Before each collective the ranks
+// meet on the host, so that a rank that failed before is named, and nothing is queued that would wait for it. Then the
+// host waits until NCCL is done, and watches the other ranks meanwhile. If one is gone, each of the others hears of it,
+// aborts NCCL, and throws: nothing is computed from elements that did not arrive.
 
 #include <locus/cuda/nccl.hpp>
 #include <locus/distributed/engine/device_engine.hpp>
@@ -13,13 +13,13 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 #if LOCUS_NCCL
 namespace detail {
-/// What a rank does while NCCL is not done: it looks whether the others are still there. throws CollectiveError
+/// Called while NCCL is not done: checks whether the other ranks are still there. throws CollectiveError
 class NcclWait {
  public:
   NcclWait(Engine<Cpu>& host, const Fingerprint& what, std::int64_t sequence)
       : host_(host), what_(what), sequence_(sequence) {}
-  /// is_own: this rank's GPU has not yet come to the collective, which counts for no time-out of its own. Other ranks
-  /// wait for it, and count.
+  /// is_own: this rank's GPU has not yet reached the collective. This delay does not count for the rank's own time-out,
+  /// but for the time-outs of ranks that wait for it.
   void operator()(bool is_own) {
     sched_yield();
     const double now = watch_.seconds();
@@ -53,21 +53,21 @@ class NcclLink {
     });
   }
 
-  /// Ranks meet before, so that all begin, and after, so that none lets go of NCCL while it sends what others wait for.
+  /// Ranks meet before f(), so that all begin, and after it, so that none destroys NCCL while it still sends to others.
   template <class F>
   void run(const Collective<Cuda>& call, const F& f) {
     what_ = call.what;
     sequence_ = call.sequence;
     try {
       host_->meet(call.what, call.sequence);
-      or_leave(*host_, f);  // what it did not queue, the next call would receive
+      or_leave(*host_, f);  // the next call would receive transfers missed here
       host_->meet(call.what, call.sequence);
     } catch (...) {
       nccl_.abort();
       throw;
     }
   }
-  static void meet() {}  // all have
+  static void meet() {}  // run() has met
   template <class F>
   void together(const Owner*, const F& f) {
     nccl_.together(f, NcclWait(*host_, what_, sequence_));
@@ -76,7 +76,7 @@ class NcclLink {
   void receive(void* data, std::int64_t bytes, int peer) const { nccl_.receive(data, bytes, peer); }
 
  private:
-  /// Of NCCL's id, after which NCCL starts.
+  /// The broadcast of NCCL's id, after which NCCL starts.
   static constexpr Fingerprint first_call{Kind::broadcast, ElementType::uint8, {}, 0, sizeof(NcclRank::Id)};
   [[nodiscard]] static NcclRank::Id shared_id(Engine<Cpu>& host) {
     NcclRank::Id id{};
@@ -95,7 +95,8 @@ class NcclLink {
 using NcclEngine = DeviceEngine<detail::NcclLink>;
 
 namespace detail {
-/// Of ranks that have met by `host`: where one fails meanwhile, those that wait for its part of NCCL's id hear of it.
+/// The communicator of ranks that have met through `host`. If one fails meanwhile, ranks that wait for its part of
+/// NCCL's id hear of it.
 template <class F>
 [[nodiscard]] Communicator<Cuda> nccl_by(const Shared<Engine<Cpu>>& host, const F& device) {
   return or_leave(*host, [&] { return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(host, device()))); });
@@ -105,10 +106,11 @@ template <class F>
 
 #if LOCUS_NCCL
 inline namespace with_nccl {
-/// Processes with a GPU of their machine each, in turn. Elements go from GPU to GPU. They meet at an address.
+/// Connects processes that meet at an address and take the GPUs of their machine in turn. NCCL moves elements from GPU
+/// to GPU.
 ///
-/// throws RendezvousError, CudaUnavailable, CudaError where two processes of a machine have one GPU, CollectiveError
-/// where a rank fails or is gone meanwhile
+/// throws RendezvousError, CudaUnavailable, CudaError if two processes of a machine have one GPU, CollectiveError if a
+/// rank fails or is gone meanwhile
 [[nodiscard]] inline Communicator<Cuda> nccl(const TcpPlace& place, Options options = {}) {
   options = detail::from_environment(options);
   const Cuda device = detail::gpu_of(place.local_rank);  // before ranks meet, so that none waits for this one
@@ -120,8 +122,8 @@ inline namespace with_mpi {
 #else
 inline namespace without_mpi {
 #endif
-/// The same. Where a launcher set RANK in the environment, as torchrun does, they meet at the address that it set;
-/// else they are those that mpirun started.
+/// The same without a place. If a launcher set RANK in the environment, as torchrun does, processes meet at the address
+/// that it set; else mpirun started them.
 ///
 /// throws EngineUnavailable, too
 [[nodiscard]] inline Communicator<Cuda> nccl(Options options = {}) {

@@ -13,13 +13,13 @@ inline namespace with_mpi {
 inline namespace without_mpi {
 #endif
 
-/// Calls f(Communicator<D>). Where a launcher started this process as one of several, once, for the rank that it is:
-/// under mpirun or srun --mpi (see mpi()), and where RANK and WORLD_SIZE are set, as by torchrun (see tcp()). Otherwise
-/// for each of so many ranks, in a thread for each (see spawn()). 0 ranks: as many as were started; otherwise as there
-/// are GPUs, on Cpu 1.
+/// Calls f(Communicator<D>) on each rank. If a launcher started this process as one of several, calls it once, for this
+/// process's rank: under mpirun or srun --mpi (see mpi()), and where RANK and WORLD_SIZE are set, as by torchrun (see
+/// tcp()). Otherwise calls it for each of `ranks` ranks, in a thread for each (see spawn()). 0 ranks: as many as were
+/// started; otherwise one per GPU, on Cpu 1.
 ///
-/// throws what f throws, after the other ranks were told; ArgumentError for less than 0 ranks, and where another number
-/// was started; EngineUnavailable where mpirun started several processes of a program that is built without MPI, or
+/// throws the exception of f, after the other ranks were told; ArgumentError for less than 0 ranks, and if another
+/// number was started; EngineUnavailable if mpirun started several processes of a program that is built without MPI, or
 /// srun several that it did not tell of each other; RendezvousError; CudaUnavailable
 ///
 ///     int main() { dist::launch<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); }); }

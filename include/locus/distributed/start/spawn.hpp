@@ -11,7 +11,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
-/// Threads that are ranks, and what the first of them that failed threw.
+/// Threads that are ranks, and the exception of the first that failed.
 template <class D, class F>
 struct Spawned {
   struct Rank {
@@ -46,14 +46,15 @@ struct Spawned {
 };
 }  // namespace detail
 
-/// Calls f(Communicator<D>) for each of so many ranks, in a thread for each; returns when all have returned.
+/// Calls f(Communicator<D>) for each of `ranks` ranks, in a thread for each; returns when all calls have returned.
 ///
-/// Each rank has random numbers of its own, others in each spawn and the same in every run: the seed of the thread that
-/// calls it decides. manual_seed() in a rank is of this rank alone; those that say the same seed draw the same numbers.
+/// Each rank draws its own random numbers, different in each spawn and the same in every run: they follow from the seed
+/// of the calling thread. manual_seed() in a rank affects this rank alone; ranks with the same seed draw the same
+/// numbers.
 ///
 /// On Cuda, rank r is on GPU r modulo the number of GPUs: several ranks may share one.
 ///
-/// throws what the first rank threw that did, after all ranks ended; ArgumentError for less than one rank, or
+/// throws the exception of the first rank that failed, after all ranks ended; ArgumentError for less than one rank, or
 /// more than 2^20; OutOfMemory
 ///
 ///     dist::spawn<Cpu>(4, [](dist::Communicator<Cpu> comm) {

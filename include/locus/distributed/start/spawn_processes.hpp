@@ -16,7 +16,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 
-/// What a rank tells the process that started it when its function has ended: written as a whole, or not at all.
+/// The report of a rank, at the end of its function, to the process that started it: written as a whole, or not at all.
 struct FinalStatus {
   enum Ending : std::int32_t { well, failed, failed_after_another };
   std::int32_t rank = -1;
@@ -24,24 +24,24 @@ struct FinalStatus {
   char text[1016] = {};  ///< of the exception
 };
 
-/// How the process of a rank stands.
+/// The state of a rank's process.
 struct RankProcess {
   static constexpr int unknown = -1;  ///< the system does not say: this program ignores or reaps its children
 
   pid_t id = 0;
   bool is_running = true;
   bool is_killed = false;       ///< by Processes
-  bool has_thrown = false;      ///< it said what
-  bool has_ended_well = false;  ///< it said so
-  int status = 0;               ///< that of waitpid, or unknown
+  bool has_thrown = false;      ///< it reported an exception
+  bool has_ended_well = false;  ///< it reported success
+  int status = 0;               ///< from waitpid, or unknown
 
   [[nodiscard]] bool has_failed() const { return !is_running && status != 0 && !(status == unknown && has_ended_well); }
-  /// It was running when it was killed by Processes.
+  /// It was still running when Processes killed it.
   [[nodiscard]] bool has_stalled() const {
     const bool ended_by_kill = status == unknown || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     return has_failed() && is_killed && ended_by_kill && !has_thrown;
   }
-  /// It was killed by others, or called exit().
+  /// It ended without a report: by a signal of another process or its own, or by exit().
   [[nodiscard]] bool is_silent() const { return has_failed() && !has_thrown && !has_stalled(); }
   /// "ended by signal 9"
   [[nodiscard]] std::string ending() const {
@@ -52,7 +52,7 @@ struct RankProcess {
   }
 };
 
-/// A process for each rank, and what they say.
+/// A process for each rank, and their reports.
 class Processes {
  public:
   explicit Processes(int ranks) {
@@ -66,14 +66,14 @@ class Processes {
   }
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
-  /// None outlives this object.
+  /// No process of a rank outlives this object.
   ~Processes() {
     kill_running();
     for (const RankProcess& rank : ranks_)
       while (rank.is_running && waitpid(rank.id, nullptr, 0) < 0 && errno == EINTR) {}
   }
 
-  /// Ranks in order, as many as the constructor was told.
+  /// Starts the process of a rank; called in rank order, as often as the constructor was told.
   template <class F>
   void start(int rank, const F& f) {
     const pid_t parent = getpid(), id = fork();
@@ -85,7 +85,7 @@ class Processes {
     (void)read_.close();
     _exit(run(rank, f));
   }
-  /// Waits for all. Once a rank has failed, the others have so many seconds, and are killed then. throws RankError
+  /// Waits for all ranks. Once one has failed, the others are killed after `timeout` seconds. throws RankError
   void finish(double timeout) {
     (void)write_.close();
     Stopwatch since_failure;
@@ -100,14 +100,14 @@ class Processes {
   }
 
  private:
-  /// In the process of a rank: kills it when the thread that started it ends, however that ends. That thread is in
+  /// In the process of a rank: kills it when the thread that started it ends, whatever the reason. That thread is in
   /// finish() until no rank runs any more, so it ends earlier only with its whole process.
   static void end_with(pid_t parent) noexcept {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     const pid_t now = getppid();  // another one: the parent ended before the call above; 0: it is in another container
     if (now != parent && now != 0) _exit(1);
   }
-  /// The first rank of which that is so; -1: none.
+  /// The first rank for which is_so() holds; -1: none.
   [[nodiscard]] int first(bool (RankProcess::*is_so)() const) const {
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if ((ranks_[i].*is_so)()) return static_cast<int>(i);
@@ -117,7 +117,7 @@ class Processes {
     for (RankProcess& rank : ranks_)
       if (rank.is_running) rank.is_killed = kill(rank.id, SIGKILL) == 0;
   }
-  /// Notes who has ended. Whether some run still.
+  /// Notes which ranks have ended. Whether any still runs.
   [[nodiscard]] bool reap() {
     bool any = false;
     for (RankProcess& rank : ranks_) {
@@ -129,10 +129,10 @@ class Processes {
     }
     return any;
   }
-  /// Reads what ranks say, for which it waits at most so long. A process that a rank has started may keep the pipe
+  /// Reads the reports of ranks; waits at most `milliseconds`. A process that a rank has started may keep the pipe
   /// open.
   void hear(int milliseconds) {
-    pollfd waited{read_.number(), POLLIN, 0};  // once it is closed: -1, with which poll() waits alone
+    pollfd waited{read_.number(), POLLIN, 0};  // -1 once it is closed: poll() then only waits
     for (;; milliseconds = 0) {
       const int ready = ::poll(&waited, 1, read_ ? milliseconds : milliseconds > 0);
       if (ready < 0 && errno == EINTR) continue;
@@ -148,7 +148,7 @@ class Processes {
         failure_ = words;
     }
   }
-  /// throws RankError for the first rank that failed by itself, else for one that failed
+  /// throws RankError for the first rank that failed by itself, else for any rank that failed
   void throw_failure(double timeout) const {
     const bool is_cause = failure_.ending == FinalStatus::failed;
     const std::string text = failure_.rank < 0
@@ -163,7 +163,7 @@ class Processes {
     if (failure_.rank >= 0) throw RankError(text, failure_.rank);
   }
 
-  /// In the process of the rank: its status.
+  /// In the process of the rank: calls f, and returns the exit status.
   template <class F>
   int run(int rank, const F& f) noexcept {
     FinalStatus words{.rank = rank};
@@ -193,14 +193,15 @@ class Processes {
 
 }  // namespace detail
 
-/// Calls f(Communicator<D>) for each of so many ranks, in a process of its own for each, which fork() makes: it sees
-/// what this one has, and changes nothing of it. Returns when all have ended. Ranks reach each other by TCP. Where this
-/// process ends before, also by SIGKILL, the system kills its ranks.
+/// Calls f(Communicator<D>) for each of `ranks` ranks, in a process of its own for each, made by fork(): it sees a copy
+/// of this process's memory. Returns when all have ended. Ranks reach each other by TCP. If this process ends before,
+/// also by SIGKILL, the system kills its ranks.
 ///
-/// Random numbers are those of spawn(). On Cuda, ranks use the GPUs in turn; this process must not have used one.
+/// Random numbers are the same as with spawn(). On Cuda, ranks take the GPUs in turn; this process must not have used
+/// one.
 ///
-/// throws RankError: what the first rank threw that did, as a text, or how its process ended. Once a rank has failed,
-/// the others have the time-out and a second to end, and are killed then. ArgumentError for less than one rank, or more
+/// throws RankError with the text of the first rank that threw, or how its process ended. Once a rank has failed, the
+/// others have the time-out and a second to end, and are killed then. ArgumentError for less than one rank, or more
 /// than 2^20; OutOfMemory
 ///
 ///     dist::spawn_processes<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); });
@@ -210,19 +211,19 @@ void spawn_processes(int ranks, const F& f, Options options = {}) {
   options = detail::from_environment(options);
   detail::SocketAddress here;
   (void)detail::SocketAddress::resolve("127.0.0.1", 0, here);
-  detail::Socket door = detail::Socket::listening(here);  // of rank 0
+  detail::Socket door = detail::Socket::listening(here);  // rank 0's
   if (!door) fail<OutOfMemory>({"dist::spawn_processes: the system grants no port: ", std::strerror(errno)});
   const int port = door.port();
-  std::fflush(nullptr);  // or each would write what is in the buffers of now
+  std::fflush(nullptr);  // or each child would write buffered output again
   detail::Processes all(ranks);
   for (int rank = 0; rank < ranks; ++rank)
     all.start(rank, [&] {
-      if (rank > 0) door = {};  // or it would be open after rank 0 has ended
+      if (rank > 0) door = {};  // or the port would stay open after rank 0 has ended
       detail::call_as_rank(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank, door.release()}, options), f);
     });
   door = {};
-  (void)locus::detail::draw_seed_of_ranks();  // as each of them did
-  all.finish(options.timeout + 1);            // in which those that wait for the failed rank give up
+  (void)locus::detail::draw_seed_of_ranks();  // as each rank did
+  all.finish(options.timeout + 1);            // in which ranks that wait for the failed one give up
 }
 
 }}}  // namespace locus::LOCUS_ABI::dist

@@ -1,5 +1,5 @@
 #pragma once
-// TCP connections with time-outs, thinly over POSIX.
+// TCP sockets with time-outs, a thin layer over POSIX.
 
 #include <locus/core/std/posix.hpp>
 #include <locus/distributed/engine/error.hpp>
@@ -25,7 +25,7 @@ struct SocketAddress {
 
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
   [[nodiscard]] sockaddr* get() { return reinterpret_cast<sockaddr*>(&bytes); }
-  /// Both families have it behind the family.
+  /// IPv4 and IPv6 addresses both store it behind the family.
   [[nodiscard]] int port() const {
     std::uint16_t number = 0;
     std::memcpy(&number, reinterpret_cast<const char*>(&bytes) + 2, sizeof number);
@@ -45,9 +45,9 @@ struct SocketAddress {
     return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
   }
 
-  /// Empty where it resolves; else why it does not. Of several addresses, the first that this machine has a route to.
-  /// It may wait for a name server; `until` says, in seconds on the watch, how long one is asked again that fails for
-  /// now.
+  /// Resolves a host. Empty on success; else the reason of the failure. Of several addresses, takes the first to which
+  /// this machine has a route. It may wait for a name server; temporary failures are retried until `until` seconds on
+  /// the watch.
   [[nodiscard]] static std::string resolve(const std::string& host, int port, SocketAddress& result,
                                            const Stopwatch& watch = {}, double until = 0) {
     addrinfo wanted{};
@@ -69,7 +69,7 @@ struct SocketAddress {
   }
 
  private:
-  /// Nothing is sent.
+  /// Connects a datagram socket, which sends nothing.
   [[nodiscard]] static bool has_route(const addrinfo& to) {
     const int probe = socket(to.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const bool has = probe >= 0 && connect(probe, to.ai_addr, to.ai_addrlen) == 0;
@@ -78,11 +78,11 @@ struct SocketAddress {
   }
 };
 
-/// A socket, which does not block. Closed with this object.
+/// A non-blocking socket, closed with this object.
 class Socket {
  public:
   Socket() = default;
-  /// One that others made, from now on this object's.
+  /// Takes ownership of an existing descriptor.
   explicit Socket(int number) : Socket(of(number)) {
     if (number_ < 0) return;
     fcntl(number_, F_SETFL, fcntl(number_, F_GETFL) | O_NONBLOCK);
@@ -97,7 +97,7 @@ class Socket {
     if (number_ >= 0) close(number_);
   }
 
-  /// One that listens at an address of this machine, or at all of them; at any free port for port 0. Nothing where that
+  /// A socket that listens at an address of this machine, or at all of them; at any free port for port 0. Empty if that
   /// fails, with errno.
   [[nodiscard]] static Socket listening(const SocketAddress& at) {
     Socket result = made(at);
@@ -114,27 +114,27 @@ class Socket {
     any.set_port(port);
     return listening(any);
   }
-  /// Begins to connect: await(POLLOUT) says when that is over, and has_error() whether it failed. Nothing where it does
-  /// not begin, with errno.
+  /// Begins to connect: await(POLLOUT) says when that is over, and has_error() whether it failed. Empty if it does not
+  /// begin, with errno.
   [[nodiscard]] static Socket connecting(const SocketAddress& to) {
     Socket result = made(to);
     if (!result || (connect(result.number_, to.get(), to.size) != 0 && errno != EINPROGRESS)) return {};
     return result;
   }
-  /// A connection to this one, which listens, and who began it; nothing: there is none, with errno.
+  /// Accepts a connection to this listening socket; `from` is its peer. Empty if there is none, with errno.
   [[nodiscard]] Socket accepted(SocketAddress& from) const {
     from.size = sizeof from.bytes;
     return of(accept4(number_, from.get(), &from.size, kind));
   }
 
-  /// Whether a call returned nothing since the process, or the system, may have no more sockets: by errno.
+  /// Whether errno says that the process or the system has no more sockets.
   [[nodiscard]] static bool is_scarce() {
     return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
   }
 
   [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
   [[nodiscard]] int number() const { return number_; }
-  /// The caller closes it.
+  /// Gives up ownership: the caller closes the descriptor.
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
   [[nodiscard]] int port() const {
     SocketAddress own;
@@ -147,18 +147,18 @@ class Socket {
     socklen_t size = sizeof error;
     return getsockopt(number_, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0;
   }
-  /// Waits for POLLIN or POLLOUT, at most so long, and at most a day.
+  /// Waits for POLLIN or POLLOUT, at most `seconds`, and at most a day.
   [[nodiscard]] bool await(short events, double seconds) const {
     pollfd waited{number_, events, 0};
     return ::poll(&waited, 1, milliseconds(seconds)) > 0;
   }
-  /// As poll() takes them, rounded up: a day at most, after which callers ask again.
+  /// Milliseconds for poll(), rounded up; a day at most, after which callers poll again.
   [[nodiscard]] static int milliseconds(double seconds) {
     constexpr double most = 86400;
     return seconds > 0 ? static_cast<int>((seconds < most ? seconds : most) * 1000) + 1 : 0;
   }
 
-  /// Bytes that were read or written, or 0 where there is nothing to do now; -1: the connection has ended.
+  /// The number of bytes read or written; 0: the socket would block; -1: the connection has ended.
   [[nodiscard]] std::int64_t read_some(void* data, std::int64_t bytes) const {
     const ssize_t count = recv(number_, data, static_cast<std::size_t>(bytes), 0);
     return count > 0 ? count : count < 0 && is_busy() ? 0 : -1;
@@ -167,7 +167,7 @@ class Socket {
     const ssize_t count = ::send(number_, data, static_cast<std::size_t>(bytes), MSG_NOSIGNAL);
     return count >= 0 ? count : is_busy() ? 0 : -1;
   }
-  /// All of it, within so many seconds on the watch. Whether that was possible.
+  /// Reads or writes all bytes, until `seconds` on the watch. Whether that succeeded.
   [[nodiscard]] bool read_all(void* data, std::int64_t bytes, const Stopwatch& watch, double seconds) const {
     return all(bytes, POLLIN, watch, seconds,
                [&](std::int64_t at) { return read_some(static_cast<char*>(data) + at, bytes - at); });

@@ -18,14 +18,14 @@ namespace detail {
 }
 }  // namespace detail
 
-/// The processes that a launcher started, which meet at an address that its environment names: MASTER_ADDR,
-/// MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. All of them call it, as often as each other. Random numbers are from then
-/// on those of the rank, as with mpi().
+/// Connects the processes that a launcher started, which meet at an address in the environment: MASTER_ADDR,
+/// MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. All processes call it, the same number of times. From then on, each
+/// process draws the random numbers of its rank, as with mpi().
 ///
-/// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory.
+/// On Cuda, the processes of a machine take its GPUs in turn; elements travel through page-locked memory.
 ///
-/// throws RendezvousError within the time-out after rank 0 came, and at once for a place where no process can be;
-/// CudaUnavailable, OutOfMemory without a thread
+/// throws RendezvousError within the time-out after rank 0 came, and at once for an invalid place; CudaUnavailable,
+/// OutOfMemory without a thread
 ///
 ///     auto comm = dist::tcp<Cpu>();   // RANK=0 WORLD_SIZE=2 ./program & RANK=1 WORLD_SIZE=2 ./program
 template <class D>

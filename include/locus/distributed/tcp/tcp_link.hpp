@@ -1,5 +1,5 @@
 #pragma once
-// How processes reach each other by TCP: a connection for each pair. See message_peers.hpp for what a link is.
+// Links between processes by TCP: one connection for each pair. message_peers.hpp describes a link.
 
 #include <locus/distributed/engine/background_thread.hpp>
 #include <locus/distributed/tcp/tcp_rendezvous.hpp>
@@ -14,7 +14,7 @@ class TcpLink {
   /// All ranks make one at the same time. throws RendezvousError; OutOfMemory without a thread, before they meet
   TcpLink(const TcpPlace& place, double timeout)
       : rank_(place.checked().rank), size_(place.size), streams_(static_cast<std::size_t>(place.size)) {
-    BackgroundThread::start();  // which ends after this object, if that is static
+    BackgroundThread::start();  // destroyed after this object, if that is static
     TcpRendezvous rendezvous(place, timeout);
     const Socket door = Socket::listening(rendezvous.family(), 0);
     if (!door) rendezvous.fail(rank_, join("cannot listen: ", std::strerror(errno)));
@@ -26,7 +26,7 @@ class TcpLink {
       Card card{};
       if (guest.bytes.size() != sizeof card) rendezvous.fail(peer, "ranks run different programs");
       std::memcpy(&card, guest.bytes.data(), sizeof card);
-      on_machine_ += std::strncmp(card.host, mine.host, sizeof mine.host) == 0;  // another program's may have no end
+      on_machine_ += std::strncmp(card.host, mine.host, sizeof mine.host) == 0;  // maybe unterminated
       if (peer >= rank_) continue;
       SocketAddress address = guest.from;
       address.set_port(card.port);
@@ -39,15 +39,15 @@ class TcpLink {
   }
   TcpLink(const TcpLink&) = delete;
   TcpLink& operator=(const TcpLink&) = delete;
-  /// Gives what is still to be written a moment. Connections then close beside the program. A child of fork() closes
-  /// its descriptors alone: the connections stay its parent's.
+  /// Writes pending bytes for at most a second. Connections then close in the background. A child of fork() closes only
+  /// its descriptors: the connections stay its parent's.
   ~TcpLink() {
     if (!is_here()) return;
     const Stopwatch watch;
     const Lock lock(mutex_);
     try {
       for (; has_unwritten() && watch.seconds() < 1; sched_yield()) progress();
-    } catch (const std::exception&) {}  // without memory for what others still say
+    } catch (const std::exception&) {}  // no memory for arriving bytes
     try {
       BackgroundThread::deliver(Shared<BackgroundJob>(new Closing(std::move(streams_))));
     } catch (const std::exception&) {}  // they close at once
@@ -58,10 +58,10 @@ class TcpLink {
   [[nodiscard]] static int most_tag() { return INT32_MAX; }
   [[nodiscard]] static std::uint64_t group() { return 0; }
   [[nodiscard]] int ranks_on_machine() const { return on_machine_; }
-  [[nodiscard]] static bool has_open_transfers() { return false; }  // what is abandoned touches no memory
+  [[nodiscard]] static bool has_open_transfers() { return false; }  // abandoned transfers touch no memory
   static void keep(const Owner&) noexcept {}
   static void note_failure(double) noexcept {}
-  /// Returns when all messages are on their way: for a process that ends without its static objects.
+  /// Returns when all messages are sent: for a process that ends without destroying static objects.
   static void finish_sends() noexcept { BackgroundThread::finish(); }
   /// Whether the connection has ended.
   [[nodiscard]] bool is_dead(int peer) {
@@ -78,12 +78,13 @@ class TcpLink {
   }
 
  private:
-  /// What each brings to the rendezvous: where it listens, and on which machine.
+  /// A rank's contribution to the rendezvous: the port where it listens, and its machine.
   struct Card {
     std::int32_t port;
     char host[256];
   };
-  /// Reads what peers still say until they close, too: closing at once would make them lose what they have not read.
+  /// Drains the connections until the peers close them, too: closing at once would make peers lose bytes that they have
+  /// not read.
   class Closing final : public BackgroundJob {
    public:
     explicit Closing(std::vector<TcpStream>&& streams) : streams_(std::move(streams)) {
@@ -102,7 +103,7 @@ class TcpLink {
 
   [[nodiscard]] bool is_here() const { return forks_ == locus::detail::fork_count(); }
 
-  // The mutex is held in all that follows.
+  // The caller of all functions that follow holds the mutex.
 
   [[nodiscard]] TcpStream& to(int peer) { return streams_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] bool has_unwritten() const {
@@ -122,11 +123,11 @@ class TcpLink {
   std::vector<ControlMessage> controls_;
 };
 
-/// Several sends and receives in flight. Messages of a pair of ranks and a tag keep their order.
+/// Several sends and receives in flight. Transfers of a pair of ranks and a tag keep their order.
 class TcpLink::Transfers {
  public:
   Transfers(TcpLink& link, int tag) : link_(link), tag_(tag) {}
-  /// Of control messages.
+  /// Transfers of control messages.
   explicit Transfers(TcpLink& link) : link_(link), tag_(TcpStream::control_tag) {}
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;

@@ -1,5 +1,5 @@
 #pragma once
-// Connections at a door until they have said who they are, all heard at once.
+// New connections to a listening socket, the door, until they have introduced themselves; all are read at once.
 
 #include <locus/distributed/tcp/socket.hpp>
 
@@ -8,29 +8,29 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// What a process says first.
+/// The first bytes that a process sends.
 struct Hello {
-  std::uint64_t magic = 0x6c6f637573303031;  // not of another program
+  std::uint64_t magic = 0x6c6f637573303031;  // tells Locus from other programs
   std::int32_t rank = 0, size = 0;
 };
 
-/// A connection that has said all that is expected.
+/// A connection with a complete introduction.
 struct Visitor {
   Socket connection{};
   SocketAddress from{};
   Hello hello{};
-  std::string bytes{};  ///< what it brought
+  std::string bytes{};  ///< its payload
 };
 
-/// Hears all connections at a door together, so that one that says nothing keeps no other waiting. Each has two seconds
-/// to say a Hello and, where it brings bytes, their number and the bytes. Others are turned away.
+/// Reads all connections at a door together, so that a silent one delays no other. Each has two seconds to send a Hello
+/// and, if it brings bytes, their number and the bytes. Other connections are turned away.
 class Reception {
  public:
-  static constexpr std::int64_t most_bytes = 1 << 20;  ///< that a visitor brings
+  static constexpr std::int64_t most_bytes = 1 << 20;  ///< largest payload of a visitor
 
   explicit Reception(bool brings_bytes) : begin_(sizeof(Hello) + (brings_bytes ? sizeof(std::int64_t) : 0)) {}
 
-  /// The next visitor, within so many seconds; one without a connection: nobody came, or someone without saying all.
+  /// The next visitor, within `seconds`. Without a connection: none came, or none completed its introduction.
   [[nodiscard]] Visitor next(const Socket& door, double seconds) {
     await(door, seconds);
     accept(door);
@@ -46,7 +46,7 @@ class Reception {
     }
     return {};
   }
-  /// Of the last call: why the system granted no connection, while nobody waits that could be turned away; else 0.
+  /// After next(): errno if the system granted no connection, and no waiting one could be turned away; else 0.
   [[nodiscard]] int scarce_error() const { return scarce_error_; }
 
  private:
@@ -54,7 +54,7 @@ class Reception {
     Socket connection{};
     SocketAddress from{};
     std::string said{};
-    double until = 0;  ///< on the watch
+    double until = 0;  ///< deadline on the watch
   };
   enum class State { waits, has_said_all, is_turned_away };
 
@@ -63,7 +63,7 @@ class Reception {
     for (const Guest& guest : guests_) waited.push_back({guest.connection.number(), POLLIN, 0});
     (void)::poll(waited.data(), waited.size(), Socket::milliseconds(seconds));
   }
-  /// Where the system grants no more, the one that has waited longest makes room.
+  /// If the system grants no more, turns away the connection that has waited longest.
   void accept(const Socket& door) {
     constexpr int most_at_once = 128;
     scarce_error_ = 0;
@@ -81,7 +81,7 @@ class Reception {
       return;
     }
   }
-  /// Reads what has come.
+  /// Reads the bytes that have arrived.
   [[nodiscard]] State hear(Guest& guest) const {
     for (std::size_t wanted = wanted_of(guest); guest.said.size() < wanted; wanted = wanted_of(guest)) {
       char part[4096];
@@ -107,7 +107,7 @@ class Reception {
     std::memcpy(&hello, guest.said.data(), sizeof hello);
     return hello;
   }
-  /// Of one that has said how many.
+  /// The size of the payload, once it has been read.
   [[nodiscard]] std::int64_t bytes_of(const Guest& guest) const {
     std::int64_t bytes = 0;
     if (begin_ > sizeof(Hello)) std::memcpy(&bytes, guest.said.data() + sizeof(Hello), sizeof bytes);
@@ -117,7 +117,7 @@ class Reception {
     return {std::move(guest.connection), guest.from, hello_of(guest), guest.said.substr(begin_)};
   }
 
-  std::size_t begin_;  ///< bytes before those that a visitor brings
+  std::size_t begin_;  ///< bytes before the payload
   Stopwatch watch_{};
   std::vector<Guest> guests_{};
   int scarce_error_ = 0;

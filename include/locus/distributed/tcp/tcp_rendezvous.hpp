@@ -1,6 +1,6 @@
 #pragma once
-// Where processes that know no more than an address meet: each brings some bytes, and gets those of all. It knows
-// nothing of engines.
+// A rendezvous of processes that know no more than an address: each contributes some bytes, and gets the bytes of all.
+// It knows nothing of engines.
 
 #include <locus/distributed/tcp/tcp_reception.hpp>
 
@@ -9,17 +9,17 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// Who a process is among others, and where they meet.
+/// The rank of a process in its group, and the address where the group meets.
 struct TcpPlace {
   std::string address = "127.0.0.1";  ///< of rank 0's machine
   int port = 29500;                   ///< where rank 0 listens
   int rank = 0, size = 1;
-  int local_rank = 0;  ///< the number among the processes of a machine
-  int door = -1;       ///< of rank 0: a socket that listens there, which the meeting closes; -1: it opens one
+  int local_rank = 0;  ///< the index among the processes of a machine
+  int door = -1;       ///< of rank 0: a listening socket, which the meeting closes; -1: it opens one
 
-  /// As launchers set it: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. Under torchrun, which listens at
-  /// MASTER_PORT, ranks meet at the port after it.
-  /// throws RendezvousError that names what is missing or wrong
+  /// Reads the variables that launchers set: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. Under torchrun,
+  /// which listens at MASTER_PORT, ranks meet at the port after it.
+  /// throws RendezvousError that names the missing or invalid variable
   [[nodiscard]] static TcpPlace from_environment() {
     TcpPlace place;
     place.rank = number("RANK", nullptr, 0, most_ranks);
@@ -37,7 +37,7 @@ struct TcpPlace {
     return place;
   }
 
-  /// Itself. throws RendezvousError unless a process can be at this place
+  /// Returns itself. throws RendezvousError unless all members are within their ranges
   [[nodiscard]] const TcpPlace& checked() const {
     const auto refuse = [&](const char* member, int given, int least, int most) {
       if (given < least || given > most)
@@ -71,10 +71,10 @@ struct TcpPlace {
   }
 };
 
-/// What rank 0 knows of a process that came.
+/// A process that came to the meeting.
 struct TcpGuest {
-  detail::SocketAddress from{};  ///< where this rank reaches it, without its port; of rank 0: where all meet
-  std::string bytes{};           ///< what it brought
+  detail::SocketAddress from{};  ///< address at which this rank reaches it, without its port; of rank 0: where all meet
+  std::string bytes{};           ///< its contribution
 };
 
 namespace detail {
@@ -82,7 +82,7 @@ namespace detail {
 /// One meeting. All ranks make one at the same time.
 class TcpRendezvous {
  public:
-  /// throws RendezvousError for a place where no process can be, and an address that does not resolve
+  /// throws RendezvousError for an invalid place, and an address that does not resolve
   TcpRendezvous(const TcpPlace& place, double timeout) : place_(place.checked()), timeout_(timeout) {
     if (const std::string why = SocketAddress::resolve(place.address, place.port, address_, watch_, timeout);
         !why.empty())
@@ -90,15 +90,15 @@ class TcpRendezvous {
                             "; set MASTER_ADDR to the host name or number of rank 0's machine"));
   }
 
-  /// What all ranks brought, by rank. throws RendezvousError, on all ranks that came, within the time-out after rank 0
-  /// came
+  /// Contributes `bytes`, and returns the contributions of all ranks, by rank. throws RendezvousError, on all ranks
+  /// that came, within the time-out after rank 0 came
   [[nodiscard]] std::vector<TcpGuest> meet(const std::string& bytes) {
     return place_.rank == 0 ? receive_guests(bytes) : visit(bytes);
   }
 
   [[nodiscard]] int family() const { return address_.bytes.ss_family; }
 
-  /// A connection to another rank, which listens there, and calls accept(). throws RendezvousError
+  /// Connects to another rank, which listens at `address` and calls accept(). throws RendezvousError
   [[nodiscard]] Socket reach(const SocketAddress& address, int rank) const {
     for (;; usleep(20000)) {
       Socket connection = Socket::connecting(address);
@@ -115,7 +115,7 @@ class TcpRendezvous {
                       " of its machine; let ranks reach each other's ports, or see whether it ended"));
     }
   }
-  /// A rank of a higher number that reaches this one, each once. throws RendezvousError
+  /// Accepts a connection from a rank of a higher number, each rank once. throws RendezvousError
   [[nodiscard]] std::pair<int, Socket> accept(const Socket& door) {
     is_in_.resize(static_cast<std::size_t>(place_.size));
     for (;;) {
@@ -142,7 +142,7 @@ class TcpRendezvous {
  private:
   static constexpr std::int64_t most_bytes = Reception::most_bytes;
   static constexpr const char* another_answer = "rank 0 answers something else; start the same program on all ranks";
-  static constexpr char received = 'r';  ///< what rank 0 says first
+  static constexpr char received = 'r';  ///< rank 0's first reply
 
   [[nodiscard]] static std::string scarce_text(int error) {
     return join("the system grants no connection: ", std::strerror(error), "; a rank needs one for each other rank");
@@ -175,7 +175,7 @@ class TcpRendezvous {
         refuse(rank, join("rank ", rank, " ended while ranks met; see its own output, and start all again"));
     return std::move(guests_);
   }
-  /// Whether it is still there.
+  /// Admits a visitor. Whether it is still there.
   [[nodiscard]] bool welcome(Visitor visitor) {
     const Hello& hello = visitor.hello;
     Socket& connection = visitor.connection;
@@ -216,7 +216,7 @@ class TcpRendezvous {
       if (!connections_[static_cast<std::size_t>(rank)]) text += join(" ", rank);
     return text + "; start as many processes as WORLD_SIZE says, all with this MASTER_ADDR and MASTER_PORT";
   }
-  /// An answer begins with the rank at fault, or one of these, and the number of bytes that follow.
+  /// An answer begins with the rank at fault, or one of these numbers, and the number of bytes that follow.
   static constexpr std::int64_t all_met = -1, no_rank_at_fault = -2;
   struct Head {
     std::int64_t at_fault = all_met, bytes = 0;
@@ -232,11 +232,11 @@ class TcpRendezvous {
     return say(connections_[static_cast<std::size_t>(rank)], {all_met, static_cast<std::int64_t>(table.size())}, table);
   }
   [[nodiscard]] bool say(const Socket& to, const Head& head, const std::string& text) const {
-    const double until = timeout_ + 1;  // also after the time-out: that is what it says
+    const double until = timeout_ + 1;  // also after the time-out, to report it
     return to.write_all(&head, sizeof head, watch_, until) &&
            to.write_all(text.data(), static_cast<std::int64_t>(text.size()), watch_, until);
   }
-  /// Tells all that came, and throws. at_fault: a rank; -1: none
+  /// Tells all processes that came, and throws. at_fault: a rank; -1: none
   [[noreturn]] void refuse(int at_fault, const std::string& reason) {
     const Head head{at_fault < 0 ? no_rank_at_fault : at_fault, static_cast<std::int64_t>(reason.size())};
     for (const Socket& connection : connections_)
@@ -251,7 +251,7 @@ class TcpRendezvous {
     const Socket connection = enter(bytes);
     Head head;
     std::string text;
-    // Rank 0 says who did not come, a time-out after it came itself, which this rank awaited for as long at most.
+    // Rank 0 comes within a time-out of this rank, and reports missing ranks a time-out later.
     const double until = 2 * timeout_ + 2;
     const bool has_answer = connection.read_all(&head, sizeof head, watch_, until);
     constexpr std::int64_t most_of_guest = sizeof(SocketAddress) + sizeof(std::int64_t) + most_bytes;
@@ -276,13 +276,13 @@ class TcpRendezvous {
       if (length < 0 || length > most_bytes) fail(0, another_answer);
       guest.bytes.resize(static_cast<std::size_t>(length));
       take(guest.bytes.data(), guest.bytes.size());
-      // Rank 0's machine knows its host name by a loopback address, perhaps: its ranks are where rank 0 is.
+      // Rank 0's machine may resolve its own host name to a loopback address: its ranks are where rank 0 is.
       if (guest.from.is_loopback() && !address_.is_loopback()) guest.from = address_;
     }
     guests_[0].from = address_;
     return std::move(guests_);
   }
-  /// Memory grows with the bytes that have come. Whether all came.
+  /// Allocates as bytes arrive, not by the announced number. Whether all came.
   [[nodiscard]] bool read_text(const Socket& from, std::int64_t bytes, std::string& text, double until) const {
     for (std::int64_t at = 0; at < bytes;) {
       const std::int64_t part = bytes - at < most_bytes ? bytes - at : most_bytes;
@@ -292,8 +292,8 @@ class TcpRendezvous {
     }
     return true;
   }
-  /// A connection to rank 0, which has received what this one brings. Where it closes its door first, that was the door
-  /// of an earlier meeting.
+  /// Connects to rank 0 until it has received `bytes`. A connection that closes before belonged to the door of an
+  /// earlier meeting.
   [[nodiscard]] Socket enter(const std::string& bytes) const {
     const auto size = static_cast<std::int64_t>(bytes.size());
     for (;; usleep(10000)) {
@@ -315,7 +315,7 @@ class TcpRendezvous {
   SocketAddress address_{};
   std::vector<TcpGuest> guests_{};
   std::vector<Socket> connections_{};
-  Socket extra_{};  ///< of who is refused
+  Socket extra_{};  ///< of a refused process
   Reception at_own_door_{false};
   std::vector<bool> is_in_{};  ///< by rank: whether accept() has returned it
 };

@@ -1,5 +1,5 @@
 #pragma once
-// One TCP connection: transfers in both directions, of bytes behind a frame that says how many, and their tag.
+// One TCP connection: transfers in both directions. A frame with the number of bytes and the tag precedes the bytes.
 
 #include <locus/core/std/shared.hpp>
 #include <locus/distributed/message/control_message.hpp>
@@ -16,16 +16,16 @@ class TcpStream {
   struct Frame {
     std::int64_t bytes = 0, tag = 0;
   };
-  /// Its memory is the caller's until it is done, or abandoned.
+  /// A transfer uses the caller's memory until it is done, or abandoned.
   struct Transfer : Counted {
     Frame frame{};
     int peer = -1;
     bool receives = false, is_done = false;
-    bool has_own = false;              ///< it came before it was asked for: `own` grows with the bytes
-    unsigned char* data = nullptr;     ///< null: nobody wants it any more
-    std::int64_t at = 0;               ///< bytes that have come, or gone: of a send those of its frame, too
-    std::vector<unsigned char> own{};  ///< of one that came before it was asked for, or whose sender gave up
-    Shared<Transfer> waiter{};         ///< which asked then
+    bool has_own = false;              ///< it arrived before its request: `own` grows with the bytes
+    unsigned char* data = nullptr;     ///< null: not wanted any more
+    std::int64_t at = 0;               ///< bytes received or sent; of a send, bytes of its frame, too
+    std::vector<unsigned char> own{};  ///< bytes that arrived before their request, or of an abandoned send
+    Shared<Transfer> waiter{};         ///< the request that came while it arrived
   };
 
   TcpStream() = default;
@@ -49,8 +49,9 @@ class TcpStream {
     sending_.push_back(transfer);
     write();
   }
-  /// Reads what has come, control messages to `control messages`, and writes what fits. It reads first: a peer that
-  /// ended may have said something before. throws std::bad_alloc; a later call goes on where this one stopped
+  /// Reads the bytes that have arrived, control messages to `controls`, and writes until the connection is full. It
+  /// reads first: a peer that ended may have sent something before. throws std::bad_alloc; a later call goes on where
+  /// this one stopped
   void progress(std::vector<ControlMessage>& controls, int peer) {
     if (!has_ended_) {
       read(controls, peer);
@@ -58,7 +59,8 @@ class TcpStream {
     }
     if (has_ended_) drop_controls();
   }
-  /// A control message to a process that has ended is not waited for; elements to it are an error of their collective.
+  /// Whether a transfer is over. A control message to a process that has ended is not waited for; elements to it are an
+  /// error of their collective.
   [[nodiscard]] bool is_over(const Transfer& transfer) const {
     return transfer.is_done || (transfer.frame.tag == control_tag && has_ended_);
   }
@@ -74,11 +76,11 @@ class TcpStream {
     else keep_rest(transfer);
   }
 
-  /// Nothing more is written.
+  /// Ends the writing direction.
   void finish_writing() const {
     if (socket_) shutdown(socket_.number(), SHUT_WR);
   }
-  /// Reads what nobody wants. Whether the peer has closed the connection, too.
+  /// Reads and drops bytes. Whether the peer has closed the connection, too.
   [[nodiscard]] bool drain() {
     char sink[4096];
     while (socket_ && !has_ended_)
@@ -90,7 +92,7 @@ class TcpStream {
   static constexpr std::int64_t frame_size = sizeof(Frame);
   static constexpr std::int64_t most_bytes = std::int64_t{1} << 47;  ///< the address space of a process
 
-  /// Nobody reads them any more.
+  /// Drops control messages to a peer that has ended.
   void drop_controls() {
     std::erase_if(sending_, [](const Shared<Transfer>& transfer) {
       if (transfer->frame.tag == control_tag) transfer->is_done = true;
@@ -102,7 +104,7 @@ class TcpStream {
     while (done < sending_.size() && write(*sending_[done])) ++done;
     sending_.erase(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(done));
   }
-  /// Whether it has gone.
+  /// Writes a transfer. Whether it is complete.
   [[nodiscard]] bool write(Transfer& transfer) {
     const std::int64_t end = frame_size + transfer.frame.bytes;
     while (transfer.at < end) {
@@ -123,7 +125,7 @@ class TcpStream {
       arriving_ = {};
     }
   }
-  /// Whether it is known where the bytes go whose frame comes next.
+  /// Reads the next frame. Whether it is complete, so that `arriving_` is the transfer that receives its bytes.
   [[nodiscard]] bool read_frame(int peer) {
     if (arriving_) return true;
     auto* const frame = reinterpret_cast<unsigned char*>(&frame_);
@@ -134,7 +136,7 @@ class TcpStream {
     frame_bytes_ = 0;
     return true;
   }
-  /// Whether a rank may have sent it. What has not the length of a transfer comes from another program.
+  /// Whether a rank may have sent it. A frame of another length than a transfer's comes from another program.
   [[nodiscard]] static bool is_valid(const Frame& frame) {
     if (frame.tag == control_tag) return frame.bytes == sizeof(ControlMessage);
     return frame.bytes > 0 && frame.bytes < most_bytes;
@@ -143,7 +145,7 @@ class TcpStream {
     socket_ = {};
     has_ended_ = true;
   }
-  /// Whether all of it has come.
+  /// Reads the bytes of a transfer. Whether all have arrived.
   [[nodiscard]] bool read_bytes(Transfer& transfer) {
     while (transfer.at < transfer.frame.bytes) {
       unsigned char sink[4096];
@@ -156,14 +158,14 @@ class TcpStream {
     }
     return true;
   }
-  /// Whether some bytes came, by which `at` grows.
+  /// Reads some bytes, and adds their number to `at`. Whether any arrived.
   [[nodiscard]] bool read_some(void* data, std::int64_t bytes, std::int64_t& at) {
     const std::int64_t count = socket_.read_some(data, bytes);
     if (count < 0) has_ended_ = true;
     if (count > 0) at += count;
     return count > 0;
   }
-  /// Memory for as many bytes as have come, and some: a frame may promise more than ever comes.
+  /// Allocates by the bytes that have arrived: a frame may promise more than ever comes.
   static void grow(Transfer& transfer) {
     constexpr std::int64_t least = 1 << 16;
     const std::int64_t wanted = transfer.at < least ? least : 2 * transfer.at;
@@ -171,7 +173,7 @@ class TcpStream {
     transfer.data = transfer.own.data();
     transfer.has_own = true;
   }
-  /// Where the bytes go whose frame has come.
+  /// The transfer that receives the bytes of the current frame.
   [[nodiscard]] Shared<Transfer> target(int peer) {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       if (!is_same(wanted_[i]->frame, frame_)) continue;
@@ -200,7 +202,8 @@ class TcpStream {
     if (to.data && to.frame.bytes > 0) std::memcpy(to.data, from.own.data(), from.own.size());
     to.is_done = true;
   }
-  /// A transfer that was begun has to be written to its end: without memory for that, the connection ends.
+  /// Copies the rest of a partly written send, which has to be written to its end. Without memory for that, the
+  /// connection ends.
   void keep_rest(Transfer& transfer) noexcept {
     try {
       transfer.own.assign(transfer.data, transfer.data + transfer.frame.bytes);
@@ -213,8 +216,8 @@ class TcpStream {
 
   Socket socket_{};
   bool has_ended_ = false;
-  Frame frame_{};                 ///< of what comes next
-  std::int64_t frame_bytes_ = 0;  ///< that have come of it
+  Frame frame_{};                 ///< of the next bytes
+  std::int64_t frame_bytes_ = 0;  ///< bytes of the frame that have arrived
   Shared<Transfer> arriving_{};
   std::vector<Shared<Transfer>> wanted_{}, unasked_{}, sending_{};
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Ranks that are threads of one process, on GPUs; several may share one. Threads meet on the host; what they queue is
-// ordered by events, so that the host waits for other threads, never for a GPU.
+// Ranks that are threads of one process, on GPUs; several may share one. Threads meet on the host, and events order
+// their work on GPUs, so that the host waits for other threads, never for a GPU.
 
 #include <locus/cuda/peers.hpp>
 #include <locus/device/buffer.hpp>
@@ -10,16 +10,16 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 
-/// What ranks on GPUs show each other beside their elements.
+/// The events and memory that ranks on GPUs show each other, beside their elements.
 class CudaGroup : public Rendezvous {
  public:
   struct Room {
     Cuda device;
-    Event<Cuda> ready{};                      ///< what the rank had queued before it came
-    Event<Cuda> done{};                       ///< what it queued that uses memory of others
-    std::vector<Event<Cuda>> steps{};         ///< of a ring
-    unsigned char* sums = nullptr;            ///< partial ones, of a pass through the ring
-    const Stream<Cuda>* visits_in = nullptr;  ///< where the rank queues what uses memory of others
+    Event<Cuda> ready{};                      ///< after work queued before the collective
+    Event<Cuda> done{};                       ///< after the rank's uses of other ranks' memory
+    std::vector<Event<Cuda>> steps{};         ///< one for each step of a ring
+    unsigned char* sums = nullptr;            ///< partial sums of a ring's pass
+    const Stream<Cuda>* visits_in = nullptr;  ///< the stream that uses other ranks' memory; null: none
   };
 
   /// throws CudaUnavailable, CudaError
@@ -37,7 +37,7 @@ class CudaGroup : public Rendezvous {
   /// Whether kernels of each rank reach the memory of all.
   [[nodiscard]] bool are_connected() const { return are_connected_; }
 
-  /// What others had queued may still read this rank's memory: the host waits for that, too.
+  /// Queued work of other ranks may still read this rank's memory: the host waits for it, too.
   void end_visits(int rank) noexcept override {
     end_queue(room(rank));
     Rendezvous::end_visits(rank);
@@ -48,7 +48,7 @@ class CudaGroup : public Rendezvous {
       }
     }
   }
-  /// From now on, `done` is after all that the rank queued.
+  /// Records `done` after all work that the rank has queued.
   static void end_queue(Room& room) noexcept {
     if (!room.visits_in) return;
     try {
@@ -74,7 +74,7 @@ class CudaEngine : public Engine<Cuda> {
       : Engine<Cuda>(rank, group->size(), group->room(rank).device, options), group_(std::move(group)) {}
 
   void run(const Call& call) override {
-    Result result;  // which others may read until guard() has waited for them
+    Result result;  // others may read it until guard() has waited for them
     group_->guard(rank(), [&] { collective(call, result); });
   }
 
@@ -112,9 +112,9 @@ class CudaEngine : public Engine<Cuda> {
     Buffer<Cuda> memory;
     Event<Cuda> written{};
   };
-  /// What has to be kept until all ranks are done.
+  /// Memory that has to be kept until all ranks are done.
   struct Result {
-    Buffer<Cuda> kept{};                  ///< the result, which could not be written to the target: that is a source
+    Buffer<Cuda> kept{};                  ///< the result, if the target is a source of other ranks
     std::vector<Buffer<Cuda>> fetched{};  ///< elements of ranks that this GPU does not reach; sums of a ring
   };
   static constexpr std::int64_t ring_elements = 1 << 18;  ///< of a chunk, at most
@@ -122,7 +122,7 @@ class CudaEngine : public Engine<Cuda> {
   [[nodiscard]] Group::Room& mine() const { return group_->room(rank()); }
   void arrive(const Call& call) { group_->await_all(rank(), group_->arrive(rank()), call.what, call.sequence); }
   [[nodiscard]] Buffer<Cuda> room_for(std::int64_t bytes) const { return {device(), static_cast<std::size_t>(bytes)}; }
-  /// From memory of a rank to this one's, or within it.
+  /// Copies memory of rank `from` to this rank's memory.
   void copy(void* target, const void* source, int from, std::int64_t bytes) const {
     if (bytes > 0 && target != source) PeerMemory::copy(device(), target, group_->room(from).device, source, bytes);
   }
@@ -133,7 +133,7 @@ class CudaEngine : public Engine<Cuda> {
     return static_cast<unsigned char*>(group_->posted(peer, call.sequence).target);
   }
 
-  /// f(), which queues what uses memory of others; what it queued is known to them, also where it throws.
+  /// Calls f(), which queues uses of other ranks' memory. These ranks learn of the queued work, also if f throws.
   template <class F>
   void visit(const Call& call, const Stream<Cuda>& stream, const F& f) {
     const detail::Rendezvous::Visit visiting(*group_, rank(), call.what, call.sequence);
@@ -189,8 +189,8 @@ class CudaEngine : public Engine<Cuda> {
     }
   }
 
-  /// Elements [begin, end) of what all ranks have from `offset` bytes on, combined, to the same elements of the
-  /// targets. What this GPU does not reach is copied first.
+  /// Combines the elements `range` of all ranks, from `offset` bytes of their sources on, to the same elements of the
+  /// targets. Sources that this GPU does not reach are copied first.
   void fold(const Call& call, Range range, std::int64_t offset, void* const* targets, int target_count,
             Result& result) {
     const std::int64_t size = call.reducer->element_bytes, bytes = range.size() * size;
@@ -232,7 +232,7 @@ class CudaEngine : public Engine<Cuda> {
     for_peers([&](int peer) { targets.push_back(target_of(peer, call)); });
     fold(call, part, 0, targets.data(), size(), result);
   }
-  /// Each rank has its part in its target: everybody copies the others'.
+  /// Each rank has its part in its target; copies the parts of the others.
   void gather(const Call& call, const Stream<Cuda>& stream) {
     const std::int64_t size = call.reducer->element_bytes;
     step(stream, 0);
@@ -245,7 +245,8 @@ class CudaEngine : public Engine<Cuda> {
     });
   }
 
-  /// In passes of a chunk for each rank, by copies from the rank before. Partial sums are kept in the reduction's type.
+  /// A ring in passes of a chunk for each rank, by copies from the rank before. Partial sums are kept in the
+  /// reduction's type.
   void ring(const Call& call, const Stream<Cuda>& stream, Result& result) {
     const std::int64_t pass = ring_elements * size(), sum_bytes = call.reducer->sum_bytes;
     result.fetched.push_back(room_for(pass * sum_bytes));
@@ -257,7 +258,7 @@ class CudaEngine : public Engine<Cuda> {
       ring_pass(call, stream, piece_of(call.what.count, pass, i), arrived);
     }
   }
-  /// All have queued their last step, after which their sums are written again.
+  /// Waits until all ranks have queued their last step, after which their sums are overwritten.
   void wait_for_pass(const Call& call, const Stream<Cuda>& stream) {
     step(stream, 2 * size() - 2);
     group_->await_all(rank(), group_->steps(rank()), call.what, call.sequence);
@@ -287,7 +288,7 @@ class CudaEngine : public Engine<Cuda> {
       if (i + 2 < n) pass_on(call, stream, n - 1 + i, before);
     }
   }
-  /// This rank has queued a step; what follows comes after the same step of the rank before.
+  /// Records a step of this rank, and orders later work after the same step of the rank before.
   void pass_on(const Call& call, const Stream<Cuda>& stream, int number, int before) {
     step(stream, number);
     group_->await(rank(), before, group_->steps(rank()), call.what, call.sequence);

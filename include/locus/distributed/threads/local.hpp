@@ -6,8 +6,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// How to make ranks of this process: `static std::vector<Shared<Engine<D>>> engines(int ranks, const Options&)`, one
-/// for each rank. Each is then used by one thread.
+/// Makes the ranks of this process: `static std::vector<Shared<Engine<D>>> engines(int ranks, const Options&)`, one
+/// engine for each rank, which one thread then uses.
 template <class D>
 struct LocalRanks;
 
@@ -22,10 +22,10 @@ struct LocalRanks<D> {
   }
 };
 
-/// Rank r is on GPU r modulo their number.
+/// Rank r is on GPU r modulo the number of GPUs.
 template <>
 struct LocalRanks<Cuda> {
-  /// throws CudaUnavailable where there is no GPU
+  /// throws CudaUnavailable if there is no GPU
   [[nodiscard]] static std::vector<Shared<Engine<Cuda>>> engines(int ranks, const Options& options) {
     const int gpus = cuda::device_count();
     if (gpus == 0) cuda::require_device(0);

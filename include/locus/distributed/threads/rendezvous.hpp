@@ -1,5 +1,5 @@
 #pragma once
-// Where threads that are ranks meet: who has come how far, what each is about to do, who failed, and messages.
+// The rendezvous of threads that are ranks: counts of steps, posted calls, failures, and messages.
 
 #include <locus/core/system/out_of_memory.hpp>
 #include <locus/cpu/threads/parallel.hpp>
@@ -10,18 +10,18 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
-/// All ranks make the same steps: each counts its own, and waits until others have come as far. A step orders memory:
-/// what a rank wrote before it, others see after they waited for it.
+/// All ranks make the same steps: each counts its own, and waits until others have made as many. A step orders memory:
+/// writes of a rank before its step are visible to ranks that waited for the step.
 class Rendezvous : public Counted {
  public:
-  /// What a rank shows to others. Two of them are used in turn: nobody can be two collectives ahead.
+  /// The call of a rank, visible to the others. Two are used in turn: no rank can be two collectives ahead.
   struct Posted {
     Fingerprint what{};
     const void* source = nullptr;
     void* target = nullptr;
   };
 
-  /// What others see of a rank. On cache lines of its own: no false sharing.
+  /// The state of a rank that others see. On cache lines of its own: no false sharing.
   struct alignas(64) Slot {
     Signal progress{0};
     Atomic<bool> left{false}, visits{false};
@@ -48,7 +48,7 @@ class Rendezvous : public Counted {
   }
   [[nodiscard]] std::uint32_t steps(int rank) const { return slots_[static_cast<std::size_t>(rank)].progress.load(); }
 
-  /// Waits until `peer` made a step: spins, since ranks mostly come together. throws CollectiveError
+  /// Waits until `peer` has made a step: spins, since ranks mostly come together. throws CollectiveError
   void await(int rank, int peer, std::uint32_t step, const Fingerprint& what, std::int64_t sequence) {
     const auto reached = [&] {
       return static_cast<std::int32_t>(slot(peer).progress.load(Order::acquire) - step) >= 0;
@@ -62,8 +62,8 @@ class Rendezvous : public Counted {
       if (peer != rank) await(rank, peer, step, what, sequence);
   }
 
-  /// After a step: whether all ranks make the same call. throws CollectiveError naming the first that differs from rank
-  /// 0
+  /// After a step: checks that all ranks make the same call.
+  /// throws CollectiveError naming the first rank that differs from rank 0
   void require_same(int rank, const Fingerprint& what, std::int64_t sequence) {
     const Fingerprint& first = posted(0, sequence).what;
     for (int peer = 1; peer < size(); ++peer) {
@@ -74,8 +74,8 @@ class Rendezvous : public Counted {
     }
   }
 
-  /// While a rank reads or writes memory of others, who do not leave a failed collective before it ended. throws
-  /// CollectiveError where the group failed
+  /// Lives while a rank reads or writes memory of others: they do not leave a failed collective before its end. throws
+  /// CollectiveError if the group has failed
   class Visit {
    public:
     Visit(Rendezvous& group, int rank, const Fingerprint& what, std::int64_t sequence) : slot_(group.slot(rank)) {
@@ -93,7 +93,7 @@ class Rendezvous : public Counted {
     Slot& slot_;
   };
 
-  /// The group has failed, unless it has already; throws so.
+  /// Makes the group fail, unless it has already, and throws.
   [[noreturn]] void refuse(int rank, int at_fault, const std::string& reason, const Fingerprint& what,
                            std::int64_t sequence) {
     note_failure(at_fault, reason.c_str());
@@ -113,14 +113,14 @@ class Rendezvous : public Counted {
     slot(rank).left.store(true);
     slot(rank).progress.notify();
   }
-  /// A rank that failed calls this before it throws: nobody reads its memory from then on.
+  /// A rank that failed calls this before it throws: waits until no other rank uses its memory.
   virtual void end_visits(int rank) noexcept {
     slot(rank).visits.store(false);
     for (Slot& peer : slots_)
       while (peer.visits.load()) sched_yield();
   }
 
-  /// Elements on the way from one rank to another: what an engine makes of them.
+  /// Elements in flight from one rank to another, as the engine stores them.
   struct Content : Counted {
     virtual ~Content() = default;
   };
@@ -138,7 +138,7 @@ class Rendezvous : public Counted {
   [[nodiscard]] bool has_pending(int rank, const Message& message, double waited) {
     const Fingerprint what = message.fingerprint(Kind::recv);
     require_receivable(rank, what, message.sequence);
-    const bool has_left = slot(message.peer).left.load();  // before the look: what it sent came earlier
+    const bool has_left = slot(message.peer).left.load();  // read first: messages precede leave()
     {
       const Lock lock(mutex_);
       if (find(message.peer, rank, message.tag) < mail_.size()) return true;
@@ -148,21 +148,21 @@ class Rendezvous : public Counted {
       refuse_receive(rank, message, join("rank ", message.peer, " sent nothing within ", timeout_, wait_longer));
     return false;
   }
-  /// The first message of a pair and tag, which has come. throws CollectiveError where it is not of the size and type
-  /// that is wanted
+  /// Takes the first message of a pair and tag, which has come. throws CollectiveError if it has another size or type
+  /// than expected
   [[nodiscard]] PendingMessage collect(int rank, const Message& message) {
     PendingMessage pending = take(message.peer, rank, message.tag);
     if (pending.count == message.count && pending.type == message.type) return pending;
     const Fingerprint sent{Kind::send, pending.type, {}, rank, pending.count};
     refuse_receive(rank, message, join("rank ", message.peer, " called ", sent));
   }
-  /// Where a message of a rank that failed is refused: its collectives may still use memory of others.
+  /// Refuses a message after a failure. Does not end visits: collectives of this rank may still use memory of others.
   void require_receivable(int rank, const Fingerprint& what, std::int64_t sequence) {
     if (failed_.load()) raise(rank, what, sequence);
   }
 
-  /// f(), which is a collective. Where it throws anything, the group fails, and nobody reads memory of this rank any
-  /// more. throws OutOfMemory in place of std::bad_alloc
+  /// Calls f(), a collective. If it throws, the group fails, and no rank uses memory of this one any more. throws
+  /// OutOfMemory in place of std::bad_alloc
   template <class F>
   void guard(int rank, const F& f) {
     try {
@@ -187,7 +187,7 @@ class Rendezvous : public Counted {
  private:
   [[nodiscard]] Slot& slot(int rank) { return slots_[static_cast<std::size_t>(rank)]; }
 
-  /// Gives the core to others, and at last sleeps.
+  /// Waits: first yields the core, then sleeps.
   template <class Reached>
   LOCUS_OUT_OF_LINE void wait_until(const Reached& reached, Signal& signal, int rank, int peer, const Fingerprint& what,
                                     std::int64_t sequence) {
@@ -211,7 +211,7 @@ class Rendezvous : public Counted {
   }
   static constexpr int spins = 2000;
 
-  /// Where it is in the mail; the mutex is held.
+  /// The index of a message in the mail, or the mail's size; the caller holds the mutex.
   [[nodiscard]] std::size_t find(int from, int to, int tag) const {
     std::size_t i = 0;
     while (i < mail_.size() && (mail_[i].from != from || mail_[i].to != to || mail_[i].tag != tag)) ++i;

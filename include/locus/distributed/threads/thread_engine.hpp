@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that are threads of one process, on the host: all read and write the memory of all.
+// Ranks that are threads of one process, on the host: each reads and writes the memory of all.
 
 #include <locus/device/place_queries.hpp>
 #include <locus/distributed/threads/rendezvous.hpp>
@@ -8,7 +8,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 namespace detail {
 
-/// The memory of a group that all ranks read: small elements, copied there so that a collective is one rendezvous, and
+/// The memory of a group that all ranks read: copies of small elements, so that a collective takes one rendezvous, and
 /// the partial sums of rings.
 class HostGroup : public Rendezvous {
  public:
@@ -19,8 +19,8 @@ class HostGroup : public Rendezvous {
 
   struct Room {
     alignas(64) unsigned char staged[2][staged_bytes];
-    unsigned used = 0;                  ///< pieces that were staged
-    std::vector<unsigned char> sums{};  ///< of a pass through the ring
+    unsigned used = 0;                  ///< number of pieces that were staged
+    std::vector<unsigned char> sums{};  ///< partial sums of a ring's pass
   };
   [[nodiscard]] Room& room(int rank) { return rooms_[static_cast<std::size_t>(rank)]; }
 
@@ -32,8 +32,9 @@ class HostGroup : public Rendezvous {
 
 /// One rank of a group of threads.
 ///
-/// Every collective is: show where the elements are, wait for all, read and write, wait for all. Each result is
-/// computed by one rank, in the order of ranks (in a ring, in that order from the chunk's number on), and copied.
+/// Every collective but the one-shot posts pointers to its elements, waits for all ranks, reads and writes, and waits
+/// for all again. One rank computes each result, in rank order (in a ring, from the chunk's number on); it is then
+/// copied.
 template <HostAccessible D>
 class ThreadEngine : public Engine<D> {
   using Call = Collective<D>;
@@ -53,8 +54,7 @@ class ThreadEngine : public Engine<D> {
     call.sequence = sequence;
     group_->require_sound(this->rank(), what, sequence);
     auto& posted = group_->posted(this->rank(), sequence);
-    if (!(posted.what == what))
-      posted.what = what;  // a rank that meets twice in a call does not write what others read
+    if (!(posted.what == what)) posted.what = what;  // in a second meeting of a call, others may still read it
     arrive(call);
     group_->require_same(this->rank(), what, sequence);
   }
@@ -150,8 +150,8 @@ class ThreadEngine : public Engine<D> {
     }
   }
 
-  /// Pieces that fit a room. A room is written again when all have read it: two of them are used in turn, and whoever
-  /// waited for all at one knows that all were done with the other.
+  /// An all_reduce in pieces that fit a staging buffer. Two buffers are used in turn: a rank that waited for all at one
+  /// buffer knows that all were done with the other, which may be overwritten.
   void one_shot(const Call& call) {
     const std::int64_t size = call.reducer->element_bytes, piece = Group::staged_bytes / size;
     Group::Room& mine = group_->room(this->rank());
@@ -169,7 +169,8 @@ class ThreadEngine : public Engine<D> {
     }
   }
 
-  /// In passes of a chunk for each rank. Partial sums are kept in the reduction's type: 16-bit floats are rounded once.
+  /// A ring in passes of a chunk for each rank. Partial sums are kept in the reduction's type: 16-bit floats are
+  /// rounded once.
   void ring(const Call& call) {
     const std::int64_t pass = Group::ring_elements * this->size();
     auto& sums = group_->room(this->rank()).sums;
@@ -203,7 +204,7 @@ class ThreadEngine : public Engine<D> {
     }
     if (n == 1) copy(call.target, call.source, call.bytes());
   }
-  /// This rank's step is made; the one before it has made as many.
+  /// Makes a step, and waits until the rank before has made as many.
   void pass_on(const Call& call, int before) {
     group_->await(this->rank(), before, group_->arrive(this->rank()), call.what, call.sequence);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What follows a layer. functors.hpp says what a function consists of.
+// Activations after a layer. functors.hpp lists the members of a function.
 
 #include <locus/core/chain_rule.hpp>
 #include <locus/core/math.hpp>
@@ -51,7 +51,8 @@ struct LeakyRelu {
     return x > T(0) ? T(1) : T(slope);
   }
 };
-/// x where x > 0, x times a slope that may be trained elsewhere (He, Zhang, Ren and Sun, 2015). At 0 the slope counts.
+/// x where x > 0, x times a slope that may be trained elsewhere (He, Zhang, Ren and Sun, 2015). The derivative at 0 is
+/// the slope.
 struct Prelu {
   static constexpr unsigned reads(int input) { return input == 0 ? 3u : 1u; }
   template <class T>
@@ -115,14 +116,14 @@ struct Gelu {
     return math::gelu_slope(x);
   }
 };
-/// The same within 2 ulp.
+/// Gelu within 2 ulp.
 struct GeluExact : Gelu {
   template <class T>
   LOCUS_FN T operator()(T x) const {
     return math::gelu_exact(x);
   }
 };
-/// The same with Phi(x) approximated by (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+/// Gelu with Phi(x) approximated by (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
 struct GeluTanh {
   static constexpr bool is_gelu_tanh = true;
   template <class T>

@@ -1,5 +1,5 @@
 #pragma once
-// Arithmetic, selection, and conversion between element types. functors.hpp says what a function consists of.
+// Arithmetic, selection, and conversion between element types. functors.hpp lists the members of a function.
 
 #include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>
@@ -56,7 +56,7 @@ struct Multiply {
     return {y, x};
   }
 };
-/// Integers divide towards minus infinity, as Python's //, so that (x / y) * y + x % y is x; by zero they give 0.
+/// Integer quotients round towards minus infinity, as Python's //, so that (x / y) * y + x % y is x; x / 0 is 0.
 struct Divide {
   static constexpr unsigned reads(int input) { return input == 0 ? 2u : 3u; }
   template <class T>
@@ -78,12 +78,12 @@ struct Divide {
     return {T(1) / y, -(x / y) / y};
   }
 };
-/// Remainder with the sign of the divisor, as in Python and torch.remainder; of integers by zero it is 0.
+/// Remainder with the sign of the divisor, as in Python and torch.remainder; 0 for integers by zero.
 struct Remainder {
   static constexpr unsigned reads(int input) { return input == 0 ? 0u : 3u; }
   template <class T>
   LOCUS_FN T operator()(T x, T y) const {
-    if constexpr (std::is_same_v<T, bool>) return false;  // by true it is 0, too
+    if constexpr (std::is_same_v<T, bool>) return false;  // 0 by true as well as by false
     else if constexpr (std::is_unsigned_v<T>) return y == 0 ? T(0) : static_cast<T>(x % y);
     else if constexpr (std::is_integral_v<T>) {
       if (y == 0 || y == T(-1)) return 0;
@@ -130,7 +130,7 @@ struct Minimum {
   static constexpr bool selects = true;
   template <class T>
   LOCUS_FN T operator()(T x, T y) const {
-    const T smaller = x < y ? x : y;  // one instruction, also where numbers are compared one by one
+    const T smaller = x < y ? x : y;  // one instruction, also in scalar code
     return x != x ? x : smaller;
   }
   template <class T>
@@ -179,7 +179,7 @@ struct Where {
   }
 };
 
-/// One of two numbers.
+/// x where the condition holds, y elsewhere.
 template <class R>
 struct Choose {
   using gives = R;
@@ -188,7 +188,7 @@ struct Choose {
   LOCUS_FN R operator()(bool condition) const { return condition ? x : y; }
 };
 
-/// Conversion to another element type; the gradient is converted back. None comes back from integers.
+/// Conversion to another element type; the gradient is converted back. Integers pass no gradient.
 template <class To>
 struct Convert {
   using gives = To;

@@ -1,6 +1,6 @@
 #pragma once
-// Operations on the bits of integers, and on bool. They have no derivative. functors.hpp says what a function consists
-// of.
+// Operations on the bits of integers, and on bool. They have no derivative. functors.hpp lists the members of a
+// function.
 
 #include <locus/core/math.hpp>
 
@@ -35,7 +35,7 @@ struct BitNot : Bitwise {
   }
 };
 
-/// Counts of 0 to bits - 1. Others, which the host cannot see, shift everything out.
+/// Counts of 0 to bits - 1. Counts out of range, unchecked on a device, shift all bits out.
 struct ShiftLeft : Bitwise {
   template <class T>
   LOCUS_FN T operator()(T x, T count) const {
@@ -45,7 +45,7 @@ struct ShiftLeft : Bitwise {
     return by < bits ? static_cast<T>(static_cast<W>(x) << (by < bits ? by : W(0))) : T(0);
   }
 };
-/// The sign of signed types moves in.
+/// Shifts in the sign bit for signed types.
 struct ShiftRight : Bitwise {
   template <class T>
   LOCUS_FN T operator()(T x, T count) const {

@@ -1,12 +1,12 @@
 #pragma once
-// Activations with bounds and thresholds. functors.hpp says what a function consists of. NaN stays NaN.
+// Activations with bounds and thresholds. functors.hpp lists the members of a function. NaN stays NaN.
 
 #include <locus/core/math.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
-/// elu times a scale, so that deep networks keep mean 0 and variance 1 (Klambauer et al., 2017). The slope at 0 is that
-/// from below.
+/// elu times a scale, so that deep networks keep mean 0 and variance 1 (Klambauer et al., 2017). The slope at 0 is the
+/// limit from below.
 struct Selu {
   static constexpr double scale = 1.0507009873554805, alpha = 1.6732632423543772;
   template <class T>
@@ -78,7 +78,7 @@ struct Softsign {
     return root * root;
   }
 };
-/// x where x > threshold, a value elsewhere, which gets no gradient.
+/// x where x > threshold, a constant without gradient elsewhere.
 template <class R>
 struct Threshold {
   static constexpr bool selects = true;

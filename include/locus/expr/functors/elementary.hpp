@@ -1,5 +1,5 @@
 #pragma once
-// Powers, exponentials, logarithms, rounding, trigonometry. functors.hpp says what a function consists of.
+// Powers, exponentials, logarithms, rounding, trigonometry. functors.hpp lists the members of a function.
 
 #include <locus/core/math.hpp>
 #include <locus/expr/functors/arithmetic.hpp>

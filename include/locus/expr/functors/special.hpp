@@ -1,6 +1,6 @@
 #pragma once
-// Other bases, roots, the gamma function, and functions of several numbers. functors.hpp says what a function consists
-// of.
+// Other bases, roots, the gamma function, and functions of several numbers. functors.hpp lists the members of a
+// function.
 
 #include <locus/core/math/logarithms.hpp>
 #include <locus/core/math/special.hpp>
@@ -104,7 +104,7 @@ struct Digamma {
     return math::trigamma(x);
   }
 };
-/// x log y. Where x is 0, the derivative by x is log y too, but 0 for y <= 0.
+/// x log y. The derivative by x is log y, also at x = 0, except that it is 0 there for y <= 0.
 struct Xlogy {
   static constexpr unsigned reads(int) { return 3u; }
   template <class T>
@@ -128,7 +128,7 @@ struct Logit {
   }
 };
 
-// Rounding, signs, numbers that are none.
+// Rounding, signs, NaN and infinities.
 
 struct Trunc {
   template <class T>
@@ -140,12 +140,12 @@ struct Trunc {
     return T(0);
   }
 };
-/// Remainder with the sign of the dividend, as in C and torch.fmod; of integers by zero it is 0.
+/// Remainder with the sign of the dividend, as in C and torch.fmod; 0 for integers by zero.
 struct Fmod {
   static constexpr unsigned reads(int input) { return input == 0 ? 0u : 3u; }
   template <class T>
   LOCUS_FN T operator()(T x, T y) const {
-    if constexpr (std::is_same_v<T, bool>) return false;  // by true it is 0, too
+    if constexpr (std::is_same_v<T, bool>) return false;  // 0 by true as well as by false
     else if constexpr (std::is_unsigned_v<T>) return y == 0 ? T(0) : static_cast<T>(x % y);
     else if constexpr (std::is_integral_v<T>) return y == 0 || y == T(-1) ? T(0) : static_cast<T>(x % y);
     else return math::fmod(x, y);
@@ -155,15 +155,14 @@ struct Fmod {
     return {T(1), -math::trunc(x / y)};
   }
 };
-/// a + w (b - a), from the nearer end, so that w = 0 gives a and w = 1 gives b, where b - a may be no number of the
-/// type.
+/// a + w (b - a), computed from the nearer end: exactly a for w = 0 and b for w = 1, even where b - a overflows.
 struct Lerp {
   static constexpr unsigned reads(int input) { return input == 2 ? 3u : 4u; }
   template <class T>
   LOCUS_FN T operator()(T a, T b, T w) const {
     return between(a, b, w, T(1) - w);
   }
-  /// rest = 1 - w, which may be known with more digits
+  /// rest = 1 - w, which the caller may know more precisely
   template <class T>
   LOCUS_FN static T between(T a, T b, T w, T rest) {
     const T distance = b - a, shares = rest * a + w * b;
@@ -175,7 +174,7 @@ struct Lerp {
     return {T(1) - w, w, b - a};
   }
 };
-/// |x| with the sign of s, that of zeros and NaN included. The derivative by x is 0 at 0, that by s everywhere.
+/// |x| with the sign of s, signed zeros and NaN included. The derivative by x is 0 at 0; the derivative by s is 0.
 struct Copysign {
   template <class T>
   LOCUS_FN T operator()(T x, T s) const {
@@ -188,7 +187,7 @@ struct Copysign {
     return {x == T(0) ? T(0) : kept, T(0)};
   }
 };
-/// Numbers in the place of NaN and infinities, from which no gradient comes.
+/// Replaces NaN and infinities by numbers, without gradient there.
 template <class R>
 struct NanToNum {
   static constexpr bool selects = true;

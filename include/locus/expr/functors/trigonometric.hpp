@@ -1,5 +1,5 @@
 #pragma once
-// The tangent, inverse trigonometric and hyperbolic functions. functors.hpp says what a function consists of.
+// The tangent, inverse trigonometric and hyperbolic functions. functors.hpp lists the members of a function.
 
 #include <locus/core/math/hyperbolic.hpp>
 #include <locus/core/math/inverse_trigonometric.hpp>

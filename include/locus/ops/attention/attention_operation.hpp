@@ -1,6 +1,6 @@
 #pragma once
-// Attention as an operation: what a call is, and its forward and backward passes, of heads that are dimensions of their
-// own or lie side by side.
+// Attention as an operation: the settings of a call, and forward and backward passes for heads that are a dimension of
+// their own or lie side by side.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -13,7 +13,7 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// x of four dimensions or more, with those before the last three merged: a copy where they do not merge.
+/// x of four or more dimensions, with all before the last three merged: a copy if they do not merge.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> with_merged_batches(const Tensor<T, D>& x) {
   if (x.rank() == 4) return x;
@@ -21,8 +21,8 @@ template <class T, class D>
   for (int d = 0; d + 3 < x.rank(); ++d) merged = product_or_most(merged, x.size(d));
   return x.reshape({merged, x.size(-3), x.size(-2), x.size(-1)});
 }
-/// x, (..., rows, width), as (batch, heads, rows, width), read as `batch` says. A copy where the dimensions before the
-/// last three do not merge.
+/// x, (..., rows, width), as (batch, heads, rows, width), expanded to the leading dimensions `batch`. A copy if the
+/// dimensions before the last three do not merge.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> as_heads(const Tensor<T, D>& x, const Shape& batch) {
   Shape shape = batch;
@@ -58,7 +58,7 @@ LOCUS_OUT_OF_LINE inline Shape attention_batch(const Shape& q, const Shape& k, c
   return batch;
 }
 
-/// What a call is, apart from its operands.
+/// The settings of a call: everything but its operands.
 template <class T, class D>
 struct AttentionSettings {
   using R = compute_t<T>;
@@ -66,11 +66,11 @@ struct AttentionSettings {
   bool is_causal = false;
   std::optional<double> scale = {};
   double dropout = 0;
-  Draw<D> draw = {};  ///< of a number for each weight, where `dropout` is not 0
+  Draw<D> draw = {};  ///< one number for each weight, if `dropout` is not 0
   std::int64_t bytes = score_bytes<D>;
 };
 
-/// Calls f(drop) with what drops weights.
+/// Calls f(drop) with the functor that drops weights.
 template <bool drops, class T, class D, class F>
 void with_attention_dropout(const AttentionSettings<T, D>& settings, std::int64_t keys, const F& f) {
   if constexpr (drops) {
@@ -106,8 +106,8 @@ template <class R, class D>
 
 namespace operation {
 
-/// softmax(scale q k^T) v of q (..., l, e), k (..., s, e), v (..., s, ev). With `heads`, these are (batch, l, heads e)
-/// and so on, and so is the result. `drops`: whether there may be dropout.
+/// softmax(scale q k^T) v for q (..., l, e), k (..., s, e), v (..., s, ev). With `heads`, operands and result are
+/// (batch, l, heads e) and so on. `drops`: whether there may be dropout.
 template <class T, class D, bool drops>
 struct Attention {
   static constexpr const char* name = "scaled_dot_product_attention";
@@ -140,7 +140,7 @@ struct Attention {
 
   void backward(const Saved& saved, const Tensor<T, D>& g, Gradient<T, D>& dq, Gradient<T, D>& dk,
                 Gradient<T, D>& dv) const {
-    // One tensor may be several operands, whose gradients are written in turns.
+    // One tensor may be several operands; their gradients are then written one after the other.
     const Target q = target(g, dq, false), k = target(g, dk, dk.node() == dq.node());
     const Target v = target(g, dv, dv.node() == dq.node() || dv.node() == dk.node());
     propagate(saved, heads > 0 ? split(g) : detail::as_heads(g, detail::batch_shape(g.shape())), q.gradient, k.gradient,
@@ -191,7 +191,7 @@ struct Attention {
  private:
   struct Target {
     detail::AttentionGradient<T, D> gradient;
-    Tensor<T, D> apart;  ///< what is added to the gradient later, if that is another tensor
+    Tensor<T, D> apart;  ///< added to the gradient afterwards; empty if the gradient is written directly
   };
   [[nodiscard]] Target target(const Tensor<T, D>& g, Gradient<T, D>& gradient, bool is_shared) const {
     if (!gradient) return {};
@@ -211,7 +211,7 @@ struct Attention {
   }
 };
 
-/// The same of queries, keys and values side by side in one tensor, (batch, l, 3 heads e) or without the batch.
+/// The same for queries, keys and values side by side in one tensor, (batch, l, 3 heads e) or without the batch.
 template <class T, class D, bool drops>
 struct PackedAttention : Attention<T, D, drops> {
   auto forward(const Tensor<T, D>& x) const {

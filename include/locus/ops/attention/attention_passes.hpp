@@ -1,7 +1,7 @@
 #pragma once
-// Attention on plain tensors, part by part: the scores of some rows are computed, used, and computed again for the
-// gradients, so that they are never stored whole (Dao, Fu, Ermon, Rudra and Re, 2022). Of each row two numbers are
-// kept, by which its probabilities follow from its scores.
+// Attention on plain tensors, part by part: the scores of some rows are computed, used, and recomputed for the
+// gradients, so that they are never stored whole (Dao, Fu, Ermon, Rudra and Re, 2022). Two numbers per row are saved,
+// which turn its scores back into probabilities.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -11,23 +11,23 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Bytes of scores, and what goes with them, that a device computes at once; up to four times as many where they would
-/// be those of fewer rows than `few_rows`, with which each product costs more for what it packs.
+/// Bytes of scores and their workspace that a device computes at once; up to four times as many if a part would
+/// otherwise have fewer than `few_rows` rows, since packing makes small products expensive.
 template <class D>
 inline constexpr std::int64_t score_bytes = HostAccessible<D> ? std::int64_t{1} << 20 : std::int64_t{64} << 20;
 inline constexpr std::int64_t few_rows = 128;
-/// Rows of a part at most where queries do not attend to later keys: what such a part leaves out is not computed.
+/// The most rows of a part in causal attention: keys behind the part are not computed.
 template <class D>
 inline constexpr std::int64_t causal_rows = HostAccessible<D> ? 128 : 512;
 
-/// Rows that are computed together: of several batches those of all heads, of one batch those of several heads, or some
-/// of one head. They attend to the keys before `keys`.
+/// Rows that are computed together: all heads of several batches, several heads of one batch, or some rows of one head.
+/// They attend to the keys before `keys`.
 struct AttentionPart {
   std::int64_t batch, batches, head, heads, row, rows, keys;
 };
 
-/// All rows in parts of nearly equal size, of at most so many elements, or one row. Parts of some heads follow each
-/// other, the last rows first: no later part of them attends to more keys.
+/// All rows, in parts of nearly equal size: at most so many elements, or one row. Parts of the same heads are
+/// neighbours, last rows first, so that no later part attends to more keys.
 class AttentionParts {
  public:
   /// per_row: elements that a row needs
@@ -41,7 +41,7 @@ class AttentionParts {
     batches_at_once_ = heads_at_once_ < heads ? 1 : share(batches, larger(left / heads, std::int64_t{1}));
   }
 
-  /// Calls f(part, is_first, is_last), of those of its heads.
+  /// Calls f(part, is_first, is_last); first and last among the parts of the same heads.
   template <class F>
   void for_each(const F& f) const {
     const std::int64_t count = (rows_ - 1) / rows_at_once_ + 1;
@@ -57,17 +57,17 @@ class AttentionParts {
     }
   }
   [[nodiscard]] std::int64_t rows_at_once() const { return rows_at_once_; }
-  /// Of the largest part.
+  /// The rows of the largest part.
   [[nodiscard]] std::int64_t most_rows() const { return batches_at_once_ * heads_at_once_ * rows_at_once_; }
 
  private:
-  /// `all` in as many equal shares as have at most `most`.
+  /// The size of nearly equal shares of `all`, each at most `most`.
   static std::int64_t share(std::int64_t all, std::int64_t most) { return (all - 1) / ((all - 1) / most + 1) + 1; }
   std::int64_t batches_, heads_, rows_, keys_, rows_at_once_, heads_at_once_, batches_at_once_;
   bool is_causal_;
 };
 
-/// The rows or keys of a part, of tensors (batch, heads, rows or keys, ...).
+/// The rows (or keys) of a part, of tensors (batch, heads, rows or keys, ...).
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> heads_of(const Tensor<T, D>& x, const AttentionPart& part) {
   return x.slice(0, part.batch, part.batch + part.batches).slice(1, part.head, part.head + part.heads);
@@ -81,12 +81,12 @@ template <class T, class D>
   return heads_of(x, part).slice(2, 0, part.keys);
 }
 
-/// A mask for scores of shape (batch, heads, rows, keys), to which it is expanded: one of the tensors, or none.
+/// A mask expanded to scores of shape (batch, heads, rows, keys): one of the two tensors, or none.
 template <class T, class D>
 struct ExpandedMask {
   Tensor<std::uint8_t, D> marks;
   Tensor<T, D> added;
-  std::uint8_t allowed = 1;  ///< what marks have for keys that are attended to
+  std::uint8_t allowed = 1;  ///< the mark of keys that are attended to
 };
 /// A view of marks as bytes, 0 or 1.
 template <class D>
@@ -94,7 +94,7 @@ template <class D>
   return {marks.buffer(), reinterpret_cast<std::uint8_t*>(marks.data()), marks.shape(), marks.strides()};
 }
 
-/// A gradient of shape (batch, heads, rows or keys, ...), to be written or added to; empty where none is wanted.
+/// A gradient of shape (batch, heads, rows or keys, ...), to be written or added to; empty if not wanted.
 template <class T, class D>
 struct AttentionGradient {
   Tensor<T, D> out;
@@ -102,7 +102,7 @@ struct AttentionGradient {
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(out.buffer()); }
 };
 
-/// The gradient of keys or values, to which the parts of a head add up: of 16 bits in float.
+/// The gradient of keys or values, summed over the parts of a head; 16-bit types are summed in float.
 template <class T, class D>
 class KeyGradient {
   using R = compute_t<T>;
@@ -153,7 +153,7 @@ class AttentionPasses {
   R scale;
   std::int64_t bytes;  ///< see score_bytes
 
-  /// out, (batch, heads, rows, ev), and what backward needs of each row, (2, batch heads rows).
+  /// out, (batch, heads, rows, ev), and the two numbers of each row for backward, (2, batch heads rows).
   template <class Drop>
   void forward(const Tensor<T, D>& out, const Tensor<R, D>& of_rows, const Drop& drop) const {
     if (of_rows.empty()) return;
@@ -189,7 +189,7 @@ class AttentionPasses {
     });
   }
 
-  /// The gradients, given that of out.
+  /// The gradients of q, k and v, given g, the gradient of out.
   template <class Drop>
   void backward(const Tensor<T, D>& g, const Tensor<R, D>& of_rows, const Drop& drop, const AttentionGradient<T, D>& dq,
                 const AttentionGradient<T, D>& dk, const AttentionGradient<T, D>& dv) const {
@@ -218,7 +218,7 @@ class AttentionPasses {
   /// Memory for the largest part.
   struct Room {
     Tensor<T, D> scores, queries;
-    Tensor<std::uint8_t, D> triangle;  ///< where the rows of a part are causal
+    Tensor<std::uint8_t, D> triangle;  ///< the causal mask of a part's rows
     Room(const AttentionPasses& passes, const AttentionParts& parts, std::int64_t heads = 1)
         : scores({parts.most_rows() * heads * passes.k.size(2)}, passes.q.device()),
           queries({parts.most_rows() * heads * passes.q.size(3)}, passes.q.device()) {

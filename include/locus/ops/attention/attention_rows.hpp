@@ -1,14 +1,13 @@
 #pragma once
-// The launches of attention that are no products: scores that are masked, rows that become probabilities, and the
-// adjoints of both.
+// The launches of attention beside its products: masking of scores, softmax of rows, and the adjoints of both.
 
 #include <locus/ops/dropout.hpp>
 #include <locus/ops/rows.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Where the rows of a part stand among all rows: those of each head lie together, `apart` rows after those of the
-/// last.
+/// Maps a row of a part to its number among all rows: the rows of a head are contiguous, and heads begin `apart` rows
+/// apart.
 struct AttentionRowNumbers {
   std::int64_t first, rows, apart;
   [[nodiscard]] LOCUS_FN std::int64_t operator()(std::int64_t row) const {
@@ -17,8 +16,8 @@ struct AttentionRowNumbers {
   }
 };
 
-/// e^x for x <= 0, where what is no normal number is 0: on many hosts each subnormal one, and each e^x that rounds to 0
-/// as those of masked scores do, takes as long as a hundred others.
+/// e^x for x <= 0, with subnormal results flushed to 0: on many hosts each subnormal number, and each e^x that rounds
+/// to 0, as for masked scores, takes as long as a hundred normal ones.
 template <class R>
 [[nodiscard]] LOCUS_FN R exp_of_score(R x) {
 #if LOCUS_ON_DEVICE
@@ -29,7 +28,7 @@ template <class R>
 #endif
 }
 
-/// By what the probability of key `column` for query `row` is multiplied.
+/// The dropout factor of the probability of key `column` for query `row`.
 template <class D>
 struct AttentionDropout {
   static constexpr bool drops = true;
@@ -49,8 +48,8 @@ struct NoAttentionDropout {
   }
 };
 
-/// Scores become probabilities, with dropout. A row's largest score, 0 where all are -infinity, and 1 over the sum of
-/// e^(score - largest), 0 where that is 0, go to `largests` and `scales`, which have an element for each row.
+/// Scores become probabilities, with dropout. `largests` and `scales` get one element for each row: its largest score,
+/// 0 if all are -infinity; and 1 over the sum of e^(score - largest), 0 if the sum is 0.
 template <class T, class Drop>
 struct AttentionRow {
   using R = compute_t<T>;
@@ -81,8 +80,8 @@ struct AttentionRow {
   }
 };
 
-/// Of scores and the adjoints of probabilities after dropout: these probabilities, in place of the scores, and the
-/// adjoints of the scores before they were scaled, factor p (dp - sum(dp p)), in place of the adjoints.
+/// Takes scores and the adjoints of the probabilities after dropout. Replaces the scores by these probabilities, and
+/// the adjoints by factor p (dp - sum(dp p)), the adjoints of the scores before scaling.
 template <class T, class Drop>
 struct AttentionRowBackward {
   using R = compute_t<T>;
@@ -115,11 +114,11 @@ struct AttentionRowBackward {
   }
 };
 
-/// Scores of keys that a mask does not allow become -infinity, whatever they are. Its marks are read as bytes, which
-/// compilers compare faster than bool.
+/// Scores of keys that a mask excludes become -infinity, whatever they are. Marks are read as bytes, which compilers
+/// compare faster than bool.
 template <class R>
 struct MaskedScore {
-  std::uint8_t allowed;  ///< what the mask has for keys that are: 0 or 1
+  std::uint8_t allowed;  ///< the mark of allowed keys: 0 or 1
   R low = fold::lowest<R>();
   LOCUS_FN void operator()(R score, std::uint8_t mask, R& out) const { out = mask == allowed ? score : low; }
 };

@@ -17,8 +17,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 template <class D>
 inline constexpr std::int64_t column_bytes = HostAccessible<D> ? std::int64_t{4} << 20 : gpu_conv_workspace;
 
-/// Windows in parts whose columns have at most so many elements, one window at least, and which are of nearly equal
-/// size.
+/// Windows in parts of nearly equal size, whose columns have at most so many elements, or one window.
 class ConvParts {
  public:
   /// per_window: elements that a window needs
@@ -48,18 +47,18 @@ class ConvParts {
     }
   }
   [[nodiscard]] std::int64_t count() const { return ((batch_ - 1) / images_ + 1) * per_image_; }
-  /// Of the largest part, those of all its images.
+  /// The windows of the largest part, over all its images.
   [[nodiscard]] std::int64_t most_windows() const { return images_ * extent_[0] * extent_[1] * extent_[2]; }
 
  private:
-  /// `all` in as many equal shares as have at most `most`.
+  /// The size of nearly equal shares of `all`, each at most `most`.
   static std::int64_t share(std::int64_t all, std::int64_t most) { return (all - 1) / ((all - 1) / most + 1) + 1; }
   [[nodiscard]] std::int64_t pieces(int d) const { return (outputs_[d] - 1) / extent_[d] + 1; }
 
   std::int64_t batch_, outputs_[3], extent_[3], images_ = 1, per_image_ = 1;
 };
 
-/// Convolutions of so few channels per group compute each output by itself: a product would be too small.
+/// With at most so many channels per group, each output is computed by itself: a product would be too small.
 inline constexpr std::int64_t few_channels = 4;
 [[nodiscard]] inline bool is_grouped(const ConvShape& shape) {
   return shape.groups > 1 && shape.group_in() <= few_channels && shape.group_out() <= few_channels;
@@ -72,7 +71,7 @@ template <class T, class D>
   for (int d = 0; d < 5; ++d) images.stride[d] = x.strides()[d];
   return images;
 }
-/// Dense images as functors write them: extents of 1, which may have any strides, have those of the format.
+/// Dense images as functors write them: extents of 1, which may have any strides, get the format's.
 template <class T, class D>
 [[nodiscard]] ConvImages<T> results_of(const Tensor<T, D>& y) {
   const Strides strides = strides_of(y.shape(), y.layout().format());
@@ -81,12 +80,12 @@ template <class T, class D>
   return images;
 }
 
-/// The passes for one shape on one device. Images have five dimensions; w, (out, in / groups, taps), is dense, and so
-/// is what is written: y and dx row-major or channels-last.
+/// The passes for one shape on one device. Images have five dimensions; w, (out, in / groups, taps), is dense. The
+/// written tensors y and dx are dense, too: row-major or channels-last.
 template <class T, class D>
 class ConvPasses {
  public:
-  /// most: elements of columns at once, or as many as there are weights, all of which are read for each part
+  /// most: elements of columns at once; at least as many as the weights, all of which are read for each part
   ConvPasses(const ConvShape& shape, D device, std::int64_t most = column_bytes<D> / std::int64_t{sizeof(T)})
       : shape_(shape), device_(device), most_(larger(most, shape.weights())) {}
 
@@ -125,7 +124,7 @@ class ConvPasses {
     });
   }
 
-  /// dx = the adjoint of conv in its input, of g (+ bias of dx's channels) (+ dx)
+  /// dx = the adjoint of conv in its input, applied to g (+ bias of dx's channels) (+ dx)
   void input_gradient(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const T* w, const T* bias) const {
     if (dx.empty()) return;
     if constexpr (WidensConvolutions<D, T>)
@@ -138,7 +137,7 @@ class ConvPasses {
       return Backend<D>::for_each_row(device_, dx.elements() / dx.size(-1), dx.size(-1), row);
     }
     const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
-    const Tensor<T, D> in_order = dense(g);  // so that elements of a channel lie at one distance
+    const Tensor<T, D> in_order = dense(g);  // gives the elements of a channel one stride
     const Steps of_g = steps(in_order);
     const auto gradients = [&](std::int64_t group, std::int64_t image, std::int64_t first, std::int64_t width) {
       return Operand{
@@ -169,7 +168,7 @@ class ConvPasses {
     });
   }
 
-  /// dw = the adjoint of conv in its weights, of g (+ dw)
+  /// dw = the adjoint of conv in its weights, applied to g (+ dw)
   void weight_gradient(const Tensor<T, D>& dw, bool accumulate, const Tensor<T, D>& g, const Tensor<T, D>& x) const {
     if (dw.empty()) return;
     if (g.empty()) {
@@ -202,7 +201,7 @@ class ConvPasses {
       }
     };
     using R = compute_t<T>;
-    if constexpr (!std::is_same_v<T, R>) {  // what 16 bits add to is rounded each time
+    if constexpr (!std::is_same_v<T, R>) {  // 16-bit sums would be rounded at each addition
       if (parts.count() > 1) {
         const Tensor<T, D> one(dw.shape(), device_);
         Tensor<R, D> sum;
@@ -235,17 +234,17 @@ class ConvPasses {
     std::int64_t stride;
   };
 
-  /// From one channel to the next, and from one element of a channel.
+  /// Strides between channels, and between elements of a channel.
   struct Steps {
     std::int64_t channel, element;
   };
-  /// Of dense images.
+  /// The strides of dense images.
   [[nodiscard]] static Steps steps(const Tensor<T, D>& x) {
     if (x.is_channels_last()) return {1, x.size(1)};
     return {x.size(2) * x.size(3) * x.size(4), 1};
   }
 
-  /// With as many bytes of wide images as there may be of columns.
+  /// Wide images get as many bytes as columns may take.
   [[nodiscard]] WidenedConvPasses<T, D> widened() const {
     return {shape_, device_,
             larger(most_ * std::int64_t{sizeof(T)} / std::int64_t{sizeof(compute_t<T>)}, shape_.weights())};
@@ -267,8 +266,8 @@ class ConvPasses {
     return {{y.data() + group * outs * of_y.channel + first * of_y.element, outs, width, of_y.channel, of_y.element},
             shape_.out * shape_.outputs()};
   }
-  /// From one element of an image to the next, where the convolution is a product of channels and all elements of a
-  /// channel lie at that distance; otherwise -1.
+  /// The stride between elements of an image, if the convolution is a product of channels and a channel has one stride;
+  /// otherwise -1.
   [[nodiscard]] std::int64_t pointwise_stride(const Tensor<T, D>& x) const {
     if (!shape_.is_pointwise()) return -1;
     std::int64_t stride = -1, count = 1;
@@ -286,8 +285,8 @@ class ConvPasses {
     return {a.data, a.cols, a.rows, a.col_stride, a.row_stride};
   }
 
-  /// c = a b + bias (+ c) for each of a batch. A result that is channels-last has elements for rows: of all images,
-  /// where they follow each other.
+  /// c = a b + bias (+ c) for each of a batch. A channels-last result has elements as rows: of all images, if these are
+  /// contiguous.
   void multiply(std::int64_t count, const MatrixRef<const T>& a, const Operand& b, const Target& c, const T* bias,
                 std::int64_t group, bool accumulate) const {
     if (c.first.col_stride != 1) {
@@ -307,7 +306,7 @@ class ConvPasses {
   [[nodiscard]] Tensor<T, D> columns_for(const ConvParts& parts, std::int64_t per_window) const {
     return Tensor<T, D>({product_or_most(per_window, parts.most_windows())}, device_);
   }
-  /// Writes the columns of a part; the windows of each image of it.
+  /// Writes the columns of a part; returns the windows of each image.
   std::int64_t fill(const Tensor<T, D>& columns, const ConvPart& part, const Tensor<T, D>& x) const {
     const std::int64_t rows = shape_.in * shape_.taps() * part.images * part.extent(0) * part.extent(1);
     WindowColumnsRow<T> row{{}, part, images_of(x), columns.data()};
@@ -315,8 +314,8 @@ class ConvPasses {
     Backend<D>::for_each_row(device_, rows, part.extent(2), row);
     return part.windows();
   }
-  /// Adds columns up to the elements of dx that they reach, or, at first, to all. What several parts reach is rounded
-  /// to T for each.
+  /// Adds columns up to the elements of dx that they reach; the first part of an image writes all elements. An element
+  /// reached by several parts is rounded to T for each.
   void fold(const Tensor<T, D>& dx, const ConvPart& part, const Tensor<T, D>& columns, const T* bias, bool accumulate,
             bool is_first) const {
     FoldColumnsRow<T> row{{}, part, shape_.in, {}, 0, 0, columns.data(), bias, results_of(dx), accumulate};
@@ -332,7 +331,7 @@ class ConvPasses {
     Backend<D>::for_each_row(device_, part.images * shape_.in * extent[0] * extent[1], extent[2], row);
   }
 
-  /// dw of few channels per group: for each tap a sum over the windows in which it is no border.
+  /// dw for few channels per group: for each tap a sum over the windows in which it lies inside the image.
   void sum_taps(const Tensor<T, D>& dw, bool accumulate, const Tensor<T, D>& g, const Tensor<T, D>& x) const {
     const std::int64_t groups = shape_.groups, outs = shape_.group_out(), ins = shape_.group_in();
     const Tensor<T, D> sums({shape_.taps(), groups, outs, ins}, device_);

@@ -10,8 +10,8 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// The border of a convolution: a number for every side, one for each dimension, or "same": as much as keeps the
-/// extents of the input, at stride 1; where that is odd, the last side has one more, as in PyTorch.
+/// The border of a convolution: one number for every side, one for each dimension, or "same", which keeps the input's
+/// extents at stride 1. If "same" needs an odd total, the last side gets one more, as in PyTorch.
 template <class Extent>
 struct ConvPadding {
   Extent size = 0;
@@ -41,12 +41,12 @@ struct ConvExtents {
   constexpr ConvExtents(const Size3d& size, std::int64_t) : of{size.depth, size.height, size.width} {}
 };
 
-/// How much of a border "same" puts before and after.
+/// The border of a dimension before and after.
 struct ConvSides {
   std::int64_t before, after;
 };
 
-/// A convolution, transposed or not, of images of one to three dimensions, and by which function, for its messages.
+/// A convolution, transposed or not, of images of one to three dimensions; messages name `caller`.
 struct ConvRequest {
   const char* caller;
   int dims;
@@ -55,7 +55,7 @@ struct ConvRequest {
   bool same = false;
   bool transposed = false;
   bool exact = false;
-  ConvExtents output_padding = {0, 0};  ///< transposed: by how much the last side is longer
+  ConvExtents output_padding = {0, 0};  ///< transposed: extra elements at the end
 
   template <class Extent>
   static ConvRequest plain(const char* caller, int dims, const Extent& stride, const ConvPadding<Extent>& padding,
@@ -94,7 +94,8 @@ struct ConvRequest {
     return {total / 2, total - total / 2};
   }
 
-  /// The convolution of x, or of which a transposed one is the adjoint. throws ShapeError where shapes do not fit
+  /// The convolution of x; for a transposed one, the convolution whose adjoint it is. throws ShapeError where shapes do
+  /// not fit
   LOCUS_OUT_OF_LINE ConvShape plan(const Shape& x, const Shape& w, const Shape* bias) const {
     require_ranks(x, w);
     ConvShape shape;
@@ -142,7 +143,7 @@ struct ConvRequest {
       fail<ShapeError>({caller, ": weights of shape ", w, "; expected ",
                         transposed ? "(in, out / groups, " : "(out, in / groups, ", names, "), a kernel of 1 or more"});
   }
-  /// From the first tap of a window to its last; 2^62 where that is more.
+  /// The distance from a window's first tap to its last, at most INT64_MAX / 2.
   [[nodiscard]] static std::int64_t reach(std::int64_t kernel, std::int64_t dilation) {
     std::int64_t product = 0;
     const bool overflows = __builtin_mul_overflow(kernel - 1, dilation, &product);

@@ -1,13 +1,13 @@
 #pragma once
-// What convolutions compute by rows: windows as columns, columns added up to images, and groups of few channels.
+// The row functors of convolutions: windows as columns, columns summed into images, and groups of few channels.
 
 #include <locus/device/convolution.hpp>
 #include <locus/device/row_team.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Windows whose columns are computed together: [first, end) along each dimension, of so many images. They follow each
-/// other in the result: all of some images, some planes or rows of one, or a part of one row.
+/// Windows whose columns are computed together: [first, end) along each dimension, of so many images. They are
+/// contiguous in the result: all of some images, some planes or rows of one, or a part of one row.
 struct ConvPart {
   std::int64_t image = 0, images = 1;
   ConvIndex first[3] = {}, end[3] = {1, 1, 1};
@@ -15,7 +15,7 @@ struct ConvPart {
   [[nodiscard]] LOCUS_FN std::int64_t windows() const { return extent(0) * extent(1) * extent(2); }  ///< of an image
 };
 
-/// i / extent, of which i becomes the remainder.
+/// Returns i / extent; i becomes the remainder.
 [[nodiscard]] LOCUS_FN std::int64_t divide(std::int64_t& i, std::int64_t extent) {
   const std::int64_t quotient = i / extent;
   i -= quotient * extent;
@@ -58,7 +58,7 @@ struct WindowColumnsRow {
   }
 };
 
-/// dx (images, in, ...) = columns of windows, as above, added up (+ bias of the channel), of the elements from `begin`
+/// dx (images, in, ...) = columns of windows, as above, summed (+ bias of the channel), for the elements from `begin`
 /// on: `planes` of so many `rows`, each as long as a row of work.
 template <class T>
 struct FoldColumnsRow {
@@ -103,8 +103,8 @@ struct FoldColumnsRow {
   }
 };
 
-/// y (batch, out, ...) = the windows of x times their weights (+ bias), each output by itself. A row of work is one of
-/// y.
+/// y (batch, out, ...) = the windows of x times their weights (+ bias), each output by itself. A row of work is a row
+/// of y.
 template <class T>
 struct GroupedConvRow {
   static constexpr int fragments = 0;

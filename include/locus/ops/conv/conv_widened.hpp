@@ -1,5 +1,5 @@
 #pragma once
-// Convolutions of 16 bits on a device whose way for floats is faster: operands become float, some images at a time, and
+// 16-bit convolutions on a device that convolves floats faster: operands become float, some images at a time, and
 // results are rounded once.
 
 #include <locus/device/convolution.hpp>
@@ -10,11 +10,11 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 template <class T, class D>
 class ConvPasses;
 
-/// Whether D convolves what T is computed in, and so may convolve T by that.
+/// Whether D convolves compute_t<T>, and so may convolve T in that type.
 template <class D, class T>
 concept WidensConvolutions = !std::is_same_v<T, compute_t<T>> && ConvolvingDevice<D, compute_t<T>>;
 
-/// Whether it does: where it has no way for T itself, or says that that of compute_t<T> is faster.
+/// Whether T is convolved in compute_t<T>: the device cannot convolve T itself, or says that compute_t<T> is faster.
 template <class T, class D>
 [[nodiscard]] bool is_widened([[maybe_unused]] const ConvShape& shape) {
   if constexpr (!ConvolvingDevice<D, T>) return true;
@@ -23,13 +23,13 @@ template <class T, class D>
   else return false;
 }
 
-/// The passes of ConvPasses, by those of compute_t<T>.
+/// The passes of ConvPasses, computed in compute_t<T>.
 template <class T, class D>
 class WidenedConvPasses {
   using R = compute_t<T>;
 
  public:
-  /// most: elements that images and their results have at a time, those of one image at least
+  /// most: elements that images and their results have at a time; at least one image and its result
   WidenedConvPasses(const ConvShape& shape, D device, std::int64_t most) : shape_(shape), device_(device) {
     const std::int64_t per_image = shape.in * shape.inputs() + shape.out * shape.outputs();
     images_ = within<std::int64_t>(most / larger(per_image, std::int64_t{1}), 1, larger(shape.batch, std::int64_t{1}));

@@ -1,5 +1,5 @@
 #pragma once
-// The launches of lookups by index: what is picked, and gradients collected where they came from.
+// The launches of lookups by index: picked elements, and gradients collected at their sources.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/ops/rows.hpp>
@@ -22,7 +22,7 @@ void require_indices(std::string_view name, const Tensor<std::int64_t, D>& indic
   }
 }
 
-/// What an index out of range picks.
+/// The number that an index out of range picks.
 template <class T>
 [[nodiscard]] constexpr compute_t<T> picked_by_no_index() {
   using R = compute_t<T>;
@@ -30,7 +30,7 @@ template <class T>
   else return R(0);
 }
 
-/// Indices of which one is replaced by none, which collects no gradient.
+/// Indices, with one of them replaced by none, which collects no gradient.
 struct WithoutIndex {
   std::int64_t left_out;
   LOCUS_FN std::int64_t operator()(std::int64_t index) const { return index == left_out ? -1 : index; }
@@ -143,7 +143,7 @@ struct GatherElement {
   }
 };
 
-/// The same by rows of indices, of which each piece is a row of work: no position is divided for every element.
+/// The same by rows of indices; each piece of a row is a row of work: no position is divided for every element.
 template <class T>
 struct PickRowElements {
   static constexpr int fragments = 0;
@@ -152,13 +152,13 @@ struct PickRowElements {
   const T* x;
   std::int64_t outer_stride, stride, inner_stride;
   const std::int64_t* indices;
-  bool shares_indices;  ///< one row for all
+  bool shares_indices;  ///< one row of indices for all
   std::int64_t cols, rows_per_outer, extent;
   T* out;
   T invalid = from_register<T>(picked_by_no_index<T>());
 
   [[nodiscard]] LOCUS_FN std::int64_t pieces_per_row() const { return (cols + longest_piece - 1) / longest_piece; }
-  /// Elements of a piece, all but the last: as equal as may be.
+  /// The elements of each piece but the last: pieces are as equal as possible.
   [[nodiscard]] LOCUS_FN std::int64_t piece() const {
     return cols <= longest_piece ? cols : (cols + pieces_per_row() - 1) / pieces_per_row();
   }
@@ -196,7 +196,7 @@ struct CollectElement {
   }
 };
 
-/// Ranges of an extent, of a power of two elements, for rows of work that share no element of it.
+/// Ranges of an extent, each of a power of two elements: rows of work then share no element.
 struct IndexRanges {
   static constexpr std::int64_t most = 64;
   std::int64_t extent, count;
@@ -234,12 +234,12 @@ LOCUS_FN void add_row(compute_t<T>* to, const T* from, std::int64_t n) {
   for (std::int64_t c = 0; c < n; ++c) to[c] = functor::Add{}(to[c], load_as_register(from[c]));
 }
 
-/// dx row (outer, indices[j]) += g row (outer, j), one j after the other: a row of work for each outer and range.
+/// dx row (outer, indices[j]) += g row (outer, j), in the order of j: a row of work for each outer and range.
 template <class T>
 struct ScatterRange {
   static constexpr int fragments = 0;
   const T* g;
-  const std::int64_t *indices, *positions, *begins;  ///< of SplitByRange; null, where all is one range
+  const std::int64_t *indices, *positions, *begins;  ///< from SplitByRange; null if there is one range
   std::int64_t ranges, count, extent, inner;
   compute_t<T>* dx;
   template <RowTeam Team>
@@ -256,7 +256,7 @@ struct ScatterRange {
   }
 
  private:
-  static constexpr std::int64_t ahead = 8;  ///< rows that are on their way from memory
+  static constexpr std::int64_t ahead = 8;  ///< rows to prefetch
   LOCUS_FN void fetch(const T* row) const {
 #if !LOCUS_ON_DEVICE
     const auto* const first = reinterpret_cast<const char*>(row);
@@ -268,12 +268,12 @@ struct ScatterRange {
   }
 };
 
-/// dx(outer, index(outer, j, inner), inner) += g(outer, j, inner), one j after the other: by rows of work that share no
+/// dx(outer, index(outer, j, inner), inner) += g(outer, j, inner), in the order of j: by rows of work that share no
 /// element of dx, for every `outer` and every few of inner.
 template <class T>
 struct ScatterRow {
   static constexpr int fragments = 0;
-  static constexpr std::int64_t side_by_side = 16;  ///< of inner, whose elements share lines of the cache
+  static constexpr std::int64_t side_by_side = 16;  ///< of inner, whose elements share cache lines
   const T* g;
   const std::int64_t* indices;
   std::int64_t count, extent, inner;

@@ -1,26 +1,26 @@
 #pragma once
-// Indices in order, on devices that do not follow them one after the other: what one index names is then a run, which
-// one thread adds up in the order in which it was given. A counting sort by the verbs, without atomics.
+// Sorts indices, for devices that do not process them one after the other: equal indices become a run, which one thread
+// adds up in the original order. A counting sort by the verbs, without atomics.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/ops/scan.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// The indices in ascending order, and where each stood; equal ones stay in their order.
+/// The indices in ascending order, and their original positions; the order is stable.
 template <class D>
 struct IndexOrder {
   Tensor<std::int64_t, D> keys, positions;
 };
 
-/// Six bits of a key at a time. Within a chunk, elements count those before them.
+/// Six bits of a key at a time. Within a chunk, each element counts the elements before it.
 struct SortDigits {
   static constexpr std::int64_t digits = 64, chunk = 256;
   const std::int64_t* keys;
   std::int64_t count, chunks;
   int shift;
   [[nodiscard]] LOCUS_FN std::int64_t digit(std::int64_t at) const { return keys[at] >> shift & (digits - 1); }
-  /// Of [first, last), how many elements have the digit.
+  /// Counts the elements of [first, last) that have the digit `wanted`.
   [[nodiscard]] LOCUS_FN std::int64_t with_digit(std::int64_t wanted, std::int64_t first, std::int64_t last) const {
     std::int64_t found = 0;
     for (std::int64_t i = first; i < last; ++i) found += digit(i) == wanted;
@@ -35,10 +35,10 @@ struct CountDigits {
     found = sort.with_digit(at - chunk * SortDigits::digits, first, smaller(first + SortDigits::chunk, sort.count));
   }
 };
-/// Each element moved to where its digit goes. `sums` are the running sums of (digits, chunks).
+/// Moves each element to the place of its digit. `sums` are the running sums of (digits, chunks).
 struct MoveByDigit {
   SortDigits sort;
-  const std::int64_t *sums, *positions;  ///< null: every element stands where it was given
+  const std::int64_t *sums, *positions;  ///< null: every element is at its original position
   std::int64_t *keys_to, *positions_to;
   LOCUS_FN void operator()(std::int64_t at) const {
     const std::int64_t chunk = at / SortDigits::chunk, digit = sort.digit(at), bin = digit * sort.chunks + chunk;
@@ -80,14 +80,14 @@ template <class D>
   return order;
 }
 
-/// An index, or `extent` for one that is out of range.
+/// An index, or `extent` if it is out of range.
 struct IndexOrOutside {
   std::int64_t extent;
   LOCUS_FN std::int64_t operator()(std::int64_t index) const { return index < 0 || index >= extent ? extent : index; }
 };
 
-/// to(outer, v, inner) += the sum of from(outer, j, inner) for the j that index v names, in their order: where a run of
-/// v begins, one thread for each outer and inner.
+/// to(outer, v, inner) += the sum of from(outer, j, inner) for the j whose index is v, in their order. The thread at
+/// the start of v's run computes it, one for each outer and inner.
 template <class T>
 struct AddRun {
   const T* from;
@@ -106,7 +106,7 @@ struct AddRun {
   }
 };
 
-/// last[v] = the last position that names v
+/// last[v] = the last position whose index is v
 struct LastOfRun {
   const std::int64_t *keys, *positions;
   std::int64_t count, extent;
@@ -117,10 +117,10 @@ struct LastOfRun {
   }
 };
 
-/// Where in dense memory an index along an axis names an element, in the shape that it has otherwise; -1 where it is
-/// out of range.
+/// The place in dense memory of the element that an index along an axis names; the other coordinates are the index's
+/// own. -1 if it is out of range.
 struct PlaceOfElement {
-  std::int64_t extent[max_rank] = {}, stride[max_rank] = {};  ///< of the index, and of what it names elements in
+  std::int64_t extent[max_rank] = {}, stride[max_rank] = {};  ///< of the index, and of the tensor that it indexes
   int rank, axis;
   std::int64_t along;
   LOCUS_FN void operator()(std::int64_t index, std::int64_t at, std::int64_t& place) const {
@@ -148,7 +148,7 @@ template <class T, class D>
   return places;
 }
 
-/// throws ShapeError unless memory to which elements are added by their places is dense
+/// throws ShapeError unless `to`, whose elements are added to by their places, is dense
 template <class T, class D>
 LOCUS_OUT_OF_LINE void require_dense(std::string_view name, const Tensor<T, D>& to) {
   if (!to.is_contiguous())
@@ -156,7 +156,7 @@ LOCUS_OUT_OF_LINE void require_dense(std::string_view name, const Tensor<T, D>& 
                       "; expected a dense tensor: add to one, and copy it to the view"});
 }
 
-/// Adds `given`, (outer, indices, inner), to `to`, dense, (outer, extent, inner), where the indices say.
+/// Adds `given`, (outer, indices, inner), to `to`, dense, (outer, extent, inner), at the indices.
 /// throws ShapeError unless `to` is dense
 template <class T, class D>
 void add_in_order(const Tensor<T, D>& to, const Tensor<T, D>& given, const Tensor<std::int64_t, D>& indices,

@@ -6,7 +6,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// What an example's loss depends on besides its logits.
+/// The inputs of an example's loss beside its logits.
 template <class T, bool weighted>
 struct LabelRules {
   using R = compute_t<T>;
@@ -82,7 +82,7 @@ struct CrossEntropyRowBackward {
   const R *largests, *log_sums;
   const T* g;             ///< gradient of the result
   std::int64_t g_stride;  ///< 0: one for all rows
-  const R* total;         ///< what the sum of losses was divided by; null: nothing
+  const R* total;         ///< divisor of the sum of losses; null: 1
   Rows<T> dlogits;
   bool accumulate;
 
@@ -114,7 +114,7 @@ struct CrossEntropyRowBackward {
   }
 };
 
-/// The loss and what to divide by. A reduction may add its result to another: hence the sum.
+/// The loss and its divisor. A reduction may add its result to another: hence the sum.
 template <class R>
 struct LossTotal {
   R loss, weight;
@@ -122,14 +122,14 @@ struct LossTotal {
     return {a.loss + b.loss, a.weight + b.weight};
   }
 };
-/// A sum, and what its rounding has lost (Knuth's two-sum): many weights of a few values are rounded one way.
+/// A sum and its rounding error (Knuth's two-sum): many weights of a few values are all rounded in one direction.
 template <class R>
 struct CompensatedSum {
   R sum, lost;
   friend LOCUS_FN CompensatedSum operator+(const CompensatedSum& a, const CompensatedSum& b) {
     const R total = a.sum + b.sum, from_b = total - a.sum;
     const R error = (a.sum - (total - from_b)) + (b.sum - from_b);
-    return {total, a.lost + b.lost + (error - error == R(0) ? error : R(0))};  // none of what is infinite or NaN
+    return {total, a.lost + b.lost + (error - error == R(0) ? error : R(0))};  // infinite and NaN sums lose nothing
   }
   [[nodiscard]] LOCUS_FN R rounded() const { return sum + lost; }
 };

@@ -1,7 +1,7 @@
 #pragma once
 // Sums over the alignments of a sequence of labels with a longer sequence of inputs: Graves, Fernandez, Gomez,
 // Schmidhuber: Connectionist temporal classification (2006). States are labels with blanks around them: state 2 i + 1
-// is label i. All of it is in logarithms.
+// is label i. All numbers are logarithms.
 
 #include <locus/expr/operands.hpp>
 #include <locus/ops/index.hpp>
@@ -29,8 +29,8 @@ template <class R>
   return most + math::log(math::exp(a - most) + math::exp(b - most) + math::exp(c - most));
 }
 
-/// Of paths that were in this state, the one before and, unless skip is -infinity, the one before that, those that go
-/// on with input `time`. After the last input nothing changes.
+/// Extends paths by input `time` into this state: from this state, the one before and, unless skip is -infinity, the
+/// second before. After the last input nothing changes.
 template <class R>
 struct CtcForward {
   std::int64_t time;
@@ -38,8 +38,8 @@ struct CtcForward {
     return time < times ? score + log_sum(here, before, second + skip) : here;
   }
 };
-/// Likewise of paths that are to end in one of the last two states, from input `time` on, that input included; `here`,
-/// `next` and `second` are from the input after it on.
+/// Likewise for paths that end in one of the last two states, from input `time`, included, on; `here`, `next` and
+/// `second` are sums from the input after it on.
 template <class R>
 struct CtcBackward {
   std::int64_t time;
@@ -51,7 +51,7 @@ struct CtcBackward {
     return score + log_sum(here, next, second + skip);
   }
 };
-/// What all paths through a state at a time have of all paths, which is the gradient of a score but for the sign.
+/// The share of all paths that pass through a state at a time: the gradient of a score, up to the sign.
 template <class R>
 struct CtcGradient {
   LOCUS_FN R operator()(R up_to, R from, R score, R loss, R g) const {
@@ -74,7 +74,7 @@ struct CtcLoss {
 namespace operation {
 
 /// -log of the sum over paths. scores: (time, batch, states); skips: (batch, states), 0 where a path may come from two
-/// states before, else -infinity; times and labels: (batch, 1), how many count.
+/// states before, else -infinity; times and labels: (batch, 1), the lengths in use.
 struct CtcPaths {
   static constexpr const char* name = "ctc_loss";
   bool zero_infinity;
@@ -83,7 +83,8 @@ struct CtcPaths {
   auto forward(const Tensor<R, D>& scores, const Tensor<R, D>& skips, const Tensor<std::int64_t, D>& times,
                const Tensor<std::int64_t, D>& labels) const {
     const std::int64_t most = scores.size(0), batch = scores.size(1), states = scores.size(2);
-    // Two states before the first, which nothing reaches; and a time before the first, in the first state.
+    // Padding: two states before the first, which no path reaches; and a time before the first, when all paths are in
+    // the first state.
     const Tensor<R, D> paths({most + 1, batch, states + 2}, scores.device());
     paths.fill_(detail::LogOfZero<R>::value);
     paths.select(0, 0).select(1, 2).fill_(R(0));
@@ -107,7 +108,7 @@ struct CtcPaths {
     if (!dscores) return;
     const auto& [scores, skips, times, labels, paths, losses] = saved;
     const std::int64_t most = scores.size(0), batch = scores.size(1), states = scores.size(2);
-    // Two states after the last, which lead nowhere. A skip is that of the state to which it leads.
+    // Padding: two states after the last, which lead nowhere. A skip belongs to the state to which it leads.
     const Tensor<R, D> rest({most + 1, batch, states + 2}, scores.device()), skips_to({batch, states}, scores.device());
     rest.fill_(detail::LogOfZero<R>::value);
     skips_to.fill_(detail::LogOfZero<R>::value);

@@ -1,5 +1,5 @@
 #pragma once
-// What batch normalization computes of elements and of channels: the functions of its launches.
+// The functors of batch normalization's launches, for elements and for channels.
 
 #include <locus/expr/functors.hpp>
 #include <locus/ops/fold.hpp>
@@ -8,11 +8,11 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// The reciprocal deviation of a channel, and what becomes of the running statistics.
+/// The reciprocal deviation of a channel, and the updated running statistics.
 template <class R>
 struct BatchStatistics {
   R eps, momentum;
-  R count;  ///< elements of a channel; 0: they are an operand
+  R count;  ///< elements of a channel; 0: read from the operand `counted`
   bool cumulative;
   bool measured;  ///< the deviation of the batch is known; otherwise it is an operand without memory
   LOCUS_FN void operator()(R mean, R var, R deviation, R old_mean, R old_var, std::int64_t batches, R counted, R& rstd,
@@ -26,7 +26,7 @@ struct BatchStatistics {
   }
 
  private:
-  /// 1 / sqrt(deviation^2 + eps), also where that is no number of the type.
+  /// 1 / sqrt(deviation^2 + eps), also if the square is not representable.
   LOCUS_FN R reciprocal(R variance, R deviation) const {
     using Scales = fold::SquareScales<R>;
     if (!measured || Scales::fits(variance)) return R(1) / math::sqrt(variance);
@@ -42,7 +42,7 @@ struct Twofold {
     return {a.first + b.first, a.second + b.second};
   }
 };
-/// Of the elements of a channel, as a population; 0 of none.
+/// Moments of the elements of a channel, as a population; 0 for no elements.
 template <class R>
 struct ChannelMoments {
   R mean, variance, deviation;
@@ -61,7 +61,7 @@ struct FastMoments : fold::Deviation<T> {
     if (!is_whole(variance)) fold::note_loss(this->lost);
     return {a.mean, variance, math::sqrt(variance)};
   }
-  /// Whether all squares count in a variance, or eps hides the others. That of equal elements is exactly 0.
+  /// Whether the variance lost no square, or eps hides the loss. Equal elements have a variance of exactly 0.
   LOCUS_FN bool is_whole(R variance) const { return variance == R(0) || fold::SquareScales<R>::fits(variance + eps); }
 };
 /// ChannelMoments from scaled sums of squares; mean and deviation do not overflow.
@@ -75,7 +75,7 @@ struct SafeMoments : fold::ScaledVariance<T> {
     return {a.mean * R(4), Base::finish(a), this->deviation(a)};
   }
 };
-/// What FastMoments computed of a channel, unless that is lost.
+/// The FastMoments of a channel, or the safe ones if they lost terms.
 template <class T>
 struct UnlessChannelLost {
   using R = compute_t<T>;
@@ -97,7 +97,7 @@ struct TwoSums {
   LOCUS_FN Accumulator finish(const Accumulator& a) const { return a; }
 };
 
-/// What an element adds to the moments of its channel.
+/// An element's contribution to the moments of its channel.
 template <class Op>
 struct ElementMoments {
   Op op{};
@@ -107,12 +107,12 @@ struct ElementMoments {
   }
 };
 
-/// (x - mean) * rstd * weight + bias, of which a weight or bias may be absent and then reads as 0, and what follows.
-/// Without branches, which keep loops from vectorizing where channels lie side by side.
+/// (x - mean) * rstd * weight + bias, and then relu if wanted. An absent weight or bias reads as 0. Without branches,
+/// which keep loops from vectorizing where channels lie side by side.
 template <class R>
 struct NormalizeChannel {
-  R unit;   ///< added to the weight: 1 where that is absent
-  R floor;  ///< smaller results become it: 0 for relu; NaN: none do
+  R unit;   ///< added to the weight: 1 if it is absent
+  R floor;  ///< lower bound of results: 0 for relu; NaN: none
   NormalizeChannel(bool has_weight, bool rectifies)
       : unit(has_weight ? R(0) : R(1)), floor(rectifies ? R(0) : std::numeric_limits<R>::quiet_NaN()) {}
 
@@ -120,7 +120,7 @@ struct NormalizeChannel {
     return (x - mean) * rstd * (weight + unit) + bias;
   }
   LOCUS_FN R rectified(R y) const { return y < floor ? floor : y; }
-  /// The adjoint of y, where that of rectified(y) is g.
+  /// The adjoint of y, given g, the adjoint of rectified(y).
   LOCUS_FN R passed(R g, R y) const { return kept_if(!(y <= floor), g); }
 };
 template <class R>
@@ -138,14 +138,14 @@ struct NormalizeAndAdd : NormalizeChannel<R> {
     y = this->rectified(this->normalized(x, mean, rstd, weight, bias) + residual);
   }
 };
-/// The adjoint of what the result was before it was rectified.
+/// The adjoint of relu's input, given the result y.
 struct RectifiedSlope {
   template <class R>
   LOCUS_FN R operator()(R g, R y) const {
     return kept_if(!(y <= R(0)), g);
   }
 };
-/// What an element adds to the gradients of the bias and the weight.
+/// An element's contribution to the gradients of the bias and the weight.
 template <class R>
 struct ElementSums : NormalizeChannel<R> {
   static constexpr unsigned repeated = 0b111100;

@@ -7,8 +7,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// How far an element is from the mean of its row. The mean is kept as the row's first element and the distance from
-/// it: a sum of the elements themselves, and the mean itself, would round at the size of an offset common to all.
+/// An element's distance from the mean of its row. The mean is kept as the row's first element and an offset from it: a
+/// sum of the elements themselves, and the mean itself, would round at the size of an offset common to all.
 template <class R, bool centers>
 struct FromMean {
   R first, offset;
@@ -18,7 +18,7 @@ struct FromMean {
   }
 };
 
-/// What is known of every row: 1 / sqrt(variance + eps), and for layer_norm the offset of its mean.
+/// The moments of every row: 1 / sqrt(variance + eps), and for layer_norm the offset of its mean.
 template <class R>
 struct RowMoments {
   R *rstds, *offsets;
@@ -28,7 +28,7 @@ template <class R, class D>
   return {moments.data(), moments.data() + moments.size(1)};
 }
 
-/// normalized * weight + bias; null: 1 and 0
+/// normalized * weight + bias; null pointers stand for 1 and 0
 template <class T>
 struct Affine {
   using R = compute_t<T>;
@@ -40,8 +40,8 @@ struct Affine {
 
   [[nodiscard]] LOCUS_FN const Affine& of_row(std::int64_t) const { return *this; }
 
-  /// use(f), where f is *this without what is null: on the host a loop for each case, for g++ does not divide one that
-  /// converts halves.
+  /// use(f), where f is *this without its null pointers. On hosts each case is a loop of its own: g++ does not unswitch
+  /// a loop that converts halves.
   template <class Use>
   LOCUS_FN void choose(const Use& use) const {
 #if LOCUS_ON_DEVICE
@@ -69,7 +69,7 @@ struct LayerNormRow {
   Affine<T> affine;
   R eps;
   RowMoments<R> moments;
-  Rows<T> y;  ///< without memory: the moments alone are wanted
+  Rows<T> y;  ///< without memory: only the moments are wanted
 
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
@@ -106,7 +106,7 @@ struct LayerNormRow {
 };
 
 /// With n the normalized row and d = g * weight: dx = rstd (d - mean(d) - n mean(d n)), for rms_norm without mean(d).
-/// Weight says what a row's elements are multiplied by.
+/// `Weight` multiplies the elements of a row.
 template <class T, bool centers, class Weight = Affine<T>>
 struct LayerNormRowBackward {
   using R = compute_t<T>;
@@ -150,7 +150,7 @@ struct LayerNormRowBackward {
 
   /// use(f), where f(d - mean(d), n) is an element of dx. A row whose adjoint is 0 throughout has share and mean 0, and
   /// contributes nothing whatever it holds. With another share the plain formula gives an equal result (only the sign
-  /// of a zero may differ): an infinite rstd makes n NaN, and with it dx. So the host spares that case the comparisons.
+  /// of a zero may differ), since an infinite rstd makes n and dx NaN. So the host skips the comparisons then.
   template <class Use>
   LOCUS_FN static void choose(R rstd, R share, const Use& use) {
 #if !LOCUS_ON_DEVICE
@@ -166,8 +166,8 @@ struct LayerNormRowBackward {
   }
 };
 
-/// The same, where dx has memory, and the gradients of weight and bias on a device that SumsColumns: what the rows sum
-/// of g n and of g.
+/// The same if dx has memory, and the gradients of weight and bias on a device that SumsColumns: the sums of g n and of
+/// g over the rows.
 template <class T, bool centers>
 struct LayerNormRowGradients {
   using R = compute_t<T>;
@@ -205,7 +205,7 @@ struct LayerNormRowGradients {
   }
 };
 
-/// What a row adds to the gradient of the weight: g times the normalized element.
+/// A row's contribution to the gradient of the weight: g times the normalized element.
 struct TimesNormalized {
   template <class R>
   LOCUS_FN R operator()(R g, R x, R rstd) const {

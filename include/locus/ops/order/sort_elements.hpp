@@ -1,5 +1,5 @@
 #pragma once
-// The launches around a device's sort: keys of elements, and elements picked in the order that was found.
+// The launches around a device's sort: keys of elements, and elements picked in sorted order.
 
 #include <locus/cpu/sorting.hpp>
 #include <locus/cuda/sorting.hpp>
@@ -7,12 +7,12 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Elements as unsigned numbers below 2^bits in the same order: -0 as 0, NaN, all of them equal, above infinity.
+/// Elements as unsigned numbers below 2^bits in the same order: -0 equals 0, and all NaN are equal, above infinity.
 template <class T>
 struct SortKey {
   static constexpr int bits = std::is_same_v<T, bool> ? 1 : 8 * static_cast<int>(sizeof(T));
   using type = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-  /// What a launch loads: of the 16-bit floats their bits, which are no numbers to it.
+  /// The type that a launch loads: the bits of 16-bit floats, which it does not treat as numbers.
   using Stored = std::conditional_t<is_16_bit_float<T>, std::uint16_t, T>;
 
   static constexpr type largest = static_cast<type>(~std::uint64_t{0} >> (64 - bits));
@@ -31,7 +31,7 @@ struct SortKey {
                                    : std::is_same_v<T, half>  ? static_cast<type>(0x7c00u)
                                    : std::is_same_v<T, float> ? static_cast<type>(0x7f800000u)
                                                               : static_cast<type>(0x7f80u);
-  /// Magnitudes order as integers do; the larger one of a negative number comes first.
+  /// Magnitudes order as integers do; negative numbers reverse the order.
   [[nodiscard]] LOCUS_FN static type of_float(type x) {
     const type magnitude = x & (sign - 1);
     if (magnitude > infinity) return largest;
@@ -42,7 +42,7 @@ struct SortKey {
 template <class T>
 using sort_key_t = typename SortKey<T>::type;
 
-/// The key of every element, inverted to sort in descending order, which leaves equal elements as they were.
+/// The key of every element, inverted for descending order, which keeps the sort stable.
 template <class T>
 struct KeyElement {
   sort_key_t<T> inverted;
@@ -58,7 +58,7 @@ struct KeyElement {
   return static_cast<std::uint32_t>(position - static_cast<std::uint32_t>(row * cols));
 }
 
-/// The first `first` elements of each row in order, and where they were.
+/// The first `first` elements of each row in order, and their positions.
 template <class T>
 struct PickInOrder {
   Rows<const T> x;
@@ -115,8 +115,8 @@ template <class T, class D>
   return x.rank() > 0 ? x : x.reshape({1});
 }
 
-/// Positions, counted over all rows, of the elements of x (outer, cols, inner) in the order that is wanted, as
-/// (outer, inner, cols); of each row, the first ones alone count. One launch and the device's sort.
+/// Positions, counted over all rows, of the elements of x (outer, cols, inner) in the wanted order, as (outer, inner,
+/// cols). Only the first positions of each row count. One launch and the device's sort.
 template <class T, class D>
 [[nodiscard]] Buffer<D> positions_in_order(const Tensor<T, D>& x, const SortedRows& wanted) {
   using Key = SortKey<T>;

@@ -1,21 +1,21 @@
 #pragma once
-// The launches of interpolation: a row of work for each row of the result, and, of a gradient, for each row of the
-// input. For channels-last images, which have a row of work for the channels of an element (pool_pixels.hpp), the
-// elements that it is made of.
+// The launches of interpolation: a row of work for each row of the result, and, for a gradient, for each row of the
+// input. Channels-last images have a row of work for the channels of an element (pool_pixels.hpp); for them, taps name
+// the elements that contribute to it.
 
 #include <locus/ops/pool/pool_pixels.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Which elements along one dimension an output is made of, as PyTorch computes it: where the extents are equal, the
-/// input's own, whatever the factor. R is the type of coordinates: of the nearest element always float.
+/// The elements along one dimension that contribute to an output, as PyTorch computes it: where the extents are equal,
+/// the input's own, whatever the factor. R is the type of coordinates, always float for the nearest element.
 template <class R>
 struct InterpolatedAxis {
   PoolIndex extent = 1, outputs = 1;
   R scale = 1;   ///< input elements per output element
-  R centre = 0;  ///< of an element, from its coordinate: 1/2, or 0 where outermost elements coincide
+  R centre = 0;  ///< from a coordinate to its element's centre: 1/2, or 0 where outermost elements coincide
 
-  /// (1 - weight) of the first and `weight` of the second, which is its neighbour or the same.
+  /// The output is (1 - weight) first + weight second; the second is the first one's neighbour or the same.
   struct Taps {
     PoolIndex first, second;
     R weight;
@@ -32,7 +32,7 @@ struct InterpolatedAxis {
     return smaller(static_cast<PoolIndex>(static_cast<R>(o) * scale), extent - 1);
   }
 
-  /// Outputs among which those are that element i has a share of: coordinates round, so one more to each side.
+  /// A range that holds all outputs to which element i contributes, with one more on each side since coordinates round.
   [[nodiscard]] LOCUS_FN PoolRange outputs_near(PoolIndex i) const {
     if (!(scale > R(0))) return {0, outputs};
     const R at = static_cast<R>(i) + centre;
@@ -79,7 +79,7 @@ struct NearestTaps {
   [[nodiscard]] LOCUS_FN R divisor(PoolIndex, PoolIndex) const { return R(1); }
 };
 
-/// What each output adds to its element, for devices that scatter.
+/// The contribution of each output to its element, for devices that scatter.
 template <class T>
 struct NearestWalk {
   InterpolatedAxis<float> rows, cols;
@@ -141,7 +141,7 @@ struct BilinearTaps {
   [[nodiscard]] LOCUS_FN R divisor(PoolIndex, PoolIndex) const { return R(1); }
 };
 
-/// What each output adds to its four elements, for devices that scatter.
+/// The contributions of each output to its four elements, for devices that scatter.
 template <class T>
 struct BilinearWalk {
   using R = compute_t<T>;
@@ -168,7 +168,7 @@ struct BilinearWalk {
   }
 };
 
-/// How much of output o is element i.
+/// The share of element i in output o.
 struct NearestShare {
   template <class R>
   [[nodiscard]] LOCUS_FN static R of(const InterpolatedAxis<float>& axis, PoolIndex o, PoolIndex i) {
@@ -220,7 +220,7 @@ struct InterpolateGradientRow {
   }
 };
 
-/// The outputs that an element is part of, with its shares.
+/// The outputs to which an element contributes, with its shares.
 template <class R, class Share, class Axis>
 struct ShareTaps {
   Axis rows, cols;

@@ -1,19 +1,19 @@
 #pragma once
-// Windows along one dimension, as pooling places them: how many there are, what each has, and which hold an element.
+// Windows of pooling along one dimension: their number, the elements of each, and the windows that hold an element.
 
 #include <locus/core/size_2d.hpp>
 #include <locus/core/std/bounds.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// As a stride: windows lie side by side.
+/// A stride as long as the kernel: windows lie side by side.
 inline constexpr std::int64_t same_as_kernel = -1;
 
 namespace detail {
 
 /// A position along a pooled dimension. On a GPU, 64 bits would take twice the registers.
 using PoolIndex = std::int32_t;
-/// What an extent and its border have at most, and whatever is larger counts as: sums of three fit a PoolIndex.
+/// The most elements of an extent with its border; larger numbers count as this one. Sums of three fit a PoolIndex.
 inline constexpr std::int64_t most_pooled = std::int64_t{1} << 29;
 
 /// begin ... end - 1
@@ -27,7 +27,7 @@ struct DilatedRange {
   PoolIndex begin, end, step;
 };
 
-/// A row of work among those of planes with as many rows each.
+/// A row of work as its plane and its row there; all planes have as many rows.
 struct RowOfPlane {
   std::int64_t plane;
   PoolIndex at;
@@ -35,7 +35,7 @@ struct RowOfPlane {
       : plane(row / rows), at(static_cast<PoolIndex>(row - plane * rows)) {}
 };
 
-/// Windows along one dimension: number o has elements from o * step - padding to `reach` after that.
+/// Windows along one dimension: window o has the elements from o * step - padding to `reach` after that.
 struct PoolAxis {
   PoolIndex extent = 1, outputs = 1, reach = 0, step = 1, padding = 0;
 
@@ -44,12 +44,12 @@ struct PoolAxis {
     const PoolIndex begin = first_of(o);
     return {larger(begin, PoolIndex{0}), smaller(begin + reach + 1, extent)};
   }
-  /// Elements of window o, those of the border included, but not what lies beyond it.
+  /// The number of elements of window o, including the border, but nothing beyond it.
   [[nodiscard]] LOCUS_FN PoolIndex padded_count(PoolIndex o) const {
     const PoolIndex begin = first_of(o);
     return smaller(begin + reach + 1, extent + padding) - begin;
   }
-  /// The windows that reach over element i.
+  /// The windows that cover element i.
   [[nodiscard]] LOCUS_FN PoolRange windows_of(PoolIndex i) const {
     const PoolIndex at = i + padding, before = at - reach;
     return {before <= 0 ? 0 : (before - 1) / step + 1, smaller(at / step + 1, outputs)};
@@ -57,7 +57,7 @@ struct PoolAxis {
   [[nodiscard]] LOCUS_FN PoolIndex first_of(PoolIndex o) const { return o * step - padding; }
 };
 
-/// The same, where a window has only every `dilation`-th of the elements it reaches over.
+/// The same, where a window has only every `dilation`-th of the elements it covers.
 struct DilatedAxis : PoolAxis {
   PoolIndex dilation = 1;
 
@@ -67,7 +67,7 @@ struct DilatedAxis : PoolAxis {
     if (begin < 0) begin = dilation == 1 ? 0 : begin + ((-begin - 1) / dilation + 1) * dilation;
     return {begin, end, dilation};
   }
-  /// Of windows o ... o + n - 1, counted from 0, those whose element `tap` from their first one is not in the border.
+  /// The subrange of the n windows from o whose tap `tap` lies inside the image, relative to o.
   [[nodiscard]] LOCUS_FN PoolRange windows_inside(PoolIndex tap, PoolIndex o, PoolIndex n) const {
     const std::int64_t first = std::int64_t{o} * step - padding + tap;
     const std::int64_t begin = first < 0 ? (-first - 1) / step + 1 : 0;
@@ -80,7 +80,7 @@ struct DilatedAxis : PoolAxis {
   }
 };
 
-/// As many windows as are asked for, as equal as may be; neighbours share an element where the extent is no multiple.
+/// As many windows as requested, as equal as may be; neighbours share an element if the extent is no multiple.
 struct AdaptiveAxis {
   PoolIndex extent = 1, outputs = 1;
 
@@ -99,7 +99,7 @@ struct AdaptiveAxis {
   }
 };
 
-/// What pooling is asked for, and by which function, for its messages. Of one dimension, heights are 1.
+/// The parameters of pooling; messages name `caller`. In one dimension, heights are 1.
 struct PoolRequest {
   const char* caller;
   int dims;
@@ -150,7 +150,7 @@ struct PoolRequest {
   [[nodiscard]] std::string text(const Size2d& size) const {
     return dims == 1 ? std::to_string(size.width) : to_string(size);
   }
-  /// From the first element of a window to its last; 2^62 where that is more.
+  /// The distance from a window's first element to its last, at most INT64_MAX / 2.
   [[nodiscard]] static std::int64_t reach(std::int64_t size, std::int64_t dilation) {
     std::int64_t product = 0;
     const bool overflows = __builtin_mul_overflow(size - 1, dilation, &product);
@@ -168,7 +168,7 @@ struct PoolRequest {
     return {{bounded(extent), bounded(count), bounded(reach(size, apart)), bounded(step), bounded(border)},
             bounded(apart)};
   }
-  /// As PyTorch counts them: no window begins beyond the input and the border before it.
+  /// The number of windows, as PyTorch counts them: none begins beyond the input and the border before it.
   [[nodiscard]] std::int64_t outputs(std::int64_t extent, std::int64_t last, std::int64_t step,
                                      std::int64_t border) const {
     const std::int64_t room = extent + 2 * border - last - 1;

@@ -1,12 +1,12 @@
 #pragma once
-// The launches of pooling of channels-last images, which are dense: a row of work is the channels of an element of the
-// result, or, of a gradient, of the input.
+// The launches of pooling for channels-last images, which are dense. A row of work is the channels of an element of the
+// result, or, for a gradient, of the input.
 
 #include <locus/ops/pool/pool_rows.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// A row of work among those of images of so many rows and columns.
+/// A row of work as its image, row and column.
 struct PixelOfImage {
   std::int64_t image;
   PoolIndex row, col;
@@ -62,7 +62,7 @@ struct MaxPoolPixel {
   }
 };
 
-/// dx (image, i, j) = the gradients of the windows whose largest element stands there; of equal ones, the first has it.
+/// dx (image, i, j) = the gradients of the windows whose largest element stands there: the first of equal ones.
 template <class T>
 struct MaxPoolGradientPixel {
   static constexpr int fragments = 2;
@@ -79,7 +79,7 @@ struct MaxPoolGradientPixel {
     const PixelOfImage here(row, rows.extent, cols.extent);
     const PoolRange down = rows.windows_of(here.row), along = cols.windows_of(here.col);
     auto sum = team.load(RowInput<T>{});
-    auto has_it = team.load(RowInput<T>{});  // 1, or 0
+    auto has_it = team.load(RowInput<T>{});  // 1 if the element is the first of the largest, else 0
     for (PoolIndex p = down.begin; p < down.end; ++p) {
       for (PoolIndex q = along.begin; q < along.end; ++q) {
         if (!rows.holds(p, here.row) || !cols.holds(q, here.col)) continue;
@@ -95,7 +95,7 @@ struct MaxPoolGradientPixel {
   }
 
  private:
-  /// Whether an element is the largest of a window, and none of the window before it is.
+  /// Whether an element is the first of the largest elements of a window.
   template <class Team, class F>
   LOCUS_FN void find(const PixelOfImage& here, PoolIndex p, PoolIndex q, Team& team, F& has_it) const {
     using R = compute_t<T>;
@@ -122,8 +122,8 @@ struct MaxPoolGradientPixel {
   }
 };
 
-/// to (image, row, col) = the weighted sum of elements of other images (+ what is there), over the divisor of `taps`,
-/// which calls f(row, col, weight) for each of them.
+/// to (image, row, col) = the weighted sum of elements of `from` (+ the previous value), over the divisor of `taps`,
+/// which calls f(row, col, weight) for each of these elements.
 template <class T, class Taps>
 struct WeightedPixel {
   using R = compute_t<T>;
@@ -150,7 +150,7 @@ struct WeightedPixel {
   }
 };
 
-/// The elements of the window of an output, and by what their sum is divided; 1 for one that lies in the border alone.
+/// The elements of the window of an output, and the divisor of their sum; 1 for a window in the border alone.
 template <class R, class Axis>
 struct MeanTaps {
   Axis rows, cols;
@@ -167,7 +167,7 @@ struct MeanTaps {
     return is_empty ? R(1) : by.template down<R>(rows, p) * by.template across<R>(cols, q);
   }
 };
-/// The windows that an element is in, with its share of each.
+/// The windows that hold an element, with its share of each.
 template <class R, class Axis>
 struct MeanGradientTaps {
   Axis rows, cols;

@@ -1,6 +1,6 @@
 #pragma once
-// The launches of pooling: a row of work for each row of the result, and, of a gradient, for each row of the input.
-// Windows are read where they lie; what reaches over the border is left out by index arithmetic.
+// The launches of pooling: a row of work for each row of the result, and, for a gradient, for each row of the input.
+// Windows are read in place; index arithmetic leaves out the border.
 
 #include <locus/ops/pool/pool_axis.hpp>
 #include <locus/ops/rows.hpp>
@@ -49,8 +49,8 @@ struct MaxPoolRow {
   }
 };
 
-/// dx plane = previous + the gradient of each window, by walk(plane, add), which calls add(element, g): for devices
-/// whose rows of work are one thread's, one plane each. Sums of 16 bits are made in float, in the fragment.
+/// dx plane = previous + the gradient of each window, by walk(plane, add), which calls add(element, g). For devices on
+/// which one thread runs a row of work: a plane each. Sums of 16 bits are made in float, in the fragment.
 template <class T, class Walk>
 struct ScatterPlane {
   using R = compute_t<T>;
@@ -84,8 +84,8 @@ template <class R>
   return (a == b) | ((a != a) & (b != b));
 }
 
-/// The gradient of each window, to the first of its largest elements. That is found for several windows side by side,
-/// without a branch for what is larger, which nobody can predict.
+/// The gradient of each window goes to the first of its largest elements. These are found for several windows side by
+/// side, by selects in place of unpredictable branches.
 template <class T>
 struct MaxPoolWalk {
   using R = compute_t<T>;
@@ -112,8 +112,8 @@ struct MaxPoolWalk {
   }
 
  private:
-  /// Where the first of the largest elements of windows q, q + 1, ... is; row -1 if all of a window is in the border.
-  /// Of a `known_step` of 0, steps and strides are what they are.
+  /// The position of the first of the largest elements of windows q, q + 1, ...; row -1 if a window lies in the border
+  /// alone. With a `known_step` of 0, steps and strides are known at run time alone.
   template <PoolIndex known_step>
   LOCUS_FN void find(PoolIndex (&row)[at_once], PoolIndex (&col)[at_once], const T* from, const DilatedRange& down,
                      PoolIndex q, PoolIndex n, std::int64_t window) const {
@@ -139,8 +139,7 @@ struct MaxPoolWalk {
   }
 };
 
-/// dx row (plane, i) = the gradients of the windows whose largest element stands there; of equal ones, the first has
-/// it.
+/// dx row (plane, i) = the gradients of the windows whose largest element stands there: the first of equal ones.
 template <class T>
 struct MaxPoolGradientRow {
   static constexpr int fragments = 0;
@@ -191,7 +190,7 @@ struct MaxPoolGradientRow {
   }
 };
 
-/// By what the sum of a window is divided: a factor for each of the two dimensions.
+/// The divisor of a window's sum, as a factor for each of the two dimensions.
 struct PoolDivisor {
   std::int64_t fixed = 0;  ///< 0: the number of its elements
   bool counts_border = true;
@@ -212,7 +211,7 @@ struct PoolDivisor {
   }
 };
 
-/// y row (plane, o) = the mean of each window; 0 of one that lies in the border alone
+/// y row (plane, o) = the mean of each window; 0 for a window in the border alone
 template <class T, class Axis>
 struct MeanPoolRow {
   static constexpr int fragments = 0;

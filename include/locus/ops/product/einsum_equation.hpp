@@ -1,5 +1,5 @@
 #pragma once
-// What an einsum says, parsed: which letter names which dimension of each operand and of the result.
+// A parsed einsum equation: the letter of each dimension of each operand and of the result.
 
 #include <locus/core/shape.hpp>
 
@@ -33,7 +33,8 @@ inline constexpr int einsum_letters = 52;
   return mask;
 }
 
-/// The letters of one operand, or of the result, and before which of them its ellipsis stands; -1: it has none.
+/// The letters of one operand, or of the result, and the index of the letter before which its ellipsis stands; -1: it
+/// has none.
 struct EinsumTerm {
   Dims letters;
   int ellipsis = -1;
@@ -41,10 +42,11 @@ struct EinsumTerm {
 
 }  // namespace detail
 
-/// "ij,jk->ik": a letter for each dimension of each operand, and those of the result. Spaces mean nothing; `...` stands
-/// for the dimensions that have no letter, aligned at their last. Without an arrow, the result has the ellipsis and, in
-/// the order of ASCII, the letters that occur once. Parsed when it is made: in a constant, by the compiler.
-/// throws ArgumentError naming the place of what does not parse
+/// "ij,jk->ik": a letter for each dimension of each operand, and for each dimension of the result. Spaces mean nothing;
+/// `...` stands for the dimensions that have no letter, aligned at their last. Without an arrow, the result has the
+/// ellipsis and, in the order of ASCII, the letters that occur once. Parsed when it is made: a constant by the
+/// compiler.
+/// throws ArgumentError naming the place of a syntax error
 ///
 ///     constexpr EinsumEquation scores = "bhld,bhsd->bhls";
 class EinsumEquation {
@@ -55,7 +57,7 @@ class EinsumEquation {
   EinsumEquation(const std::string& text) : EinsumEquation(std::string_view(text)) {}
   constexpr EinsumEquation(std::string_view text);
 
-  /// How many operands it names.
+  /// The number of operands.
   [[nodiscard]] constexpr int operands() const { return operands_; }
   [[nodiscard]] constexpr const detail::EinsumTerm& operand(int i) const { return terms_[i]; }
   [[nodiscard]] constexpr const detail::EinsumTerm& result() const { return result_; }
@@ -185,7 +187,7 @@ struct BoundEinsum {
     result = labels_of(named, longest);
   }
 
-  /// What tensordot sums over: dimensions of a in pairs with dimensions of b.
+  /// The contraction of tensordot: dimensions of a in pairs with dimensions of b.
   LOCUS_OUT_OF_LINE BoundEinsum(std::string_view name, const Shape& a, const Shape& b, const Axes& of_a,
                                 const Axes& of_b) {
     for (auto& extent : extents) extent = 1;
@@ -226,7 +228,7 @@ struct BoundEinsum {
     return labels;
   }
 
-  /// Dimension d of operand i is as long as what its label names elsewhere, or 1, which is repeated.
+  /// Checks that dimension d of operand i is as long as its label elsewhere, or 1, which broadcasts.
   void bind(const EinsumEquation& equation, Span<const Shape> shapes, int i, int d) {
     const EinsumLabel label = operands[i][d];
     const std::int64_t extent = shapes[static_cast<std::size_t>(i)][d];
@@ -244,14 +246,14 @@ struct BoundEinsum {
   }
 };
 
-/// One product of a contraction: the operand `right` is multiplied into `left`, and gone.
+/// One product of a contraction: the operand `right` is multiplied into `left`, and dropped.
 struct EinsumStep {
   int left, right;
 };
 
-/// The order of products that multiplies least, of all orders whose products are tensors: each product costs the
-/// extents of all letters of both its operands. Letters that neither the result nor another operand has are summed as
-/// soon as they can be.
+/// The order of products with the fewest multiplications, among all orders whose products are tensors. A product costs
+/// the extents of all letters of both its operands, multiplied. Letters that neither the result nor another operand has
+/// are summed as soon as possible.
 class CheapestPath {
  public:
   CheapestPath(const BoundEinsum& bound, int operands) : bound_(bound), operands_(operands) {
@@ -275,7 +277,7 @@ class CheapestPath {
   [[nodiscard]] Span<const EinsumStep> steps() const { return {steps_, static_cast<std::size_t>(size_)}; }
 
  private:
-  /// How a set of operands, a bit for each, is multiplied: as two sets, whose products are multiplied last.
+  /// The last product of a set of operands, a bit for each: of the products of two subsets.
   struct Cut {
     double cost = 0;
     EinsumLabels kept = 0;
@@ -294,7 +296,7 @@ class CheapestPath {
       if ((labels >> label & 1u) != 0) product *= static_cast<double>(bound_.extents[label]);
     return product;
   }
-  /// Its product takes the place of its first operand.
+  /// Appends the steps of a set of operands; its product takes the place of its first operand.
   void add_steps(const std::vector<Cut>& cuts, unsigned set) {
     const unsigned left = cuts[set].left, right = set & ~left;
     if (left == 0) return;

@@ -1,13 +1,13 @@
 #pragma once
-// What the functions of CUB that stand beside this file share. They take what those of CUB take, and watch that it is
-// used as CUB asks: asked for their working memory first, then run with as much, in a stream.
+// Shared by the stand-ins for functions of CUB beside this file. They take CUB's arguments, and check the order of
+// calls that CUB asks for: a query for the working memory first, then a run with as much, in a stream.
 
 #include <cuda_runtime_api.h>
 
 namespace simulated {
 
-/// Works on working memory of `bytes`: in the first of the two calls says how much it needs, in the second queues f(),
-/// or adds it to what the stream captures.
+/// Works on working memory of `bytes`: the first of the two calls says how much it needs, the second queues f(), or
+/// adds it to the stream's capture.
 template <class F>
 cudaError_t in_two_calls(void* memory, std::size_t& bytes, std::size_t needed, cudaStream_t stream, const F& f) {
   if (!stream) stop("CUB on the default stream");
