@@ -2,7 +2,6 @@
 run, they have what had ended before."""
 
 import json_text
-
 import whole_file
 
 LARGEST_LOG = 8 << 20  # bytes; what is said later goes to the terminal alone
