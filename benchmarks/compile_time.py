@@ -15,7 +15,6 @@ column is what the refusing overloads cost a program that makes no mistake. (Obj
 """
 
 import argparse
-import json
 import operator
 import os
 import pathlib
@@ -27,6 +26,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "tools"), str(ROOT / "scripts" / "lib")]
 import common  # noqa: E402
+import json_text  # noqa: E402
 import whole_file  # noqa: E402
 
 # Of examples that train in float or in 16 bits, what the peer does: in float alone.
@@ -128,7 +128,7 @@ def main():
         commit = common.run(["git", "-C", ROOT, "describe", "--always", "--dirty"])[1].strip()
         result = {"benchmark": "compile time, processor seconds", "commit": commit, "rows": rows,
                   "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-        whole_file.write(options.json, json.dumps(result, indent=1) + "\n")
+        whole_file.write(options.json, json_text.text(result) + "\n")
 
 
 if __name__ == "__main__":

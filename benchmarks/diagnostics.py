@@ -22,7 +22,6 @@ without for the others), Thrust is in the CUDA toolkit, Eigen in Debian's libeig
 """
 
 import argparse
-import json
 import pathlib
 import re
 import sys
@@ -34,6 +33,7 @@ sys.path[:0] = [str(ROOT / "tests" / "tools"), str(ROOT / "benchmarks" / "suppor
 import common  # noqa: E402
 import compile_fail  # noqa: E402
 import cpu_programs  # noqa: E402
+import json_text  # noqa: E402
 import whole_file  # noqa: E402
 
 PROGRAMS = ROOT / "benchmarks" / "peers" / "diagnostics"
@@ -207,7 +207,7 @@ def version_of(path):
 
 
 def write(path, result):
-    whole_file.write(path, json.dumps(result, indent=1) + "\n")
+    whole_file.write(path, json_text.text(result) + "\n")
 
 
 def main():

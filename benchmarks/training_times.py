@@ -26,6 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE.parent / "scripts" / "lib")]
 import training_costs  # noqa: E402
 import training_times_page as pages  # noqa: E402
+import json_text  # noqa: E402
 import whole_file  # noqa: E402
 
 # Arguments of the program, by the part of the study.
@@ -152,7 +153,7 @@ def measure(options):
         if options.peer:
             threads = sorted({row["threads"] for row in document["rows"] if row["device"] == "cpu"})
             document["peer"] = beside_peer(program, options, threads)
-    write(target, json.dumps(document, indent=1) + "\n")
+    write(target, json_text.text(document) + "\n")
 
 
 def run(options):

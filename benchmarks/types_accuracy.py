@@ -27,6 +27,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE.parent / "scripts" / "lib")]
+import json_text  # noqa: E402
 import whole_file  # noqa: E402
 from torch_turns import RESULTS, processor  # noqa: E402
 
@@ -142,7 +143,7 @@ class Results:
         rows[name] = {"settings": settings, key: {kind: (others | by_type)[kind] for kind in TYPES if kind in others | by_type}}
         if summary:
             rows[name]["summary"] = summary(rows[name][key])
-        whole_file.write(self.path, json.dumps(kept, indent=1) + "\n")
+        whole_file.write(self.path, json_text.text(kept) + "\n")
         return rows[name]
 
 

@@ -3,7 +3,6 @@ the same lines."""
 
 import argparse
 import contextlib
-import json
 import os
 import pathlib
 import platform
@@ -14,6 +13,7 @@ import tempfile
 BENCHMARKS = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = BENCHMARKS / "results"
 sys.path.insert(0, str(BENCHMARKS.parent / "scripts" / "lib"))
+import json_text  # noqa: E402
 import whole_file  # noqa: E402
 
 
@@ -36,7 +36,7 @@ def processor():
 
 def write_results(name, results):
     """Into the folder of results."""
-    whole_file.write(RESULTS / name, json.dumps(results, indent=1) + "\n")
+    whole_file.write(RESULTS / name, json_text.text(results) + "\n")
 
 
 class Player:

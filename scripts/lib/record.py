@@ -1,8 +1,7 @@
 """What a run on a GPU found so far: a file of JSON that is written anew after every result, and a log. Whatever ends the
 run, they have what had ended before."""
 
-import json
-
+import json_text
 import whole_file
 
 LARGEST_LOG = 8 << 20  # bytes; what is said later goes to the terminal alone
@@ -11,7 +10,7 @@ NOT_RUN = "not run"
 
 def write(path, results):
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole_file.write(path, json.dumps(results, indent=1) + "\n")
+    whole_file.write(path, json_text.text(results) + "\n")
 
 
 def name_of(entry):

@@ -36,7 +36,8 @@ inline void read(const std::string& path, Numbers& numbers) {
     while (words >> word && word != ":") shape.push_back(std::stoll(word));
     std::vector<double> values;
     for (double value; words >> value;) values.push_back(value);
-    numbers.emplace(name, locus_test::Reference(shape, values));
+    if (!numbers.emplace(name, locus_test::Reference(shape, values)).second)
+      throw std::runtime_error(path + ": the name " + name + " was there before");
   }
 }
 inline Numbers read_all() {

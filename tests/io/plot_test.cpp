@@ -378,6 +378,12 @@ TEST_CASE("images that are written as PNG are read as they were, also where rows
     REQUIRE(read.shape() == shape);
     for (std::int64_t i = 0; i < image.elements(); ++i) REQUIRE(read.data()[i] == image.data()[i]);
   }
+  const TemporaryFolder folder;
+  io::write_png(folder.path / "first.png", picture({3, 2, 5}));
+  CHECK(text_of(folder.path / "first.png") == io::encode_png(picture({3, 2, 5})));
+  CHECK_THROWS_AS(io::write_png(folder.path / "none" / "first.png", picture({3, 2, 5})), DataError);
+  CHECK_THROWS_AS(io::write_png(folder.path / "first.png", Tensor<std::uint8_t, Cpu>({2, 4, 4})), ShapeError);
+  CHECK(folder.entries() == 1);
   const std::string turned = io::encode_png(picture({5, 4, 3}).transpose(0, 2));
   CHECK(turned == io::encode_png(picture({5, 4, 3}).transpose(0, 2).contiguous()));
 #endif

@@ -71,7 +71,7 @@ template <class... R>
   return {shape, std::move(values)};
 }
 
-/// Error allowed in one operation on T, relative to max(1, |expected|).
+/// Error allowed in one operation on T, relative to the expected number, or to scale_of() where that is larger.
 template <class T>
 inline constexpr double tolerance = std::is_same_v<T, float>             ? 2e-6
                                     : std::is_same_v<T, double>          ? 1e-14
@@ -79,10 +79,20 @@ inline constexpr double tolerance = std::is_same_v<T, float>             ? 2e-6
                                     : std::is_same_v<T, locus::bfloat16> ? 8e-3
                                                                          : 0;
 
+/// The largest expected magnitude, at most 1; 1 where all are zero. Errors are relative to it where a number is
+/// smaller: elements of a sum that cancel have the error of its terms, and numbers of 1e-3 may not be 0.
+[[nodiscard]] inline double scale_of(const Reference& expected) {
+  double scale = 0;
+  for (const double x : expected.values)
+    if (std::isfinite(x)) scale = std::max(scale, std::abs(x));
+  return scale > 0 ? std::min(scale, 1.0) : 1.0;
+}
+
 /// Empty if the given shape and values are the expected ones; otherwise the first difference. Errors are relative to
-/// the expected number, or to `least` if the number is smaller.
+/// the expected number, or to `least` if that is larger; by default to scale_of(expected).
 [[nodiscard]] inline std::string difference_of(const Reference& given, const Reference& expected, double allowed,
-                                               double least = 1.0) {
+                                               std::optional<double> given_least = std::nullopt) {
+  const double least = given_least ? *given_least : scale_of(expected);
   if (expected.shape && !(*given.shape == *expected.shape)) {
     return locus::join("shape ", *given.shape, " where ", *expected.shape, " was expected");
   }

@@ -2,6 +2,7 @@
 // Shared by reductions and the backward passes of other operations: folding a tree of inputs over axes, and adding to a
 // gradient.
 
+#include <locus/core/std/bounds.hpp>
 #include <locus/ops/fold.hpp>
 #include <locus/ops/operation.hpp>
 
@@ -44,7 +45,7 @@ struct FoldedAxes {
     for (int d = 0; d < shape.rank(); ++d) {
       kept.push_back(folds(d) ? 1 : shape[d]);
       if (!folds(d)) squeezed.push_back(shape[d]);
-      else count = wrapping_product(count, shape[d]);
+      else count = product_or_most(count, shape[d]);  // INT64_MAX: the result has no elements
     }
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors as text in NumPy's format, followed by type, place and shape:
+// Tensors as text in NumPy's format, followed by type, place and extents.
 //
 //     std::cout << from({{1, 2.5}, {-3, 4}});
 //
