@@ -2,6 +2,7 @@
 // Applies a schedule to an optimizer, step by step or epoch by epoch.
 
 #include <locus/optim/schedule.hpp>
+#include <locus/refuse/mistake.hpp>
 
 #include <limits>
 
