@@ -25,7 +25,7 @@ QUESTION = re.compile(r"[^.!?:|]*\?")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = ("include", "cuda_kernels", "compiled", "tests", "examples", "benchmarks")
 # Written from sources that are counted: the reference from headers, the pages of mistakes from tests.
-MADE = {"reference.md", "placement.md", "mistakes.md"}
+MADE = {"reference.md", "compile-errors.md", "mistakes.md"}
 # A learner reads these beside a compiler's words; the first lines of a case stand in the pages above.
 LEFT_OUT = ("examples/lessons/", "tests/compile_fail/")
 

@@ -12,7 +12,7 @@ built twice by each compiler present (g++, clang 14, clang 19, nvcc): as it stan
     // compilers: gcc clang clang19          default: all four
     // lines: 10                             what a compiler prints at most; default: 12
     // flags(clang): -fno-x                  further flags of a compiler
-    // because: a copy would be hidden       the reason, in docs/placement.md, which is made of these files
+    // because: a copy would be hidden       the reason, in docs/compile-errors.md, made of these files
     // group: Options                        in usage/ alone: the section of docs/mistakes.md, which is made of that folder
     #include <locus/locus.hpp>
 
@@ -39,8 +39,8 @@ import re
 import tempfile
 
 import common
+import compile_errors_page
 import mistakes_page
-import placement_page
 import together
 
 DIRECTIVE = re.compile(r"^//\s*(expect-error|compilers|lines|flags|because|group)(?:\((\w+)\))?:\s*(.*\S)\s*$")
@@ -225,14 +225,18 @@ def check_case(compiler, path, source, regexes, budget, control_is_good, said):
     if control_is_good and said and judge(source, 1, said, regexes, budget) is None:
         return None, said
     with tempfile.TemporaryDirectory() as scratch:
-        def build(must_fail):
-            return [*command(compiler, path, source, scratch, must_fail), *flags_of(source, compiler)]
+        build = [*command(compiler, path, source, scratch, False), *flags_of(source, compiler)]
+        problem = None if control_is_good else control_problem(build)
+    if problem:
+        return problem, ""
+    status, output = fail_alone(compiler, path, source)
+    return judge(source, status, output, regexes, budget), output
 
-        problem = None if control_is_good else control_problem(build(False))
-        if problem:
-            return problem, ""
-        status, output = common.run([*build(True), "-DLOCUS_MUST_FAIL"])
-        return judge(source, status, output, regexes, budget), output
+
+def fail_alone(compiler, path, source):
+    """(exit status, output) of the branch that must fail."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return common.run([*command(compiler, path, source, scratch, True), *flags_of(source, compiler), "-DLOCUS_MUST_FAIL"])
 
 
 def print_table(results):
@@ -247,15 +251,25 @@ def print_table(results):
                                           for cell in cells))
 
 
+def spelled_alone(folder, first_lines):
+    """g++'s first lines of the cases that the page shows in full, each compiled by itself: beside others it spells a type as
+    the first of them does."""
+    path = common.find_compilers()["gcc"]
+    found = common.parallel(lambda name: first_error(fail_alone("gcc", path, folder / f"{name}.cpp")[1]),
+                            [name for _, _, shown, _ in compile_errors_page.SUBJECTS for name in shown])
+    return {**first_lines, **{(name, "gcc"): line for name, line in found}}
+
+
 def check_page(folder, results, report, write):
-    """docs/placement.md shows what compilers just said; it is not asked for where one of its compilers is missing."""
+    """docs/compile-errors.md shows what compilers just said; it is not asked for where one of its compilers is missing."""
     if any((path.stem, compiler) not in results or not first_error(results[path.stem, compiler][1] or "")
-           for path in folder.glob("*.cpp") for compiler in placement_page.COMPILERS):
-        return report.skip("docs/placement.md", "it shows g++ and clang++, and one of them is not here or said nothing")
+           for path in folder.glob("*.cpp") for compiler in compile_errors_page.COMPILERS):
+        return report.skip("docs/compile-errors.md", "it shows g++ and clang++, and one of them is not here or said nothing")
     first_lines = {key: first_error(output) for key, (_, output) in results.items() if first_error(output)}
     if write:
-        placement_page.PAGE.write_text(placement_page.render(folder, first_lines))
-    report.add("docs/placement.md", placement_page.problem(folder, first_lines))
+        compile_errors_page.PAGE.write_text(compile_errors_page.render(folder, spelled_alone(folder, first_lines)))
+    report.add("docs/compile-errors.md", compile_errors_page.problem(folder, first_lines))
+    report.add("docs/placement.md", compile_errors_page.problem_of_rules(folder))
 
 
 def check_folder(folder, report, names=(), compilers=None, alone=False):
@@ -297,8 +311,7 @@ def check_mistakes(folder, results, report, write):
 
 
 def check_all(options, report):
-    alone = options.alone or (options.write_page and options.dir == FOLDER)
-    results = check_folder(options.dir, report, options.names, alone=alone)
+    results = check_folder(options.dir, report, options.names, alone=options.alone)
     if results:
         print_table(results)
     if not options.names and options.dir == FOLDER:
@@ -312,7 +325,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", type=pathlib.Path, default=FOLDER, help="of usage/ alone, it writes docs/mistakes.md alone")
     parser.add_argument("--alone", action="store_true", help="compile every case by itself, not many in one file")
-    parser.add_argument("--write-page", action="store_true", help="write docs/placement.md and docs/mistakes.md anew, from cases compiled alone")
+    parser.add_argument("--write-page", action="store_true", help="write docs/compile-errors.md and docs/mistakes.md anew")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these files, without .cpp")
     options = parser.parse_args()
     common.main(lambda report: check_all(options, report))

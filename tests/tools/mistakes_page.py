@@ -6,7 +6,7 @@ Also keeps the options that messages list in step with the structs that have the
 import re
 
 import common
-import placement_page
+import compile_errors_page
 
 PAGE = common.ROOT / "docs" / "mistakes.md"
 COMPILER = "clang"
@@ -16,7 +16,7 @@ HEAD = """# Common mistakes
 Programs written by habit from PyTorch, NumPy or Eigen. The compiler answers each mistake in at most twelve lines; the first
 is about your file. Below is the first line of clang 14; g++ and nvcc say the same as the name of a type, such as
 `error::not_possible<error::no_such_option_or_argument, error::the_options_are_lr_momentum_dampening_weight_decay_nesterov_maximize>`.
-Mistakes of place have [a page of their own](placement.md).
+Mistakes of place are in [the catalogue of compile errors](compile-errors.md).
 
 This page is made of [`tests/compile_fail/usage`](../tests/compile_fail/usage) by
 `tests/tools/compile_fail.py --dir tests/compile_fail/usage --write-page`; the test suite compares it with the compiler.
@@ -84,7 +84,7 @@ def render(folder, first_lines):
     parts = [HEAD]
     for group in sorted(groups):
         parts.append(f"\n## {group}\n\n| wrong | clang 14 says | instead |\n|---|---|---|\n")
-        parts += [row(text, placement_page.message(first_lines[name])) for name, text in groups[group]]
+        parts += [row(text, compile_errors_page.message(first_lines[name])) for name, text in groups[group]]
     return "".join(parts)
 
 
@@ -94,8 +94,8 @@ def row(text, said):
         title = re.match(r"// (.*)", text)[1].rstrip(".")
         include = re.search(r"#include <[^>]*>", said)
         instead = f"`{include[0]}`" if include else re.search(r"^// because: (.*)$", text, re.MULTILINE)[1]
-        return f"| {title} | {placement_page.in_cell(said)} | {instead} |\n"
-    return placement_page.row(text, said)
+        return f"| {title} | {compile_errors_page.in_cell(said)} | {instead} |\n"
+    return compile_errors_page.row(text, said)
 
 
 def problem(folder, first_lines):

@@ -16,10 +16,10 @@ import check_imports
 import check_tree
 import common
 import compile_budget
+import compile_errors_page
 import compile_fail
 import fast_suite
 import mistakes_page
-import placement_page
 import readme
 import summary
 import together
@@ -353,11 +353,40 @@ class CompileFail(Scratch):
         self.assertIn("no LOCUS_MUST_FAIL", self.judge("// expect-error: x\n"))
 
 
-class PlacementPage(unittest.TestCase):
+class CompileErrorsPage(Scratch):
     def test_a_message_is_the_same_in_every_build(self):
         for build, first in (("generic", 52), ("v4", 7)):
             said = f"/a/b.cpp:3:4: error: <lambda(auto:{first}, auto:{first + 1}, auto:{first})> of locus::cpu_only_{build}::f"
-            self.assertEqual(placement_page.message(said), "<lambda(auto:1, auto:2, auto:1)> of locus::cpu_only_generic::f")
+            self.assertEqual(compile_errors_page.message(said), "<lambda(auto:1, auto:2, auto:1)> of locus::cpu_only_generic::f")
+
+    def test_the_index_has_sentences_and_types_without_places_and_remedies(self):
+        self.assertEqual(compile_errors_page.sentence("'Tensor' is unavailable: construction: the source is on Cpu, the target is on "
+                                                      "Cuda; copy with .to<Cuda>()"),
+                         "construction: the source is on ..., the target is on ...")
+        self.assertEqual(compile_errors_page.sentence("softmax(x): along which axis? Name it"), "softmax(x): along which axis?")
+        error = "locus::error::"
+        for mistake, names in ((f"device_mismatch<{error}left_is_on<locus::Cpu>, {error}right_is_on<A<int, B<C> > >, {error}move>; T = X<int>]",
+                                "left_is_on<...>, right_is_on<...>"),
+                               (f"not_possible<{error}no_axis, {error}name_it>]'", "no_axis")):
+            self.assertEqual(compile_errors_page.names_of_type(f"f [with L = A<int>; why = {error}{mistake}"), names)
+
+    def test_the_index_is_alphabetical_regardless_of_signs(self):
+        rows = compile_errors_page.index({"one": "b: x", "two": ".a(): y", "three": "b: x"}).splitlines()[2:]
+        self.assertEqual(rows, ["| `.a(): y` | [two](#two) |", "| `b: x` | [one](#one), [three](#three) |"])
+
+    def test_an_example_of_the_rules_that_is_no_case_is_found(self):
+        self.write("case.cpp", "#ifdef LOCUS_MUST_FAIL\n  return x + w;\n#else\n  return x + w.to<Cpu>();\n#endif\n")
+        good = "```cpp\n// return x + w;  x: Cpu, w: Cuda\nreturn x + w.to<Cpu>();\n```\n"
+        program = "```cpp\n// asked.cpp\nint main() {}\n```\n"
+        bad = good.replace("x + w;", "x - w;"), good.replace("<Cpu>()", "<Cuda>()"), good[:-4] + "\n// y;\nz;\n```\n"
+        self.assertEqual(compile_errors_page.unknown_examples(good + program, self.root), [])
+        for text in bad:
+            self.assertEqual(len(compile_errors_page.unknown_examples(program + text, self.root)), 1, text)
+
+    def test_a_message_of_the_rules_that_is_not_in_the_catalogue_is_found(self):
+        text = "```text\nclang 14: a + b: on Cpu\n```\n\n```text\nnvcc 13: another\n```\n"
+        self.assertEqual(compile_errors_page.unknown_messages(text, "clang 14: a + b: on Cpu\n"), [])
+        self.assertEqual(compile_errors_page.unknown_messages(text, "clang 14: a - b"), ["clang 14: a + b: on Cpu"])
 
 
 class ReferencePage(unittest.TestCase):

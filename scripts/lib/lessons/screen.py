@@ -12,7 +12,7 @@ from .attempts import MARK
 WHY = re.compile(r"why =\s[^;\]]+")  # in an error of g++, over several lines in a narrow terminal
 KIND = re.compile(r"(?<=\d: )(?:fatal )?error:|(?<=\d: )(?:note|warning):", re.M)
 KEYS = ["h hint", "w whole error", "n next", "l list", "r reset this lesson", "q quit"]
-READ_ON = ("Read on: docs/placement.md has every rule of placement on one page, and examples/mnist.cpp trains a network"
+READ_ON = ("Read on: docs/placement.md has the rules of placement on one page, and examples/mnist.cpp trains a network"
            " on the device that is named when it runs; scripts/demo runs it.")
 
 
