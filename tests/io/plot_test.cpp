@@ -13,6 +13,8 @@
 #include <limits>
 #include <sstream>
 
+#include <support/temporary_folder.hpp>
+
 #include <unistd.h>
 
 using namespace locus;
@@ -378,7 +380,7 @@ TEST_CASE("images that are written as PNG are read as they were, also where rows
     REQUIRE(read.shape() == shape);
     for (std::int64_t i = 0; i < image.elements(); ++i) REQUIRE(read.data()[i] == image.data()[i]);
   }
-  const TemporaryFolder folder;
+  const locus_test::TemporaryFolder folder;
   io::write_png(folder.path / "first.png", picture({3, 2, 5}));
   CHECK(text_of(folder.path / "first.png") == io::encode_png(picture({3, 2, 5})));
   CHECK_THROWS_AS(io::write_png(folder.path / "none" / "first.png", picture({3, 2, 5})), DataError);

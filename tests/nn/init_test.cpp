@@ -20,7 +20,7 @@ struct Moments {
   double low, high, mean, deviation;
 };
 template <class X>
-Moments moments_of(const X& x) {
+Moments measured(const X& x) {
   const auto values = reference(x).values;
   double sum = 0, squares = 0;
   for (const double value : values) {
@@ -35,7 +35,7 @@ Moments moments_of(const X& x) {
 /// Checks that numbers spread evenly over +-bound: their deviation is bound / sqrt(3).
 template <class X>
 void check_spread(const X& x, double bound) {
-  const Moments found = moments_of(x);
+  const Moments found = measured(x);
   CHECK(found.low >= -bound);
   CHECK(found.high <= bound);
   CHECK(found.deviation == doctest::Approx(bound / std::sqrt(3.0)).epsilon(0.02));
@@ -46,15 +46,15 @@ void check_spread(const X& x, double bound) {
 LOCUS_DEVICE_TEST("uniform_ and normal_ have the moments they are asked for", D) {
   manual_seed(3);
   const auto x = Tensor<float, D>({100, 200});
-  const Moments unit = moments_of(nn::init::uniform_(x));
+  const Moments unit = measured(nn::init::uniform_(x));
   CHECK(unit.low >= 0);
   CHECK(unit.high < 1);
   CHECK(unit.mean == doctest::Approx(0.5).epsilon(0.02));
-  const Moments wide = moments_of(nn::init::uniform_(x, -3, 5));
+  const Moments wide = measured(nn::init::uniform_(x, -3, 5));
   CHECK(wide.low < -2.99);
   CHECK(wide.high > 4.99);
   CHECK(wide.mean == doctest::Approx(1).epsilon(0.05));
-  const Moments bell = moments_of(nn::init::normal_(x, 10, 2));
+  const Moments bell = measured(nn::init::normal_(x, 10, 2));
   CHECK(bell.mean == doctest::Approx(10).epsilon(0.01));
   CHECK(bell.deviation == doctest::Approx(2).epsilon(0.02));
   CHECK_CLOSE(nn::init::normal_(Tensor<float, D>({3}), 4, 0), {4, 4, 4});
@@ -64,7 +64,7 @@ LOCUS_DEVICE_TEST("uniform_ and normal_ have the moments they are asked for", D)
 LOCUS_DEVICE_TEST("uniform_ stays below its upper end, whatever rounding makes of a number", D) {
   manual_seed(0);
   const auto check = [](const auto& x) {
-    const Moments found = moments_of(nn::init::uniform_(x, 1, 2));
+    const Moments found = measured(nn::init::uniform_(x, 1, 2));
     CHECK(found.low >= 1);
     CHECK(found.high < 2);
     CHECK(found.high > 1.98);
@@ -133,7 +133,7 @@ void check_statistics(const std::string& name, const Shape& shape, const Fill& f
   manual_seed(6);
   const Parameter weight{Tensor<float, D>{shape}};
   CHECK(&fill(weight) == &weight);
-  const Moments found = moments_of(weight.value());
+  const Moments found = measured(weight.value());
   double fourth = 0;
   for (const double value : reference(weight.value()).values)
     fourth += std::pow((value - found.mean) / found.deviation, 4);
@@ -239,7 +239,7 @@ LOCUS_DEVICE_TEST("orthogonal_ is the orthogonal factor of normal numbers, as Py
   check_orthogonal<D>({6, 3, 2, 1}, 1);
   check_orthogonal<D>({1, 1}, 1);
   const auto half_way = nn::init::orthogonal_(Tensor<bfloat16, D>({4, 4}));
-  CHECK(moments_of(half_way).deviation == doctest::Approx(0.5).epsilon(0.05));
+  CHECK(measured(half_way).deviation == doctest::Approx(0.5).epsilon(0.05));
   CHECK(nn::init::orthogonal_(Tensor<float, D>({0, 4})).empty());
 }
 
@@ -256,13 +256,13 @@ LOCUS_DEVICE_TEST("constant_, zeros_ and ones_ write to the parameter that a mod
 
 LOCUS_DEVICE_TEST("trunc_normal_ keeps its bounds in 16 bits, and far from the mean", D) {
   manual_seed(2);
-  const Moments rounded = moments_of(nn::init::trunc_normal_(Tensor<bfloat16, D>({4096}), 0, 1, -0.5, 0.75));
+  const Moments rounded = measured(nn::init::trunc_normal_(Tensor<bfloat16, D>({4096}), 0, 1, -0.5, 0.75));
   CHECK(rounded.low >= -0.5);
   CHECK(rounded.high <= 0.75);
-  const Moments distant = moments_of(nn::init::trunc_normal_(Tensor<double, D>({1000}), 0, 1, -31, -30));
+  const Moments distant = measured(nn::init::trunc_normal_(Tensor<double, D>({1000}), 0, 1, -31, -30));
   CHECK(distant.high <= -30);
   CHECK(distant.mean == doctest::Approx(-30.0333).epsilon(1e-4));
-  const Moments farthest = moments_of(nn::init::trunc_normal_(Tensor<double, D>({20000}), 0, 1, 37.4, 40));
+  const Moments farthest = measured(nn::init::trunc_normal_(Tensor<double, D>({20000}), 0, 1, 37.4, 40));
   CHECK(farthest.low >= 37.4);
   CHECK(farthest.high < 38);
   CHECK(farthest.mean == doctest::Approx(37.4267).epsilon(1e-4));

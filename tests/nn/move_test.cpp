@@ -176,6 +176,16 @@ TEST_CASE("a buffer that layers share may not become one of two types") {
                        ArgumentError);
 }
 
+TEST_CASE("a move that stays where it is may name layers, as generic code does") {
+  const auto x = sample<float, Cpu>({3, 4});
+  nn::Sequential<float, Cpu> network{tracker<float, Cpu>(), nn::ReLU{}};
+  const auto expected = reference(network(x));
+  auto moved = std::move(network).to<Cpu, Tracker<float, Cpu>>();
+  CHECK_CLOSE(moved(x), expected, 0);
+  CHECK_CLOSE((moved.as<float, Tracker<float, Cpu>>()(x)), expected, 0);
+  CHECK_CLOSE((std::move(moved).as<float, Tracker<float, Cpu>>()(x)), expected, 0);
+}
+
 LOCUS_DEVICE_TEST("a layer of your own moves by its twin(), alone and in networks that are told of it", D) {
   const auto x = sample<float, Cpu>({3, 4});
   auto layer = tracker<float, Cpu>();
@@ -253,7 +263,7 @@ LOCUS_DEVICE_TEST("a model of another element type, as a copy or moved", D) {
   const auto normalized = reference(norm(x));
   const auto norm16 = std::move(norm).template as<bfloat16>();
   static_assert(std::is_same_v<typename decltype(norm16.weight)::value_type, bfloat16>);
-  CHECK_CLOSE(norm16(x.template as<bfloat16>()), normalized, 5e-2);
+  CHECK_CLOSE(norm16(x.template as<bfloat16>()), normalized, 2e-2);
   CHECK_THROWS_WITH_AS((void)norm(x), doctest::Contains(moved_message), ArgumentError);
   CHECK(norm16.buffers()[0].type() == ElementType::float32);  // statistics stay as they are computed
   CHECK(norm16.buffers()[2].type() == ElementType::int64);
@@ -275,7 +285,7 @@ TEST_CASE("a model of 16 bits keeps names and shapes, and its float statistics a
   std::vector<Tensor<float>> values;
   for (const auto& [name, parameter] : parameters) values.push_back(parameter.value().clone());
   const auto model16 = std::move(model).as<bfloat16, Tracker<float, Cpu>>();
-  CHECK_CLOSE(model16(x.as<bfloat16>()), expected, 0.1);
+  CHECK_CLOSE(model16(x.as<bfloat16>()), expected, 3e-2);
 
   const auto parameters16 = model16.named_parameters();
   const auto buffers16 = model16.named_buffers();
@@ -301,7 +311,7 @@ TEST_CASE("where layers of Locus are named at the move, these alone are looked f
   const nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{4, 6}, Inner{nn::Tanh{}, nn::Linear<float, Cpu>{6, 2}}};
   const auto x = sample<float, Cpu>({5, 4});
   const auto model16 = model.as<half, nn::Linear<float, Cpu>, nn::Tanh>();
-  CHECK_CLOSE(model16(x.as<half>()), reference(model(x)), 1e-2);
+  CHECK_CLOSE(model16(x.as<half>()), reference(model(x)), 2e-3);
   CHECK_THROWS_WITH_AS((void)(model.as<half, nn::Linear<float, Cpu>, nn::ReLU>()),
                        doctest::Contains("not among those you name, locus::nn::Tanh, and has forgotten that type; name "
                                          "it where you move the model: std::move(model).to<D, locus::nn::Tanh>()"),

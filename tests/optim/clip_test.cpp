@@ -63,7 +63,7 @@ LOCUS_DEVICE_TEST("gradients are scaled to a joint norm of any order as PyTorch 
     CAPTURE(p);
     w.zero_grad();
     Traced(trace(w) * half(1)).backward(tensor<half, D>({4}, {2000, -2000, 2000, 2000}));
-    CHECK_CLOSE(optim::clip_grad_norm_(std::vector{w}, 500, {.norm_type = order}), Reference{norm}, 1e-2);
+    CHECK_CLOSE(optim::clip_grad_norm_(std::vector{w}, 500, {.norm_type = order}), Reference{norm}, 8e-3);
     const double clipped = 2000 * 500 / norm;
     CHECK_CLOSE(w.grad(), {clipped, -clipped, clipped, clipped}, 1);
   }

@@ -28,6 +28,11 @@ template <class T, class D, class U, class E, class... Own>
 concept NamesHeldLayers =
     (std::is_same_v<T, U> && std::is_same_v<D, E>) || ((!HasPlace<Own> || OfTypeAndPlace<Own, T, D>)&&...);
 
+/// The copy of a model that names own layers. Where types stay, modules copy their layers themselves.
+template <class T, class D, class U, class E, class... Own>
+using CopyNaming = std::conditional_t<std::is_same_v<T, U> && std::is_same_v<D, E>, ModelCopy<T, D, U, E>,
+                                      ModelCopy<T, D, U, E, Own...>>;
+
 /// Restores the default generator of E at the end of its scope, as if nothing had been drawn in between.
 template <class E>
 class KeepGenerator {

@@ -227,7 +227,7 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
     if constexpr (std::is_same_v<D, E>) {
       if (detail::is_all_in<T, D>(derived(), device)) return derived();
     }
-    return moved(detail::ModelCopy<T, D, T, E, Own...>(device));
+    return moved(detail::CopyNaming<T, D, T, E, Own...>(device));
   }
   /// The same model computed in another floating type: parameters and buffers of T are converted to U. Name layers as
   /// in to(), with the same errors.
@@ -241,7 +241,7 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
       if (false) derived().members(detail::CheckCopies<T, D, U, D>{});  // for the compiler alone, as above
     }
     if constexpr (std::is_same_v<T, U>) return derived();
-    else return moved(detail::ModelCopy<T, D, U, D, Own...>());
+    else return moved(detail::CopyNaming<T, D, U, D, Own...>());
   }
   /// A converted copy: the model itself stays as it is.
   template <FloatingDType U, class... Own, class Self = Derived>
@@ -251,7 +251,7 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckCopies<T, D, U, D>{});  // for the compiler alone, as above
     }
-    detail::ModelCopy<T, D, U, D, Own...> copy;
+    detail::CopyNaming<T, D, U, D, Own...> copy;
     return copy.layer(derived());
   }
 
