@@ -332,9 +332,10 @@ def problem_of_rules(folder):
 
 
 def one_spelling(page):
-    """The page with Tensor<T> for Tensor<T, locus::Cpu>, and so on: g++ spells the type as the translation unit did first, which is
-    another one where many mistakes share a translation unit."""
-    return re.sub(r"(\b(?:Tensor|Traced|Parameter)<[\w: ]+), locus::Cpu>", r"\1>", page)
+    """The page without arguments of templates that are defaults, as in Tensor<T, locus::Cpu> and Sequential<T, D, T>: g++ spells
+    a type as the translation unit did first, which is another one where many mistakes share a translation unit."""
+    page = re.sub(r"(\b(?:Tensor|Traced|Parameter)<[\w: ]+), locus::Cpu>", r"\1>", page)
+    return re.sub(r"(\bSequential<([\w: ]+), [\w: ]+), \2>", r"\1>", page)
 
 
 def problem(folder, first_lines):
