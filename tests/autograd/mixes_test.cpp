@@ -139,7 +139,8 @@ std::string problem_of(const std::vector<Operand>& operands, const Expected& exp
     problem += outcome.requires_gradient ? " requires a gradient" : " requires no gradient";
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Numbers wanted = has_gradients && operands[i].collects() ? expected.gradients[i] : Numbers{};
-    const std::string different = locus_test::difference_of(outcome.gradients[i], wanted, 1e-7);
+    const std::string different =
+        locus_test::difference_of(outcome.gradients[i], wanted, 1e-7, 1);  // of sums that cancel
     if (!different.empty()) problem += join(" the gradient of operand ", i, ": ", different);
   }
   return problem;

@@ -83,7 +83,7 @@ TEST_CASE("numbers of every type, rounded once") {
   CHECK_CLOSE(table.numbers<double>("x"), {-1500, 0.25, 7, -INFINITY, 0, 0.1});
   CHECK_CLOSE(table.numbers<half>("x"), {-1500, 0.25, 7, -INFINITY, 0, 0.0999755859375});
   CHECK_CLOSE(table.numbers<bfloat16>("x"), {-1504, 0.25, 7, -INFINITY, 0, 0.10009765625});
-  CHECK_CLOSE(CsvTable("x\n1e-60\n-1e-42\n").numbers("x"), {0, -1e-42});
+  CHECK_CLOSE(CsvTable("x\n1e-60\n-1e-42\n").numbers("x"), {0, double{-1e-42f}});
   CHECK_CLOSE(CsvTable("x\n9223372036854775807\n-0\n+5").numbers<std::int64_t>("x"), {9223372036854775807., 0, 5});
   CHECK(CsvTable("x\n9007199254740993").numbers<std::int64_t>("x")(0) == 9007199254740993);
   CHECK_CLOSE(CsvTable("x\n255").numbers<std::uint8_t>("x"), {255});

@@ -197,9 +197,9 @@ TEST_CASE("optimizers are moved, not copied: copies would share the values and c
   CHECK(w.value()(0) == -2.5f);
   optim::Sgd third{std::vector{Parameter(zeros({1}))}, {.momentum = 0.5}};
   second = std::move(third);
-  third.zero_grad();  // it has no parameters any more
-  third.step();
-  CHECK(third.parameters().empty());
+  CHECK_THROWS_WITH_AS(third.zero_grad(), doctest::Contains("moved from"), ArgumentError);
+  CHECK_THROWS_WITH_AS(third.step(), doctest::Contains("moved from"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)third.parameters(), doctest::Contains("moved from"), ArgumentError);
 }
 
 TEST_CASE("optimizers refuse options that are no numbers") {

@@ -118,9 +118,9 @@ inline namespace with_nccl {
 }
 // With MPI it is another function than without: not one symbol.
 #if LOCUS_MPI
-inline namespace with_mpi {
+inline namespace nccl_with_mpi {
 #else
-inline namespace without_mpi {
+inline namespace nccl_without_mpi {
 #endif
 /// The same without a place. If a launcher set RANK in the environment, as torchrun does, processes meet at the address
 /// that it set; else mpirun started them.
