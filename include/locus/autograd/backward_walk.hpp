@@ -34,8 +34,8 @@ class PassEndOf final : public PassEnd {
 class BackwardWalk {
  public:
   /// Collects the nodes below `root` whose number is `first` or higher. Lower-numbered nodes have to be inputs of the
-  /// node that the outer walk is propagating; this walk only adds to their gradients. throws GraphError or StaleError
-  /// if a collected node cannot run; then no gradient was touched
+  /// node that the outer walk is propagating; this walk only adds to their gradients. throws GraphError if one is no
+  /// such input, and GraphError or StaleError if a collected node cannot run; then no gradient was touched
   explicit BackwardWalk(GraphNode& root, std::uint64_t first = 0) : first_(first) {
     visit(root);
     for (std::size_t explored = 0; explored < nodes_.size(); ++explored)

@@ -13,7 +13,7 @@ struct GradcheckOptions {
   std::uint64_t seed = 1;  ///< seed of the random cotangent
 };
 
-/// Result of gradcheck: true if all gradients agree; otherwise it holds the first difference.
+/// Result of gradcheck: true if all gradients agree; otherwise its text names the first gradient that does not.
 class GradcheckResult {
  public:
   GradcheckResult() = default;

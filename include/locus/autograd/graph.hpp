@@ -120,8 +120,8 @@ class TensorNode : public GraphNode {
     owned_ = true;
   }
 
-  /// Prepares gradient() to be written, and returns false, or to be added to, and returns true. It is row-major; with
-  /// `any_strides` it has the format of the node's result.
+  /// Prepares gradient() for the caller, who adds to it if this returns true, and else writes it. It is row-major; with
+  /// `any_strides`, a new one has the format of the node's result, unless place_gradient() gave it memory.
   [[nodiscard]] LOCUS_OUT_OF_LINE bool open(bool any_strides = false) {
     const bool accumulate = has_gradient_;
     if (!accumulate)

@@ -15,7 +15,7 @@ concept TakesGradient = std::is_invocable_v<F&, const Tensor<T, D>&>;
 /// A function of the gradient of a tensor of T on D that returns nothing.
 template <class F, class T, class D>
 concept GradientFunction = TakesGradient<F, T, D> && std::is_void_v<std::invoke_result_t<F&, const Tensor<T, D>&>>;
-/// A function of gradients on E instead of D.
+/// A function of gradients on E instead of D. TakesNoGradient: a function of gradients on no place.
 template <class F, class T, class D, class E>
 concept TakesGradientOn = !TakesGradient<F, T, D> && TakesGradient<F, T, E>;
 template <class F, class T, class D>

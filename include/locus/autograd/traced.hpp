@@ -145,7 +145,7 @@ class Traced : public detail::OtherNames<D, 1> {
     }
     const auto version = cotangent.version();
     BackwardWalk walk(*node_);
-    node_->give(cotangent.version() == version ? cotangent : cotangent.clone());  // it is a gradient of the pass
+    node_->give(cotangent.version() == version ? cotangent : cotangent.clone());  // the pass writes this memory
     walk.run(options);
   }
 

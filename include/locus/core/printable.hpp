@@ -9,8 +9,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// The front of a text, at most about `most` characters, in printable ASCII: newlines and tabs become \n and
-/// \t, other bytes hexadecimal escapes such as \xc3. "..." marks a cut.
+/// The front of a text, at most about `most` characters, in printable ASCII: newlines and tabs become \n and \t, other
+/// control characters and bytes from 0x7f on hexadecimal escapes such as \x1b and \xc3. "..." marks a cut.
 [[nodiscard]] inline std::string printable(std::string_view text, std::size_t most = 80) {
   constexpr const char* digits = "0123456789abcdef";
   std::string result;

@@ -46,8 +46,8 @@
 #define LOCUS_AVX2 __attribute__((target("avx2,fma" LOCUS_VECTORS_OF_256_BITS)))
 
 /// In a function without floating-point arithmetic of its own, g++ takes the flags of such arithmetic from inlined
-/// functions. The program's flags let comparisons trap: loops with conditionals would stay scalar. This is some
-/// arithmetic of its own.
+/// functions. The program's flags let comparisons trap: loops with conditionals would stay scalar. LOCUS_OWN_FLOAT
+/// gives a function such arithmetic.
 #if defined(__clang__)
 #define LOCUS_OWN_FLOAT
 #else
@@ -94,7 +94,7 @@ struct Cpuid {
 [[nodiscard]] inline bool has_f16c() { return (cpuid(1).ecx >> 29 & 1) != 0; }
 /// Whether the processor multiplies tiles of bfloat16, and the system saves the registers that hold them.
 [[nodiscard]] inline bool has_amx_bf16() {
-#if defined(__linux__)  // elsewhere, there is no known request for their use
+#if defined(__linux__)  // elsewhere, it is not known how to request their use
   constexpr unsigned bf16 = 1u << 22, tile = 1u << 24, saved = 3u << 17;
   unsigned state = 0;
   if ((cpuid(7).edx & (bf16 | tile)) != (bf16 | tile)) return false;

@@ -51,7 +51,7 @@ class NcclRank {
     settle(ncclCommInitRankConfig(&rank_, size, id, rank, &config), "ncclCommInitRankConfig", waits);
   }
   /// Ends queued work; this object is of no use afterwards. For use after a failure, or when all ranks are done. NCCL
-  /// may wait for other ranks to abort: returns after at most five seconds, and lets a thread wait on.
+  /// may wait for other ranks to abort: after five seconds this returns, and a thread of its own continues to wait.
   void abort() noexcept {
     if (rank_) Ending::of(std::exchange(rank_, nullptr), 5);
   }

@@ -63,7 +63,7 @@ class Buffer {
     block_->changes.fetch_add(1, Order::relaxed);
     if (block_->whole) block_->whole->changes_of_parts.fetch_add(1, Order::relaxed);
   }
-  /// As changed(); during a capture, each replay counts a change, too.
+  /// As changed(); during a capture, also registers a change for each replay after the first.
   void changed_by_step() const {
     changed();
     if (detail::is_capturing()) [[unlikely]]

@@ -67,7 +67,8 @@ concept SortingDevice =
 ///
 ///     Histogram<D>::count(device, bins, n, counts, bin_count)
 ///
-/// adds to counts[b] the number of `bins` equal to b, for b from 0 to bin_count - 1. Other numbers are ignored.
+/// adds to counts[b] how many of the n numbers in `bins` equal b, for b from 0 to bin_count - 1. Other numbers are
+/// ignored.
 template <class D>
 struct Histogram;
 template <class D>

@@ -112,8 +112,8 @@ class Captured {
 /// two calls only. Kernels that you launch into a stream obtained outside the step run in those two calls only, too,
 /// without an error: launch them into cuda::stream() as called within the step. State for the next step has to be
 /// changed in place (h.copy_(...), x += y), and gradients cleared within the step or before each call. The tensors,
-/// generators and optimizers that it uses must live, at the same address, as long as it is called. cost: keeps the
-/// memory that one run of the step needs
+/// generators and optimizers that the step uses must live, at the same address, as long as the step is called. cost:
+/// keeps the memory that one run of the step needs
 template <Device D, class Step>
   requires detail::PlainStep<Step>
 [[nodiscard]] Captured<D, Step> capture(Step step, D device = {}) {

@@ -76,7 +76,7 @@ struct ConvShape {
 };
 
 /// Most bytes that a pass on a GPU may use at a time beside operands and results: for columns or a library's workspace.
-/// If the weights have more bytes, that many.
+/// Larger weights raise the limit to their own size.
 inline constexpr std::int64_t gpu_conv_workspace = std::int64_t{64} << 20;
 
 /// Images in memory: strides of (batch, channel, three dimensions), in elements.

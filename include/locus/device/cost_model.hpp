@@ -14,13 +14,14 @@ struct CostModel {
   static constexpr bool folds_across_memory = HostAccessible<D>;
   /// Gathers and scatters by indices: host loops over the indices instead of launches over all elements.
   static constexpr bool follows_indices = HostAccessible<D>;
-  /// Indices and labels: the host reads them before the launch and throws if one is out of range; otherwise the result
-  /// is NaN.
+  /// Indices and labels: the host reads them before the launch and throws if one is out of range. If false, nothing is
+  /// thrown, and an index out of range gives NaN.
   static constexpr bool checks_indices = HostAccessible<D>;
   /// Norms and variances: plain sums of squares first, repeated by a slower, safe fold if the host finds that squares
-  /// overflowed or underflowed; otherwise the safe fold always.
+  /// overflowed or underflowed. If false, always the safe fold.
   static constexpr bool folds_again = HostAccessible<D>;
-  /// A scalar that controls the next launch: the host reads it once; otherwise every element of the launch reads it.
+  /// A scalar that controls the next launch: the host reads it once. If false, every element of the launch reads
+  /// it.
   static constexpr bool reads_scalars = HostAccessible<D>;
 };
 

@@ -40,13 +40,13 @@ struct MatrixBatch {
 ///     Factorization<D>::svd(device, batch, a, u_columns, s, u, vt, info)
 ///
 /// computes, for rows >= cols, singular values, descending, the first u_columns (cols or rows) left singular vectors,
-/// and all right singular vectors, transposed; u and vt may be null. a is overwritten. info: not 0 if the iteration did
-/// not converge
+/// and all right singular vectors, transposed; u and vt may be null. The contents of a are lost. info: not 0 if the
+/// iteration did not converge
 ///
 ///     Factorization<D>::eigh(device, batch, vectors, a, values, info)
 ///
 /// computes the eigenvalues, ascending, of symmetric a, whose upper triangle alone is read, and replaces a by the
-/// eigenvectors; if `vectors` is false, a is overwritten.
+/// eigenvectors; if `vectors` is false, the contents of a are lost. info: as for svd
 ///
 ///     Factorization<D>::finds_nan
 ///

@@ -97,7 +97,8 @@ template <int N>
 
 namespace detail {
 [[nodiscard]] constexpr std::int64_t distance(std::int64_t stride) { return stride < 0 ? -stride : stride; }
-/// Sorts dimensions by the strides of the last operand in memory, unless its innermost dimension is contiguous already.
+/// Sorts dimensions by the strides of the last operand with a stride other than 0, unless its innermost stride is 1
+/// already.
 LOCUS_OUT_OF_LINE constexpr void sort_dimensions(int& rank, std::int64_t* extent, std::int64_t (*stride)[max_rank],
                                                  int count) {
   const std::int64_t* by = nullptr;

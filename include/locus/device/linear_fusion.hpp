@@ -57,7 +57,7 @@ concept SumsFactors = requires(D device, MatrixRef<const float> a, MatrixRef<flo
 ///
 ///     LinearFusion<D>::template kept_columns<T>(activation, c.cols)
 ///
-/// elements; 0 if no product applies the derivative, as always unless
+/// elements. That is 0 if no product applies the derivative, and always 0 unless
 ///
 ///     LinearFusion<D>::template keeps<T, Activation>
 ///

@@ -9,7 +9,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// Run on the host before each replay: all checks first, then the other actions, each in the order of the captured run.
+/// Run on the host before each replay except the first, which follows the capture at once: all checks, then the other
+/// actions, each in the order of the captured run.
 class ReplayAction : public Counted {
  public:
   virtual ~ReplayAction() = default;
@@ -28,10 +29,10 @@ class ReplayActionOf final : public ReplayAction {
 /// A step that is being captured.
 class StepCapture {
  public:
-  /// Runs before all actions, so that a check that throws has changed nothing.
+  /// Checks run before all actions, so that a replay refused by an exception has changed nothing.
   virtual void check_at_replay(Shared<ReplayAction> check) = 0;
   virtual void at_replay(Shared<ReplayAction> action) = 0;
-  /// Runs if the capture is abandoned, in reverse order.
+  /// These actions run if the capture is abandoned, the last first.
   virtual void at_abandon(Shared<ReplayAction> action) = 0;
   /// A unique number of this capture; never 0.
   [[nodiscard]] std::uint64_t number() const { return number_; }

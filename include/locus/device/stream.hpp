@@ -27,7 +27,7 @@ template <class F>
 concept ReturnsExpression = requires { typename std::remove_cvref_t<std::invoke_result_t<F>>::result_type; };
 }  // namespace detail
 
-/// Calls f(), whose operations on the stream's device are queued in the stream.
+/// Returns f(), whose operations on the stream's device are queued in the stream.
 template <class D, class F>
   requires(!detail::ReturnsExpression<F>)
 decltype(auto) with_stream(const Stream<D>& stream, F&& f) {

@@ -1,5 +1,5 @@
 #pragma once
-// An activation chosen at run time, where networks are composed, so that a layer can fuse the activation after it.
+// An activation chosen at run time, when networks are composed, so that a layer can fuse the activation after it.
 
 #include <locus/expr/functors.hpp>
 

@@ -62,9 +62,10 @@ inline constexpr bool is_formula = false;
 template <class T, class D, class Tree>
 inline constexpr bool is_formula<Symbolic<T, D, Tree>> = !has_unbound_operand<Tree>;
 
-/// Whether a formula uses its arguments and numbers alone.
+/// Whether F can be called with symbols for tensors X.
 template <class F, class... X>
 concept Formula = requires { typename formula_t<F, X...>; };
+/// Whether the formula also uses its arguments and numbers alone.
 template <class F, class... X>
 concept FormulaAlone = Formula<F, X...> && is_formula<bare_t<formula_t<F, X...>>>;
 }  // namespace detail

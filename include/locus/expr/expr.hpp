@@ -90,7 +90,8 @@ class Expr : public detail::OtherNames<D, 2> {
 
   explicit Expr(detail::Part<Tree, Handles...> part) : part_(std::move(part)) {}
   /// The computed tensor (traced if an operand is). If several threads read one expression, the first computes it and
-  /// the others wait. throws StaleError if an operand was changed in place before
+  /// the others wait. throws StaleError if an operand was changed in place after the expression was made and
+  /// before it is computed
   [[nodiscard]] const result_type& eval() const& {
     return memo_.get([this] { return Materializer::remembered(part_, origin_); });
   }

@@ -98,7 +98,7 @@ template <TensorLike X, class A, class B>
 }
 
 /// Replacements of NaN and infinities, limited to the range of the element type: by default infinities become its
-/// largest and smallest numbers.
+/// largest and its lowest number.
 struct NumberFor {
   double nan = 0, posinf = std::numeric_limits<double>::max(), neginf = std::numeric_limits<double>::lowest();
 };

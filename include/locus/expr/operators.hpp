@@ -156,8 +156,8 @@ using type_of_numbers_t =
                        std::conditional_t<(std::is_same_v<bare_t<N>, bool> && ...), bool, std::int64_t>>;
 }  // namespace detail
 
-/// x where the condition holds, y elsewhere, both numbers: where(x > 0, 1, 0). The result is int64; float if a number
-/// is floating-point; bool if both are. throws ArgumentError for an integer that int64 cannot hold
+/// x where the condition holds, y elsewhere, both numbers: where(x > 0, 1, 0). The result is float if x or y is
+/// floating-point, bool if both are bool, otherwise int64. throws ArgumentError for an integer that int64 cannot hold
 template <class C, Scalar X, Scalar Y>
   requires(detail::Operand<C> && std::is_same_v<value_of<C>, bool>)
 [[nodiscard]] auto where(C&& condition, X x, Y y) {

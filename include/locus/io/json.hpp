@@ -72,7 +72,8 @@ class JsonWriter {
     return key(name).value(v);
   }
 
-  /// The finished document, with a newline at its end. throws ArgumentError while a bracket is open
+  /// The finished document, with a newline at its end. throws ArgumentError while it is empty, or a bracket
+  /// is open
   [[nodiscard]] std::string text() const {
     if (!nesting_.empty() || text_.empty()) {
       fail<ArgumentError>(

@@ -158,8 +158,8 @@ template <DType T, class D = Cpu>
                                          [&] { return detail::read_npy<T>(path).template to<D>(place); });
 }
 
-/// Writes a tensor or an expression as a .npy file, by renaming a temporary file. throws DataError if it cannot be
-/// written; ArgumentError for bfloat16, which NumPy lacks; OutOfMemory
+/// Writes a tensor or an expression as a .npy file: to a temporary file beside it, which is then renamed. throws
+/// DataError if it cannot be written; ArgumentError for bfloat16, which NumPy lacks; OutOfMemory
 ///
 ///     io::save_npy("x.npy", x);   // numpy.load("x.npy")
 template <TensorLike X>

@@ -42,8 +42,9 @@ template <class D = Cpu>
   });
 }
 
-/// Writes a state as a safetensors file, by renaming a temporary file. throws DataError if it cannot be written;
-/// ArgumentError for a name that is not UTF-8, and for a state that was read without some tensors; OutOfMemory
+/// Writes a state as a safetensors file: to a temporary file beside it, which is then renamed. throws DataError if it
+/// cannot be written; ArgumentError for a name that is not UTF-8, and for a state that was read without some tensors;
+/// OutOfMemory
 ///
 ///     io::save("model.safetensors", nn::state_dict(model));
 template <class D>

@@ -163,9 +163,9 @@ class AdviceMaker {
     const std::int64_t window = tiles_.windows ? elements(shape) / (shape[0] * shape[1]) : 1;
     add(weight.name, "in", in, ProductRole::in, all, of_groups, window);
   }
-  /// The width of a head is the depth of queries times keys, and the columns of weights times values; in the backward
-  /// pass once and three times more. Both are weighed like the projection of queries, as for sequences half as long as
-  /// the attention is wide.
+  /// Products of queries and keys have the width of a head as depth, products of weights and values have it as columns;
+  /// the backward pass has one more of the first kind and three more of the second. All are weighed like the projection
+  /// of queries, as for sequences half as long as the attention is wide.
   void add_heads(const NamedWeight& heads) {
     const auto width = static_cast<double>(heads.use.width);
     add(heads.name, "width", heads.use.width / heads.use.heads, ProductRole::in, width * width,

@@ -33,15 +33,13 @@ struct Attended {
 };
 
 /// Attention of several heads, each to a projection of its own, as torch.nn.MultiheadAttention with batch_first = True.
-/// shape: query (batch, l, width), key (batch, s, kdim), value (batch, s, vdim), with or without the batch, -> as
-/// query.
+/// shape: query (batch, l, width), key (batch, s, kdim), value (batch, s, vdim), with or without the batch -> as query.
 ///        Of one tensor, attention(x), all three are x.
 /// Parameters: in_proj_weight (3 width, width), or q_proj_weight, k_proj_weight and v_proj_weight where kdim or vdim is
-/// another width, uniform as by xavier_uniform_; in_proj_bias (3 width) and out_proj.bias, initially  0;
+/// another width, uniform as by xavier_uniform_; in_proj_bias (3 width) and out_proj.bias, initially 0;
 /// out_proj.weight.
 /// cost: scaled_dot_product_attention and two linear layers; called on three tensors, even if all are the same one,
-/// four. A query that
-///        attends to no key gives out_proj.bias, as PyTorch does where it returns no weights.
+///       four. A query that attends to no key gives out_proj.bias, as PyTorch does where it returns no weights.
 /// throws ShapeError for other shapes
 ///
 ///     nn::MultiheadAttention<float, D> attention{64, 8, {.dropout = 0.1}};

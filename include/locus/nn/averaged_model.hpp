@@ -71,7 +71,7 @@ class AveragedModel {
   using value_type = value_of<M>;
   using device_type = device_of<M>;
 
-  /// Moves the parameters of both to flat memory, unless the model's are flat already: see flatten.
+  /// Moves the parameters of both to flat memory; the model's only if they are not flat already: see flatten.
   /// throws ArgumentError unless the decay is 0 to 1, and for a model without parameters
   explicit AveragedModel(const M& model, const AverageOptions& options = {})
       : model_(model),

@@ -9,8 +9,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// The row of a table for every index, as torch.nn.Embedding. Its input holds int64: a network that begins with it is
 /// an nn::Sequential<T, D, std::int64_t>.
-/// shape: (...) -> (..., features). Parameters: weight (entries, features), initially  standard normal. The row of
-/// padding_idx is initially  0 and gets no gradient.
+/// shape: (...) -> (..., features). Parameters: weight (entries, features), initially standard normal. The row of
+/// padding_idx is initially 0 and gets no gradient.
 /// cost:  one launch
 /// throws IndexError for an index that is no row, if the host can read it (elsewhere its vector is NaN)
 ///

@@ -30,8 +30,8 @@ struct UniformBetween {
   }
 };
 
-/// Normal probabilities below two standardized bounds. Bounds above 0 are mirrored, so that their probabilities are
-/// close to 0, where floating-point numbers are dense, and not to 1.
+/// Normal probabilities below two standardized bounds. If both are above 0, they are mirrored, so that the
+/// probabilities are close to 0, where floating-point numbers are dense, and not to 1.
 struct TruncatedRange {
   bool mirrored;
   double low, high;

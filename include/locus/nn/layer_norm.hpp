@@ -8,7 +8,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
-/// throws ArgumentError unless every extent is positive and eps is finite and not below 0
+/// throws ArgumentError unless there are extents, all positive, and eps is finite and not below 0
 LOCUS_OUT_OF_LINE inline const Shape& require_normalizable(const char* layer, const Shape& shape, double eps) {
   bool positive = shape.rank() > 0;
   for (const auto extent : shape) positive = positive && extent > 0;
@@ -20,7 +20,7 @@ LOCUS_OUT_OF_LINE inline const Shape& require_normalizable(const char* layer, co
 }  // namespace detail
 
 /// y = (x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions, which `normalized_shape` names.
-/// shape: as the input, (..., normalized_shape). Parameters: weight, initially  1, and bias, initially  0, both of
+/// shape: as the input, (..., normalized_shape). Parameters: weight, initially 1, and bias, initially 0, both of
 /// normalized_shape. cost: one launch
 ///
 ///     nn::Sequential<float, D> net{nn::Linear<float, D>{784, 64}, nn::LayerNorm<float, D>{64}, nn::GELU<>{}, ...};
@@ -69,7 +69,7 @@ class LayerNorm final : public Layer<LayerNorm<T, D>, T, D> {
 #include <locus/refuse/nn/no_types.inc>
 
 /// y = x / sqrt(mean(x^2) + eps) * weight over the last dimensions, which `normalized_shape` names.
-/// shape: as the input, (..., normalized_shape). Parameters: weight, initially  1. cost: one launch
+/// shape: as the input, (..., normalized_shape). Parameters: weight, initially 1. cost: one launch
 template <class T, class D>
 class RMSNorm final : public Layer<RMSNorm<T, D>, T, D> {
  public:

@@ -248,7 +248,7 @@ struct PosWeight {
 template <class T, class D>
 PosWeight(const Tensor<T, D>&) -> PosWeight<T, D>;
 
-/// Weighted version, with a weight p of positive targets: -p y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)). As in
+/// Binary cross-entropy with a weight p of positive targets: -p y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)). As in
 /// PyTorch, a mean divides by the number of elements, whatever their weights.
 /// gradient: g ((1 - y) sigmoid(x) - p y sigmoid(-x))
 /// throws ShapeError unless shapes are equal and weights broadcast to them

@@ -62,7 +62,7 @@ template <class List, class T, class D, class M>
   return std::move(walk.list);
 }
 
-/// Looks for parameters and buffers of a layer that are not in one place.
+/// Looks for parameters and buffers of a layer outside `place`.
 template <class T, class D>
 struct LookElsewhere final : MemberWalk<T, D> {
   D place;

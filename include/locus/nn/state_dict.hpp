@@ -22,7 +22,7 @@ class StateDict {
     Shape shape;
     Tensor<std::uint8_t, D> bytes;  ///< the elements, dense and row-major
   };
-  /// An entry of a file for which Locus has no tensor type.
+  /// An entry of a file that no tensor of Locus can hold.
   struct Unread {
     std::string name, type;  ///< type: with the shape, in the file's words, "I16 of shape [2,3]"
   };
@@ -110,8 +110,8 @@ class StateDict {
     return Tensor<T, D>(entry.bytes.buffer(), reinterpret_cast<T*>(entry.bytes.data()), entry.shape,
                         row_major(entry.shape));
   }
-  /// The entry of a name. throws ArgumentError for a name that is not there, or another element type; DataError if its
-  /// mapped file was truncated since
+  /// The entry of a name. throws ArgumentError for a name that is not there, or another element type; DataError if the
+  /// entry's mapped file was truncated since
   [[nodiscard]] const Entry& find(std::string_view name, ElementType type) const {
     presence_.require("StateDict");
     const auto position = positions_.find(name);

@@ -135,11 +135,11 @@ LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads)
 ///           None for the mask.
 /// cost:     Scores are never stored whole: blocks of queries are computed, used, and recomputed for gradients. Their
 ///           memory is 1 MiB on hosts, 64 MiB on Cuda; up to four times as much if that holds fewer than 128 queries,
-///           and always one query. In 16 bits, keys and values of heads whose queries are computed in several parts
-///           also need their gradients in float. Each part takes four launches, backward seven; a mask takes one more.
-///           is_causal takes one more for each part and one for all, limits parts to 128 rows, on Cuda 512, and skips
-///           the keys behind them. Batches and heads that do not merge take a product each. Saves q, k, v, the mask,
-///           and two numbers for each query.
+///           and in any case at least one query's. In 16 bits, keys and values of heads whose queries are computed in
+///           several parts also need their gradients in float. Each part takes four launches, backward seven; a mask
+///           takes one more. is_causal takes one more for each part and one for all, limits parts to 128 rows, on Cuda
+///           512, and skips the keys behind them. Batches and heads that do not merge take a product each. Saves q, k,
+///           v, the mask, and two numbers for each query.
 /// dropout:  of weights, after softmax, where an operand is traced and none is frozen. The dropped weights follow from
 ///           a draw; no mask is stored.
 /// 16-bit floats are summed in float; scores and weights are rounded to 16 bits between products.

@@ -28,7 +28,8 @@ class SharedBatch : public Counted {
  public:
   virtual ~SharedBatch() = default;
   /// In place: turns mean and standard deviation (over n) of this part's `count` elements of each channel into the mean
-  /// and deviation of the whole batch. Returns the whole batch's elements of each channel. shape: all (channels)
+  /// and deviation of the whole batch. Returns the whole batch's number of elements of each channel. shape: all
+  /// (channels)
   [[nodiscard]] virtual Tensor<R, D> combine(const Tensor<R, D>& mean, const Tensor<R, D>& deviation,
                                              std::int64_t count) const = 0;
   /// In place: sums each of two partial sums over all parts, and divides by the elements of each channel.
@@ -238,7 +239,7 @@ struct BatchNorm {
   }
 
   /// The means of the channels; writes their reciprocal deviations and updates the running statistics. For a shared
-  /// batch, sets `elements` to the elements of each channel.
+  /// batch, sets `elements` to the number of elements of each channel.
   template <class T>
   Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd, Tensor<R, D>& elements) const {
     const std::int64_t count = x.elements() / x.size(1);
@@ -319,8 +320,8 @@ template <class X, class S, class... W>
 }
 }  // namespace detail
 
-/// (x - mean) / sqrt(var + eps) * weight + bias in every channel (Ioffe and Szegedy, 2015). In training (an operand is
-/// traced and none is frozen()), mean and variance are the batch's, and the running ones are updated in place:
+/// y = (x - mean) / sqrt(var + eps) * weight + bias in every channel (Ioffe and Szegedy, 2015). In training (an operand
+/// is traced and none is frozen()), mean and variance are the batch's, and the running ones are updated in place:
 /// running = (1 - momentum) running + momentum * new, or, without a momentum, the mean over all batches; `batches`
 /// counts. Otherwise the running ones apply, or the batch's if there are none. Freezing parameters by
 /// requires_grad_(false) changes none of this. Recomputation for a checkpoint updates nothing. With `whole`, the batch

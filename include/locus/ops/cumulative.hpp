@@ -202,7 +202,7 @@ struct CumulativeLogSumExp {
 }  // namespace operation
 
 /// Running products along an axis: y[i] = x[0] * ... * x[i]. Integers and bool give int64.
-/// shape: as x     gradient: sums of g y from each element on, divided by the element; right beside zeros
+/// shape: as x     gradient: sums of g y from each element on, divided by the element; correct for zeros, too
 /// cost:  as of cumsum, on hosts multiplied in double; backward four scans and five launches
 template <detail::Operand X>
 [[nodiscard]] auto cumprod(const X& x, int axis) {

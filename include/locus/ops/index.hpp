@@ -271,8 +271,8 @@ template <class X, class I>
 /// shape: as the index, which has the dimensions of x, no larger except along the axis
 /// gradient: g added up at its sources, in a fixed order
 /// cost:  one launch; backward on hosts as index_select. On Cuda one, which compares every element of x with all the
-///        indices along the axis, and one to clear the part of x that a smaller index does not cover. Beyond 4 million
-///        comparisons, the elements' places are sorted as in index_select
+///        indices along the axis, and one to clear the part of the gradient that a smaller index does not cover. Beyond
+///        4 million comparisons, the elements' places are sorted as in index_select
 /// throws ShapeError; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>

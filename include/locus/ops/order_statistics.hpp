@@ -161,8 +161,8 @@ template <detail::RankedOperand X>
   return detail::picked_along(x, ranks.at(k - 1, false), ranks.along(), keepdim);
 }
 
-/// The median along an axis, of two the lower as in PyTorch, and its position; NaN if there is one. NumPy's median, the
-/// mean of both, is quantile(x, 0.5, axis). Otherwise as kthvalue.
+/// The median along an axis, of two the lower as in PyTorch, and its position; NaN if any element is NaN. NumPy's
+/// median, the mean of both, is quantile(x, 0.5, axis). Otherwise as kthvalue.
 ///
 ///     auto [values, indices] = median(x, 1);
 template <detail::RankedOperand X>
@@ -182,8 +182,8 @@ template <detail::RankedOperand X>
   return detail::picked_along(x, detail::most_frequent(value, along), along, keepdim);
 }
 
-/// The q-quantile of the elements along an axis, for q from 0 to 1, between two of them as `how` says; NaN if there is
-/// one: numpy.quantile. Without an axis, of all elements.
+/// The q-quantile of the elements along an axis, for q from 0 to 1, between two of them as `how` says; NaN if any
+/// element is NaN: numpy.quantile. Without an axis, of all elements.
 /// shape: without the axis, or 1 along it if keepdim; of a list of q, which share the sort, (list, ...)
 /// gradient: g, in parts to the two elements
 /// cost:  as argsort, and seven launches for each q

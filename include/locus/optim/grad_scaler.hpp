@@ -113,11 +113,11 @@ class [[nodiscard]] Scaled {
  public:
   using IsScaledLoss = void;
 
-  /// Adds scaled gradients to all leaves of the loss that collect one. Only the scaler accepts them: clipping, reading,
-  /// or a step of the optimizer alone throws GraphError.
+  /// Adds scaled gradients to all leaves of the loss that collect gradients. Only the scaler accepts scaled gradients:
+  /// clipping, reading, or a step of the optimizer alone throws GraphError.
   /// cost: as loss.backward(); a launch more for a loss of double
-  /// throws as loss.backward(), and GraphError if it would add to a gradient of another scale: of an ordinary loss,
-  /// already unscaled, or of a step that was made
+  /// throws as loss.backward(), and GraphError if it would add to a gradient of another scale: one of an ordinary loss,
+  /// one already unscaled, or one of a step that was made
   void backward(const BackwardOptions& options = {}) const {
     if (loss_.elements() != 1)
       fail<ShapeError>({"backward: expected a scalar loss, got shape ", loss_.shape(), "; reduce it with sum or mean"});

@@ -13,7 +13,7 @@ LOCUS_OUT_OF_LINE inline void require_option(bool valid, const char* option, dou
 inline void require_not_negative(const char* option, double given) {
   locus::detail::require_not_negative("optimizer", option, given);
 }
-/// eps, the divisor of a step where gradients were zero; raised to the smallest normal number at least.
+/// eps, the divisor of a step where gradients were zero, but at least the smallest normal number.
 template <class R>
 [[nodiscard]] R positive(double eps) {
   const R rounded = static_cast<R>(eps), least = std::numeric_limits<R>::min();

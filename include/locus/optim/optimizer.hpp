@@ -49,9 +49,9 @@ LOCUS_OUT_OF_LINE inline std::int64_t arrange(std::vector<Member>& members) {
 
 /// Base of the optimizers. Parameters that an optimizer or flatten placed in flat memory stay there; others move to new
 /// flat memory. Handles taken earlier from value() then no longer reach the model, and handles from grad() see the next
-/// gradient: clone() tensors that must stay. Several optimizers may step the same parameters, each with a state of its
-/// own. If flatten or another optimizer moves parameters to other memory, steps continue there. A step launches once
-/// for each run of neighbours in memory: once in all if the list comes from one flatten or one optimizer. To keep
+/// gradient; clone() the tensors that must stay. Several optimizers may step the same parameters, each with a state of
+/// its own. If flatten or another optimizer moves parameters to other memory, steps continue there. A step launches
+/// once for each run of neighbours in memory: once in all if the list comes from one flatten or one optimizer. To keep
 /// several optimizers' parameters in one memory, call nn::flatten(model) before making the optimizers. For 16-bit
 /// parameters, state is kept in float, together with a master weight for each: steps that are too small to show in 16
 /// bits add up.

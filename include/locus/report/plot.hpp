@@ -195,7 +195,8 @@ class PanelPainter {
     canvas_.label(plot_.right() - 4, y - 5, "end quiet", level.label);
   }
 
-  /// Labels stand beside the axis title, each to the right of the previous label.
+  /// Labels are centred over their marks, or moved to the right until they are clear of the axis title and of the label
+  /// before.
   void draw_marks() {
     double free_from = frame_.left + side + text_width(axis_title(panel_.y_), 12) + 8;
     for (const auto& mark : panel_.marks_) {

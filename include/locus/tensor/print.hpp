@@ -1,5 +1,5 @@
 #pragma once
-// Tensors as text in NumPy's format, followed by type, place and extents.
+// Tensors as text in NumPy's format, followed by type, place and extents, as in
 //
 //     std::cout << from({{1, 2.5}, {-3, 4}});
 //

@@ -215,8 +215,9 @@ class Tensor : public detail::OtherNames<D, 0> {
   /// integers that differ between processors, as in NumPy and PyTorch; apply clamp and nan_to_num first.
   template <DType U>
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<U, D> as() const;
+  /// On another device; the tensor itself if it is there already.
   template <MemorySpace E>
-  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; no copy if there
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;
 #include <locus/refuse/conversion.inc>
 #include <locus/refuse/extents.inc>
 #include <locus/refuse/to.inc>

@@ -108,7 +108,7 @@ struct FitOptions {
   /// Its return value is ignored; of several ranks, only rank 0 calls it. It may save the run by io::save_training,
   /// except after the last batch of an epoch, which is not validated yet: save from on_epoch then.
   Callback<Progress> on_progress = {};
-  Callback<EpochRecord> on_epoch = {};  ///< called on every rank; false from any ends the training on all
+  Callback<EpochRecord> on_epoch = {};  ///< called on every rank; false from any rank ends the training on all
 };
 
 namespace detail {

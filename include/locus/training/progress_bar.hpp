@@ -8,7 +8,7 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// A callback of fit. On a terminal as stderr, one line, rewritten at each report of progress: the loss, samples per
+/// A callback of fit. If stderr is a terminal, one line, rewritten at each report of progress: the loss, samples per
 /// second, the share of time that steps waited for data, the memory of the device, and the utilization of a GPU. After
 /// each epoch, a line that stays, even if stderr is no terminal. Of several ranks, give it to one.
 ///

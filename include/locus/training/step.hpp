@@ -131,7 +131,7 @@ template <class Optimizer>
 concept OfLocus = std::is_base_of_v<optim::Optimizer<value_of<Optimizer>, device_of<Optimizer>>, Optimizer> ||
                   StepsByScaler<Optimizer>;
 
-/// One micro-batch of an accumulated step; `weight` is its fraction of the step's samples.
+/// One micro-batch, or part, of an accumulated step; `weight` is its fraction of the step's samples.
 struct Share {
   double weight = 1;
   bool is_first = true, is_last = true;

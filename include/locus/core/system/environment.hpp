@@ -44,7 +44,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
   }
   return number;
 }
-/// A whole number, `least` to `most`; -1 where it is not set. throws ArgumentError for anything else
+/// A whole number, `least` to `most`; -1 where it is not set. The second argument is its unit in messages.
+/// throws ArgumentError for anything else
 [[nodiscard]] LOCUS_OUT_OF_LINE inline int number_from_environment(const char* variable, const char* what,
                                                                    std::int64_t least, std::int64_t most) {
   const std::string_view text = environment(variable);

@@ -33,8 +33,8 @@ LOCUS_OUT_OF_LINE inline Atomic<bool>& winograd_flag() {
 /// others. Its rounding scales with tiles of 6 x 6 elements, not with windows: small elements beside a large one lose
 /// digits, and an element that is not finite spoils the results of all tiles that contain it. Let S be the sum, over n
 /// channels, of the largest |x| in a tile times the largest |w|; for a gradient of weights, over n tiles, times the
-/// largest |g|. The error is at most 6.6e-5 (n + 32) S. For normal random numbers it is below 4e-6 S; in values, its
-/// root mean square is 2 to 5 times the error of other algorithms.
+/// largest |g|. The error is at most 6.6e-5 (n + 32) S. For normal random numbers it is below 4e-6 S, and the root
+/// mean square error of values is 2 to 5 times as large as with other algorithms.
 /// Initially true, unless the environment variable LOCUS_WINOGRAD is 0. `exact` in the options of a convolution turns
 /// it off there.
 [[nodiscard]] inline bool winograd_is_allowed() { return detail::winograd_flag().load(Order::relaxed); }

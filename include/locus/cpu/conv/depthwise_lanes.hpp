@@ -351,7 +351,7 @@ class DepthwiseLanesGradient {
 
  private:
   static constexpr std::int64_t wanted_tasks = 64;   ///< by chunks of the batch, for any number of threads
-  static constexpr std::int64_t most_windows = 256;  ///< of a sum in float
+  static constexpr std::int64_t most_windows = 256;  ///< that are added in float
 
   [[nodiscard]] std::int64_t lanes_of(std::int64_t strip) const {
     return locus::detail::smaller(depthwise_lanes, groups_ - strip * depthwise_lanes);

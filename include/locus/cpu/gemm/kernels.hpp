@@ -78,7 +78,7 @@ template <class T>
 struct PackSource {
   const T* data;
   std::int64_t lanes, lane_stride;
-  std::int64_t readable_lanes;  ///< at least `lanes`: so many may be read
+  std::int64_t readable_lanes;  ///< at least `lanes`; lanes beyond may be read, but belong to others
   std::int64_t depth, depth_stride;
 };
 

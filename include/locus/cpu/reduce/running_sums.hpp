@@ -16,7 +16,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu {
 namespace detail {
 
 /// The sums of rows so far. Integers wrap around. Floating-point numbers are added in double: within blocks, then block
-/// by block with the rounding errors kept apart, so that errors do not grow with the length of a row.
+/// by block with their rounding errors, which are added back, so that errors do not grow with the length of a row.
 template <class T, int most>
 struct SumsOfRows {
   using R = compute_t<T>;

@@ -307,8 +307,8 @@ class Loader {
     presence_.require("Loader");
     return next_ ? next_->position : LoaderPosition{epoch_, first_};
   }
-  /// Makes the next begin() start at this batch of this epoch. throws ArgumentError unless 0 <= batch <= size(); size()
-  /// is the end of the epoch
+  /// Makes the next begin() start at `position`. throws ArgumentError unless its batch is 0 to size(); batch size() is
+  /// the end of its epoch
   void set_position(const LoaderPosition& position) {
     check_position(position);
     const bool is_end = position.batch > 0 && position.batch == size();

@@ -172,7 +172,7 @@ class Preparation {
   std::vector<pthread_t> threads_;
   std::uint32_t forks_ = 0;
   Atomic<std::int64_t> claimed_{0};  ///< batches that lanes prepare or have prepared
-  Atomic<std::int64_t> taken_{0};    ///< of them
+  Atomic<std::int64_t> taken_{0};    ///< batches that the loop has taken
   Atomic<bool> failed_{false};       ///< no further batch is begun
   Atomic<bool> stopped_{false};
   Signal prepared_{0};  ///< batches prepared so far; the thread that asks waits on it

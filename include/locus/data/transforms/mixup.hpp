@@ -51,7 +51,7 @@ namespace detail {
 }
 
 /// Beta(alpha, alpha): for alpha <= 1 by Joehnk's rejection, in logarithms, as powers of 1 / alpha may be too small. An
-/// alpha below 1e-300, whose logarithms would be infinite, draws 0 or 1, as 1e-300 does.
+/// alpha below 1e-300 counts as 1e-300, which draws 0 or 1: for smaller ones the logarithms could be infinite.
 [[nodiscard]] inline double draw_beta(double alpha, Philox& random) {
   if (alpha > 1) {
     const double a = draw_gamma(alpha, random), b = draw_gamma(alpha, random);

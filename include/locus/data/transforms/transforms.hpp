@@ -98,7 +98,7 @@ struct RandomCropOptions {
 };
 
 /// Crops each image at a random place; a padding shifts images by up to `padding` pixels each way.
-/// throws ShapeError where the part is larger than an image with its padding
+/// throws ShapeError where the crop is larger than an image with its padding
 class RandomCrop {
  public:
   /// throws ArgumentError for a negative size or padding, or a fill that is not finite

@@ -20,8 +20,8 @@ namespace detail {
 
 /// Whether every launch waits for its end and then prints on stderr its time, the minimum bytes moved and their rate,
 /// its extents, and its expression; on Cuda, also the share of the peak bandwidth and the grid. Initially set by
-/// LOCUS_TRACE in the environment: true for 1; false for 0, json, or unset. throws ArgumentError for another text, when
-/// it is first read
+/// LOCUS_TRACE in the environment: true for 1; false for 0, json, json:FILE, or unset. throws ArgumentError for another
+/// text, when it is first read
 ///
 ///     locus: cpu  map  0.0210 ms  12 MB  571 GB/s  (1000, 1000)  relu(x0 * x1 + c)
 inline void trace_launches(bool traced) { detail::tracing().store(traced, Order::relaxed); }

@@ -123,9 +123,9 @@ class PhaseFile {
 /// communication and validation of fit, and each Phase of the program. An empty path ends the trace. LOCUS_TRACE in the
 /// environment starts it: json writes locus-trace.json; json:FILE writes FILE, with %p replaced by the process id.
 ///
-/// On a GPU, each phase of a traced step waits for its queued work, and fit replays no step, so that the parts of a
-/// step are separated; the step takes longer. throws DataError if the file cannot be written; ArgumentError for another
-/// text in LOCUS_TRACE
+/// On a GPU, each phase of a training step then waits for its queued work, and fit replays no step, so that the parts
+/// of a step are separated; the step takes longer. A Phase of the program does not wait. throws DataError if the file
+/// cannot be written; ArgumentError for another text in LOCUS_TRACE
 inline void trace_phases(const std::string& path) {
   auto& file = detail::PhaseFile::instance();
   if (path.empty()) file.close();

@@ -28,7 +28,7 @@ LOCUS_REFUSALS_BEGIN
 /// other calls return when the result may be used.
 ///
 /// throws, from every call: CollectiveError if another rank threw, left, stalled or made a different call; ShapeError
-/// and ArgumentError for arguments that this rank can check alone, before other ranks see anything of the call;
+/// and ArgumentError for mistakes that this rank can see alone, before other ranks see anything of the call;
 /// DeviceError for a tensor on another ordinal than the communicator; CaptureError within a captured step
 template <class D>
 class Communicator {

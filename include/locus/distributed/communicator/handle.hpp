@@ -51,8 +51,8 @@ struct NoResult {};
 
 LOCUS_REFUSALS_BEGIN
 /// A collective in flight; owns its tensors. wait() or ordered(), called once, returns the result. The destructor
-/// waits; in stack unwinding it makes the rank fail instead, so that no rank waits for calls that never come. T is void
-/// if there is no result.
+/// waits; if an exception destroys the handle before the call is done, the rank fails, so that no rank waits for calls
+/// that never come. T is void if there is no result.
 template <class T, class D>
 class [[nodiscard]] Handle {
   static constexpr bool is_empty = std::is_void_v<T>;

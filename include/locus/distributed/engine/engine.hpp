@@ -146,9 +146,8 @@ class Engine : public Counted {
   virtual void require_others(const Fingerprint& /*what*/, std::int64_t /*sequence*/) {}
   /// Does not wait for recv: the elements are copied. Any thread may call it, beside collectives and receives.
   virtual void send(const Message& message) = 0;
-  /// Whether the message has arrived, for take() to receive. One thread at a time asks, also during collectives. throws
-  /// CollectiveError if the message cannot come any more, or `waited` seconds exceed the time-out
-  /// throws CollectiveError where it cannot come any more, or `waited` seconds are more than the time-out
+  /// Whether the message has arrived, for take() to receive. One thread at a time asks, also during collectives.
+  /// throws CollectiveError if the message cannot come any more, or `waited` seconds exceed the time-out
   [[nodiscard]] virtual bool has_come(const Message& message, double waited) = 0;
   /// throws CollectiveError if the message has another size or type than expected
   virtual void take(const Message& message) = 0;

@@ -107,7 +107,7 @@ class MessagePeers : public Owner {
         failure_.reason[sizeof failure_.reason - 1] = 0;
         has_failed_.store(true);
         Link::note_failure(timeout_);
-        if (failure_.at_fault >= 0) (void)link.is_dead(failure_.at_fault);  // note it for the end of the process
+        if (failure_.at_fault >= 0) (void)link.is_dead(failure_.at_fault);  // notes a death, for the end of MPI
       }
     }
     return false;

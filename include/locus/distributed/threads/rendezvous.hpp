@@ -48,7 +48,7 @@ class Rendezvous : public Counted {
   }
   [[nodiscard]] std::uint32_t steps(int rank) const { return slots_[static_cast<std::size_t>(rank)].progress.load(); }
 
-  /// Waits until `peer` has made a step: spins, since ranks mostly come together. throws CollectiveError
+  /// Waits until `peer` has made `step` steps: spins first, since ranks mostly come together. throws CollectiveError
   void await(int rank, int peer, std::uint32_t step, const Fingerprint& what, std::int64_t sequence) {
     const auto reached = [&] {
       return static_cast<std::int32_t>(slot(peer).progress.load(Order::acquire) - step) >= 0;
@@ -74,8 +74,8 @@ class Rendezvous : public Counted {
     }
   }
 
-  /// Lives while a rank reads or writes memory of others: they do not leave a failed collective before its end. throws
-  /// CollectiveError if the group has failed
+  /// Lives while a rank reads or writes memory of others: they do not leave a failed collective before the visit ends.
+  /// throws CollectiveError if the group has failed
   class Visit {
    public:
     Visit(Rendezvous& group, int rank, const Fingerprint& what, std::int64_t sequence) : slot_(group.slot(rank)) {

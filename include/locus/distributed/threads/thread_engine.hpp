@@ -33,8 +33,8 @@ class HostGroup : public Rendezvous {
 /// One rank of a group of threads.
 ///
 /// Every collective but the one-shot posts pointers to its elements, waits for all ranks, reads and writes, and waits
-/// for all again. One rank computes each result, in rank order (in a ring, from the chunk's number on); it is then
-/// copied.
+/// for all again. One rank computes each result, in rank order (in a ring, from the chunk's number on), for all ranks
+/// that need it. In the one-shot, every rank computes all results from copies of the elements.
 template <HostAccessible D>
 class ThreadEngine : public Engine<D> {
   using Call = Collective<D>;

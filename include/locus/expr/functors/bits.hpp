@@ -35,7 +35,7 @@ struct BitNot : Bitwise {
   }
 };
 
-/// Counts of 0 to bits - 1. Counts out of range, unchecked on a device, shift all bits out.
+/// Counts of 0 to bits - 1. Counts out of range, which only the host can refuse, shift all bits out.
 struct ShiftLeft : Bitwise {
   template <class T>
   LOCUS_FN T operator()(T x, T count) const {
