@@ -14,9 +14,9 @@ import common  # noqa: E402
 
 CPU = common.ROOT / "include" / "locus" / "cpu"
 MAP = CPU / "loops" / "map.hpp", "for (std::int64_t k = 0; k < n; ++k) {"
-FOLD = CPU / "reduce" / "lanes.hpp", "for (int lane = 0; lane < lanes; ++lane)  // a whole register"
-FOLD_TAIL = CPU / "reduce" / "lanes.hpp", "for (Lane lane = 0; lane < lanes; ++lane) {"
-RUN = CPU / "reduce" / "lanes.hpp", "for (int lane = 0; lane < side_by_side; ++lane) partial[lane] = op.combine(partial[lane], element(k"
+FOLD = CPU / "reduce" / "fold_lanes.hpp", "for (int lane = 0; lane < lanes; ++lane)  // a whole register"
+FOLD_TAIL = CPU / "reduce" / "fold_lanes.hpp", "for (Lane lane = 0; lane < lanes; ++lane) {"
+RUN = CPU / "reduce" / "fold_lanes.hpp", "for (int lane = 0; lane < side_by_side; ++lane) partial[lane] = op.combine(partial[lane], element(k"
 UPDATE_AND_FOLD = CPU / "reduce" / "rows.hpp", "for (int lane = 0; lane < row_lanes; ++lane) {  // a whole vector"
 UPDATE_TAIL = CPU / "reduce" / "rows.hpp", "for (std::int32_t lane = 0; lane < row_lanes; ++lane) {"
 STORE = CPU / "reduce" / "rows.hpp", "for (std::int64_t c = begin; c < end; ++c) values[c - begin] = static_cast<V>(f("

@@ -159,7 +159,7 @@ LOCUS_OUT_OF_LINE inline void require_same_epoch(const std::vector<std::int64_t>
   fail<ArgumentError>({"resume_training: the run stopped after ", saved[1], " of ", saved[5], " batches of ", saved[3],
                        " samples each, drawn from ", saved[4], "; this loader has ", here[2], " batches of ", here[0],
                        " samples each, drawn from ", here[1],
-                       ", so that the rest of its epoch would be other samples; give it the data set, the batch size "
+                       ", so that the rest of its epoch would be other samples; give it the data set, the batch size ",
                        "and as many ranks as when it was saved"});
 }
 /// Checks a state against a part, and returns a callable that applies it to the part. The callable neither allocates

@@ -59,9 +59,9 @@ class KeepGenerator {
 [[noreturn]] LOCUS_COLD LOCUS_OUT_OF_LINE inline void fail_unknown_layer(const std::type_info& type) {
   const std::string name = name_of(type);
   fail<ArgumentError>(
-      {"moving a model: one of its modules holds a layer of your own, or one of Locus that is not among "
-       "those you name, ",
-       name, ", and has forgotten that type; name it where you move the model: std::move(model).to<D, ", name,
+      {"moving a model: one of its modules holds a layer of your own, or one of Locus that is not among ",
+       "those you name, ", name,
+       ", and has forgotten that type; name it where you move the model: std::move(model).to<D, ", name,
        ">(), or .as<T, ", name, ">()"});
 }
 

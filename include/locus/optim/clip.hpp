@@ -118,7 +118,7 @@ Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& para
     if (seen - seen != 0)
       fail<NumericError>(
           {"clip_grad_norm_: the norm of order ", p, " of the gradients is ", seen,
-           ": one of them is inf or NaN, or the norm overflows; without .error_if_nonfinite they would be "
+           ": one of them is inf or NaN, or the norm overflows; without .error_if_nonfinite they would be ",
            "scaled by it"});
   }
   locus::detail::scale_to_norm(runs, static_cast<R>(max_norm), norm);

@@ -16,7 +16,7 @@ class GivenMemory final : public MemoryOwner {
   GivenMemory(T* data, F deleter) : data_(data), deleter_(std::move(deleter)) {}
   GivenMemory(const GivenMemory&) = delete;
   GivenMemory& operator=(const GivenMemory&) = delete;
-  ~GivenMemory() {
+  ~GivenMemory() override {
     if (is_ours_) deleter_(data_);
   }
   /// Takes ownership: the destructor calls the deleter.
