@@ -5,6 +5,7 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/ops/fold_safely.hpp>
+#include <locus/ops/moment_folds.hpp>
 #include <locus/ops/reduce.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

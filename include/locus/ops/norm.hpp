@@ -6,6 +6,7 @@
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/ops/fold_safely.hpp>
+#include <locus/ops/moment_folds.hpp>
 #include <locus/ops/reduce.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

@@ -2,7 +2,7 @@
 // The functors of batch normalization's launches, for elements and for channels.
 
 #include <locus/expr/functors.hpp>
-#include <locus/ops/fold.hpp>
+#include <locus/ops/moment_folds.hpp>
 
 #include <limits>
 

@@ -2,7 +2,7 @@
 // The launches of layer_norm and rms_norm: one row per element of the leading dimensions, and the gradients of their
 // weights.
 
-#include <locus/ops/fold.hpp>
+#include <locus/ops/moment_folds.hpp>
 #include <locus/ops/rows.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
