@@ -171,25 +171,25 @@ inline constexpr bool answered = true;
                decltype(fit(layer, optimizer, own, line, line, history, options, Metric{"L1", nn::L1Loss{}}))>);
 }
 
-template <class X>
-[[maybe_unused]] void functions(const X& x, X& changed, const Tensor<std::int64_t>& labels,
-                                const Tensor<float>& weights, const std::vector<int>& axes) {
-  static_assert(answered<decltype(sum(x)), decltype(sum(changed, 0)), decltype(sum(x, -1, true)),
-                         decltype(sum(x, {0, 1})), decltype(sum(X(x), {0, 1}, true)), decltype(sum(x, axes)),
-                         decltype(sum(x * x, 0)), decltype(sum(x, {}, true)), decltype(mean(x)),
-                         decltype(mean(x + 1.f, 0, true)), decltype(mean(x, {0})), decltype(prod(x, 0))>);
-  static_assert(answered<decltype(var(x)), decltype(var(x, 0)), decltype(var(x, {0, 1}, {.correction = 0})),
-                         decltype(stddev(x * x, 1, {.keepdim = true})), decltype(stddev(x, {}, {.correction = 0})),
-                         decltype(var_mean(x, 0)), decltype(var_mean(x, {0}, {.correction = 0, .keepdim = true}))>);
-  static_assert(answered<decltype(cross_entropy(x, labels)), decltype(cross_entropy(changed, labels, weights)),
-                         decltype(nn::cross_entropy(x, labels, {.label_smoothing = 0.1})),
-                         decltype(nn::cross_entropy(X(x), labels, weights, {.ignore_index = 0})),
-                         decltype(cross_entropy(x, labels, CrossEntropyOptions{}))>);
-}
-template void functions(const Tensor<float>&, Tensor<float>&, const Tensor<std::int64_t>&, const Tensor<float>&,
-                        const std::vector<int>&);
-template void functions(const Traced<float>&, Traced<float>&, const Tensor<std::int64_t>&, const Tensor<float>&,
-                        const std::vector<int>&);
+// No template: nvcc 13.0 gives up on one.
+#define LOCUS_TEST_FUNCTIONS(X)                                                                                        \
+  [[maybe_unused]] void functions(const X& x, X& changed, const Tensor<std::int64_t>& labels,                          \
+                                  const Tensor<float>& weights, const std::vector<int>& axes) {                        \
+    static_assert(answered<decltype(sum(x)), decltype(sum(changed, 0)), decltype(sum(x, -1, true)),                    \
+                           decltype(sum(x, {0, 1})), decltype(sum(X(x), {0, 1}, true)), decltype(sum(x, axes)),        \
+                           decltype(sum(x * x, 0)), decltype(sum(x, {}, true)), decltype(mean(x)),                     \
+                           decltype(mean(x + 1.f, 0, true)), decltype(mean(x, {0})), decltype(prod(x, 0))>);           \
+    static_assert(answered<decltype(var(x)), decltype(var(x, 0)), decltype(var(x, {0, 1}, {.correction = 0})),         \
+                           decltype(stddev(x * x, 1, {.keepdim = true})), decltype(stddev(x, {}, {.correction = 0})),  \
+                           decltype(var_mean(x, 0)), decltype(var_mean(x, {0}, {.correction = 0, .keepdim = true}))>); \
+    static_assert(answered<decltype(cross_entropy(x, labels)), decltype(cross_entropy(changed, labels, weights)),      \
+                           decltype(nn::cross_entropy(x, labels, {.label_smoothing = 0.1})),                           \
+                           decltype(nn::cross_entropy(X(x), labels, weights, {.ignore_index = 0})),                    \
+                           decltype(cross_entropy(x, labels, CrossEntropyOptions{}))>);                                \
+  }
+LOCUS_TEST_FUNCTIONS(Tensor<float>)
+LOCUS_TEST_FUNCTIONS(Traced<float>)
+#undef LOCUS_TEST_FUNCTIONS
 
 [[maybe_unused]] void further_headers(const Tensor<float>& x, const nn::Sequential<float, Cpu>& model,
                                       const std::string& path, const char* name, const nn::StateDict<>& state) {
