@@ -35,8 +35,10 @@ import report  # noqa: E402
 import diagnostics  # noqa: E402
 import floors  # noqa: E402
 import generated_code_test as generated  # noqa: E402
+import json_text  # noqa: E402
 import kernels  # noqa: E402
 import reference_page  # noqa: E402
+import words  # noqa: E402
 
 
 class ListsOfOptions(Scratch):
@@ -875,6 +877,40 @@ class Packages(Scratch):
                                     stdin=subprocess.DEVNULL)
         self.assertEqual(status, 1)
         self.assertIn("apt-get update && apt-get install -y --no-install-recommends one two", output)
+
+
+class Words(Scratch):
+    def here(self, name, text):
+        """The counts of one file."""
+        path = self.write(name, text)
+        with unittest.mock.patch.object(words, "files", lambda: [(name, path)]):
+            return words.counts()[words.place(name)]
+
+    def test_comments_are_counted_and_neither_code_nor_questions(self):
+        here = self.here("include/locus/ops/x.hpp", '// It adds what those of x hold.\nint what = f("// what");  // what?\n'
+                                                    "/// What is added? That of x.\n")
+        self.assertEqual(here, {"words": 14, "what": 1, "that of": 2})
+
+    def test_pages_are_counted_without_code(self):
+        here = self.here("docs/x.md", "What it does, and `what`.\n\n```cpp\n// what\n```\n")
+        self.assertEqual((here["what"], words.place("docs/x.md")), (1, "docs/x.md"))
+
+    def test_a_folder_with_too_many_fails(self):
+        report = common.Report()
+        with unittest.mock.patch.object(words, "counts", lambda: {"docs/x.md": {"words": 1000, "what": 3, "that of": 0},
+                                                                  "docs/y.md": {"words": 1000, "what": 2, "that of": 2}}), \
+                contextlib.redirect_stdout(io.StringIO()) as said:
+            words.check(report)
+        self.assertEqual((report.passed, report.failed), (1, 1))
+        self.assertIn('3 "what" in 1000 words', said.getvalue())
+
+
+class JsonText(unittest.TestCase):
+    def test_an_entry_of_a_list_has_a_line(self):
+        value = {"machine": {"name": "x", "cores": 2}, "empty": [], "rows": [{"n": i, "seconds": [0.5] * 20} for i in range(3)]}
+        text = json_text.text(value)
+        self.assertEqual(json.loads(text), value)
+        self.assertEqual(len(text.splitlines()), 2 + 2 + 2 + 3)
 
 
 if __name__ == "__main__":
