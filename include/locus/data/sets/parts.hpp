@@ -105,9 +105,9 @@ template <Dataset S>
     fail<ArgumentError>({"random_split: a fraction of ", fraction, " of ", size,
                          " samples; expected one between 0 and 1 that leaves samples on both sides"});
   }
-  detail::RandomPartition<S> dealer(std::move(dataset), seed);
-  auto one = dealer.next(first);
-  return std::pair{std::move(one), dealer.next(size - first)};
+  detail::RandomPartition<S> partition(std::move(dataset), seed);
+  auto one = partition.next(first);
+  return std::pair{std::move(one), partition.next(size - first)};
 }
 
 /// Parts of the given lengths, drawn at random. throws ArgumentError unless the lengths, none of them negative, add up
@@ -128,9 +128,9 @@ template <Dataset S>
   if (left != 0)
     fail<ArgumentError>({"random_split: the lengths add up to ", left < 0 ? "more" : "less", " than the ", size,
                          " samples; expected all of them to be dealt"});
-  detail::RandomPartition<S> dealer(std::move(dataset), seed);
+  detail::RandomPartition<S> partition(std::move(dataset), seed);
   std::vector<detail::part_t<S>> parts;
-  for (const std::int64_t length : lengths) parts.push_back(dealer.next(length));
+  for (const std::int64_t length : lengths) parts.push_back(partition.next(length));
   return parts;
 }
 

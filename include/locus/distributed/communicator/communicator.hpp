@@ -35,8 +35,8 @@ class Communicator {
  public:
   using device_type = D;
 
-  explicit Communicator(Shared<Engine<D>> engine) : member_(new detail::RankContext<D>(std::move(engine))) {}
-  explicit Communicator(Shared<detail::RankContext<D>> member) : member_(std::move(member)) {}
+  explicit Communicator(Shared<Engine<D>> engine) : context_(new detail::RankContext<D>(std::move(engine))) {}
+  explicit Communicator(Shared<detail::RankContext<D>> context) : context_(std::move(context)) {}
 
   [[nodiscard]] int rank() const { return engine().rank(); }
   [[nodiscard]] int size() const { return engine().size(); }
@@ -50,111 +50,111 @@ class Communicator {
   }
   /// From now on, backward passes may call collectives of this rank before they end. `distributed` then reduces
   /// gradients at the end of each pass, so that all ranks keep the same order even if some leave out parameters.
-  void expect_calls_in_backward() const { member_->is_called_in_backward = true; }
-  [[nodiscard]] bool is_called_in_backward() const { return member_->is_called_in_backward; }
+  void expect_calls_in_backward() const { context_->is_called_in_backward = true; }
+  [[nodiscard]] bool is_called_in_backward() const { return context_->is_called_in_backward; }
 
   /// Reduces x over all ranks in place by `op`: sum, mean, min, max or prod.
   ///
   ///     comm.all_reduce(gradient, dist::mean);
   template <class T, ReduceOpOf<T> Op = op::Sum>
   void all_reduce(const Tensor<T, D>& x, Op op = {}) const {
-    member_->now(in_place(Kind::all_reduce, x, -1, op));
+    context_->now(in_place(Kind::all_reduce, x, -1, op));
   }
   template <class T, ReduceOpOf<T> Op = op::Sum>
   Handle<T, D> all_reduce_async(const Tensor<T, D>& x, Op op = {}) const {
-    return member_->later(in_place(Kind::all_reduce, x, -1, op));
+    return context_->later(in_place(Kind::all_reduce, x, -1, op));
   }
   /// The same, out of place.
   /// shape: (...) -> (...)
   template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
   [[nodiscard]] Tensor<value_of<X>, D> all_reduced(const X& x, Op op = {}) const {
-    return member_->now(out_of_place(Kind::all_reduce, given("all_reduced", x), Rows::same, op));
+    return context_->now(out_of_place(Kind::all_reduce, given("all_reduced", x), Rows::same, op));
   }
   template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
   Handle<value_of<X>, D> all_reduced_async(const X& x, Op op = {}) const {
-    return member_->later(out_of_place(Kind::all_reduce, given("all_reduced", x), Rows::same, op));
+    return context_->later(out_of_place(Kind::all_reduce, given("all_reduced", x), Rows::same, op));
   }
 
   /// Reduces x over all ranks by `op` into x of rank `root`; x of the other ranks stays.
   template <class T, ReduceOpOf<T> Op = op::Sum>
   void reduce(const Tensor<T, D>& x, int root, Op op = {}) const {
-    member_->now(in_place(Kind::reduce, x, root, op));
+    context_->now(in_place(Kind::reduce, x, root, op));
   }
   template <class T, ReduceOpOf<T> Op = op::Sum>
   Handle<T, D> reduce_async(const Tensor<T, D>& x, int root, Op op = {}) const {
-    return member_->later(in_place(Kind::reduce, x, root, op));
+    return context_->later(in_place(Kind::reduce, x, root, op));
   }
 
   /// Copies x of rank `root` to x of all ranks.
   template <class T>
   void broadcast(const Tensor<T, D>& x, int root = 0) const {
-    member_->now(in_place(Kind::broadcast, x, root, None{}));
+    context_->now(in_place(Kind::broadcast, x, root, None{}));
   }
   template <class T>
   Handle<T, D> broadcast_async(const Tensor<T, D>& x, int root = 0) const {
-    return member_->later(in_place(Kind::broadcast, x, root, None{}));
+    return context_->later(in_place(Kind::broadcast, x, root, None{}));
   }
 
   /// Gathers x of all ranks: result.select(0, r) is x of rank r.
   /// shape: (...) -> (size(), ...)
   template <detail::PlainOn<D> X>
   [[nodiscard]] Tensor<value_of<X>, D> all_gather(const X& x) const {
-    return member_->now(out_of_place(Kind::all_gather, given("all_gather", x), Rows::more, None{}));
+    return context_->now(out_of_place(Kind::all_gather, given("all_gather", x), Rows::more, None{}));
   }
   template <detail::PlainOn<D> X>
   Handle<value_of<X>, D> all_gather_async(const X& x) const {
-    return member_->later(out_of_place(Kind::all_gather, given("all_gather", x), Rows::more, None{}));
+    return context_->later(out_of_place(Kind::all_gather, given("all_gather", x), Rows::more, None{}));
   }
 
   /// Reduces x over all ranks by `op`; this rank gets row rank() of the result.
   /// shape: (size(), ...) -> (...)
   template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
   [[nodiscard]] Tensor<value_of<X>, D> reduce_scatter(const X& x, Op op = {}) const {
-    return member_->now(out_of_place(Kind::reduce_scatter, rows("reduce_scatter", x), Rows::one, op));
+    return context_->now(out_of_place(Kind::reduce_scatter, rows("reduce_scatter", x), Rows::one, op));
   }
   template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
   Handle<value_of<X>, D> reduce_scatter_async(const X& x, Op op = {}) const {
-    return member_->later(out_of_place(Kind::reduce_scatter, rows("reduce_scatter", x), Rows::one, op));
+    return context_->later(out_of_place(Kind::reduce_scatter, rows("reduce_scatter", x), Rows::one, op));
   }
 
   /// Row r of the result is row rank() of the x of rank r.
   /// shape: (size(), ...) -> the same
   template <detail::PlainOn<D> X>
   [[nodiscard]] Tensor<value_of<X>, D> all_to_all(const X& x) const {
-    return member_->now(out_of_place(Kind::all_to_all, rows("all_to_all", x), Rows::same, None{}));
+    return context_->now(out_of_place(Kind::all_to_all, rows("all_to_all", x), Rows::same, None{}));
   }
   template <detail::PlainOn<D> X>
   Handle<value_of<X>, D> all_to_all_async(const X& x) const {
-    return member_->later(out_of_place(Kind::all_to_all, rows("all_to_all", x), Rows::same, None{}));
+    return context_->later(out_of_place(Kind::all_to_all, rows("all_to_all", x), Rows::same, None{}));
   }
 
   /// Sends x to rank `to`. Does not wait for recv: the elements are copied.
   template <detail::PlainOn<D> X>
   void send(const X& x, int to, int tag = 0) const {
-    (void)member_->now(sent(x, to, tag));
+    (void)context_->now(sent(x, to, tag));
   }
   template <detail::PlainOn<D> X>
   Handle<value_of<X>, D> send_async(const X& x, int to, int tag = 0) const {
-    return member_->later(sent(x, to, tag));
+    return context_->later(sent(x, to, tag));
   }
   /// Receives a message of rank `from` into x: as many elements, of the same type. Messages of a pair of ranks and a
   /// tag keep their order.
   template <class T>
   void recv(const Tensor<T, D>& x, int from, int tag = 0) const {
-    member_->now(received(x, from, tag));
+    context_->now(received(x, from, tag));
   }
   template <class T>
   Handle<T, D> recv_async(const Tensor<T, D>& x, int from, int tag = 0) const {
-    return member_->later(received(x, from, tag));
+    return context_->later(received(x, from, tag));
   }
 
   /// Returns when all ranks have called it. (On a GPU, work that was queued before may still run.)
-  void barrier() const { member_->now(meeting()); }
-  Handle<void, D> barrier_async() const { return member_->later(meeting()); }
+  void barrier() const { context_->now(meeting()); }
+  Handle<void, D> barrier_async() const { return context_->later(meeting()); }
 
   /// This rank gives up: from now on, each call on every rank throws a CollectiveError that names this rank.
   void abort(const char* why) const noexcept {
-    if (member_) member_->engine->leave(why);
+    if (context_) context_->engine->leave(why);
   }
 
 #include <locus/refuse/distributed/communicator_class.inc>
@@ -169,7 +169,7 @@ class Communicator {
   template <class T>
   using Prepared = detail::Prepared<T, D>;
 
-  [[nodiscard]] const Engine<D>& engine() const { return *member_->engine; }
+  [[nodiscard]] const Engine<D>& engine() const { return *context_->engine; }
 
   /// Checks that need no other rank: device, `rank`, and that no step is being captured.
   template <class T>
@@ -266,7 +266,7 @@ class Communicator {
     return {collective<std::uint8_t>(Kind::barrier, -1, None{}, 0), {}};
   }
 
-  Shared<detail::RankContext<D>> member_;
+  Shared<detail::RankContext<D>> context_;
   Purpose purpose_ = Purpose::any;
 };
 LOCUS_REFUSALS_END

@@ -38,8 +38,8 @@ class MessagePeers : public Owner {
         ended_(static_cast<std::size_t>(link.size()), -1),
         failure_transfers_(link),
         end_transfers_(link),
-        failure_telling_(new PendingControls(failure_transfers_)),
-        end_telling_(new PendingControls(end_transfers_)) {
+        failure_controls_(new PendingControlMessages(failure_transfers_)),
+        end_controls_(new PendingControlMessages(end_transfers_)) {
     failure_transfers_.reserve(ended_.size());
     end_transfers_.reserve(ended_.size());
   }
@@ -62,7 +62,7 @@ class MessagePeers : public Owner {
     std::snprintf(failure_.reason, sizeof failure_.reason, "%s", reason);
     has_failed_.store(true);
     Link::note_failure(timeout_);
-    tell(failure_, *failure_telling_);
+    tell(failure_, *failure_controls_);
   }
   void threw(const char* why) noexcept {
     char reason[sizeof failure_.reason] = {};
@@ -81,8 +81,8 @@ class MessagePeers : public Owner {
     const Lock lock(mutex_);
     if (end_.count >= 0) return;
     end_.count = collectives;
-    if (!has_failed_.load()) tell(end_, *end_telling_);
-    else if (failure_.from >= 0) tell(failure_, *end_telling_);
+    if (!has_failed_.load()) tell(end_, *end_controls_);
+    else if (failure_.from >= 0) tell(failure_, *end_controls_);
   }
 
   [[nodiscard]] bool has_left() {
@@ -217,9 +217,9 @@ class MessagePeers : public Owner {
   }
   /// Control messages in flight. If a receiver has not read them yet, they wait in the background, without allocating
   /// memory.
-  class PendingControls final : public BackgroundJob {
+  class PendingControlMessages final : public BackgroundJob {
    public:
-    explicit PendingControls(Transfers& transfers) : transfers_(transfers) {}
+    explicit PendingControlMessages(Transfers& transfers) : transfers_(transfers) {}
     /// The transport may already have copied some of them.
     [[nodiscard]] Transfers& transfers() const { return transfers_; }
     void go_on(MessagePeers& peers) noexcept {
@@ -248,16 +248,16 @@ class MessagePeers : public Owner {
   };
   /// Sends a control message to all peers. It is small, and the transport mostly copies it at once. Without memory for
   /// it, the other ranks time out.
-  void tell(ControlMessage& control, PendingControls& pending_controls) noexcept {
+  void tell(ControlMessage& control, PendingControlMessages& pending) noexcept {
     control.group = link.group();
-    Transfers& transfers = pending_controls.transfers();
+    Transfers& transfers = pending.transfers();
     try {
       for (int peer = 0; peer < link.size(); ++peer)
         if (peer != link.rank()) transfers.send(peer, &control, sizeof control);
       for (int turn = 0; turn < 100; ++turn, sched_yield())
         if (transfers.first_open() < 0) return;
     } catch (const std::exception&) {}
-    pending_controls.go_on(*this);
+    pending.go_on(*this);
   }
 
   double timeout_;
@@ -272,7 +272,7 @@ class MessagePeers : public Owner {
   std::vector<std::int64_t> ended_;  ///< collectives that a rank completed before it ended; -1: it has not ended
   std::vector<PendingMessage> inbox_;
   Transfers failure_transfers_, end_transfers_;
-  Shared<PendingControls> failure_telling_, end_telling_;
+  Shared<PendingControlMessages> failure_controls_, end_controls_;
 };
 
 }}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -119,13 +119,13 @@ class PointToPoint {
  private:
   /// On failure, all ranks fail: the receiver may have seen a part of the message, so no other message can take its
   /// number.
-  void post(const Shared<OutgoingMessage<Link>>& pending) {
+  void post(const Shared<OutgoingMessage<Link>>& outgoing) {
     try {
-      pending->post();
-      if (!pending->is_sent()) BackgroundThread::deliver(Shared<BackgroundJob>(pending.get()));
+      outgoing->post();
+      if (!outgoing->is_sent()) BackgroundThread::deliver(Shared<BackgroundJob>(outgoing.get()));
     } catch (const std::exception& error) {
       peers_->threw(error.what());
-      pending->give_up();
+      outgoing->give_up();
       throw;
     }
   }
