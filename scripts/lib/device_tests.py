@@ -38,7 +38,7 @@ RACECHECK = ("cuda/verbs", "distributed/gpus", "ops/cross_entropy", "ops/layer_n
 SANITIZER_ERRORS = 9  # the exit status of compute-sanitizer for findings
 SANITIZER_OPTIONS = {"memcheck": ["--report-api-errors", "no"],  # some tests exceed the memory on purpose
                      "racecheck": []}
-SANITIZER_ENVIRONMENT = {"memcheck": {"LOCUS_CUDA_POOL": "0"},  # without the pool, memcheck sees every tensor as an allocation
+SANITIZER_ENVIRONMENT = {"memcheck": {"LOCUS_CUDA_POOL": "0"},  # memcheck then sees every tensor
                          "racecheck": {}}
 SLOWER = {"memcheck": 10, "racecheck": 30}  # approximate slow-down
 UNSUPPORTED = "Device not supported"

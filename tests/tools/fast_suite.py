@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`scripts/test --fast` runs the programs of the suite `fast`, and builds the target `host_tests`: every one of these
-programs is an input of that target.
+"""`scripts/test --fast` runs the programs of the suite `fast`, and builds the target `host_tests`: every program of the
+suite is an input of the target.
 
 usage: fast_suite.py BUILD_DIR
 """
@@ -14,7 +14,7 @@ import unchanged
 
 
 def not_built(tests, build, inputs):
-    """The tests of the suite whose program the target does not build. tests: as unchanged.tests_of gives them"""
+    """The tests of the suite whose program the target does not build. tests: as unchanged.tests_of returns them"""
     programs = {name: pathlib.Path(command[0]) for name, (suites, command) in tests.items() if "fast" in suites}
     return sorted(name for name, program in programs.items()
                   if program.is_relative_to(build) and program.relative_to(build).as_posix() not in inputs)

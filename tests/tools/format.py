@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""clang-format 16 has nothing to change. `format.py --fix [FILE...]` changes it.
+"""Checks that clang-format 16 changes nothing. `format.py --fix [FILE...]` formats the files.
 
-Other versions lay the same style out a little differently (14 garbles concepts), so only version 16 is asked.
+Other versions format the same style slightly differently (14 garbles concepts), so only version 16 is used.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def check(report):
         report.skip("format", "clang-format 16 is not here")
         return
     files = common.sources("include", "cuda_kernels", "compiled", "tests", "benchmarks", "examples")
-    # Not --dry-run, which also reports namespace comments that it would replace by themselves.
+    # Not --dry-run, which also reports namespace comments that formatting leaves unchanged.
     results = common.parallel(lambda path: common.run([formatter, path]), files)
     bad = [str(path.relative_to(common.ROOT)) for path, answer in results if answer != (0, path.read_text())]
     report.add("format", "\n".join(["tests/tools/format.py --fix would change", *bad]) if bad else None)

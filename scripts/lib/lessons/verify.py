@@ -170,7 +170,7 @@ def verify(lessons, names, report, alone=True):
                 case = f"{lesson.name} {kind} ({name})"
                 if (lesson, kind, name) in judged:
                     report.add(case, judged[lesson, kind, name][0])
-                elif kind == "as shipped":  # 'as shipped' without an error for this compiler: the check has '// compilers:'
+                elif kind == "as shipped":  # excluded by '// compilers:'
                     report.skip(case, "not a compiler of this lesson")
             problem, printed, until_error[lesson.name, name] = judged.get((lesson, "as shipped", name), (None, "-", None))
             failed = problem or judged[lesson, "solved", name][0]
