@@ -35,7 +35,7 @@ NETWORKS = (Network("784-32-10", 100, 0.5), Network("784-128-10", 64, 0.5), Netw
 def settings_of(name, threads):
     """Candidate environments for the best settings of a program."""
     base = cpu_programs.settings(threads)
-    for variable in ("GOMP_SPINCOUNT", "OPENBLAS_THREAD_TIMEOUT"):  # spinning is harmless: no other program waits in memory
+    for variable in ("GOMP_SPINCOUNT", "OPENBLAS_THREAD_TIMEOUT"):  # no other program waits in memory
         base.pop(variable)
     if name in (OURS, ANYWHERE):
         yield base
