@@ -19,6 +19,7 @@ import compile_budget
 import compile_errors_page
 import compile_fail
 import fast_suite
+import format as layout
 import mistakes_page
 import readme
 import summary
@@ -39,6 +40,20 @@ import json_text  # noqa: E402
 import kernels  # noqa: E402
 import reference_page  # noqa: E402
 import words  # noqa: E402
+
+
+class ShortMembers(unittest.TestCase):
+    def test_a_member_of_one_statement_is_one_line(self):
+        self.assertEqual(layout.join_short_members("struct Log {\n  template <class T>\n  T by_input(T x) const {\n    return {T(1) / x};\n  }\n};\n"),
+                         "struct Log {\n  template <class T> T by_input(T x) const { return {T(1) / x}; }\n};\n")
+
+    def test_other_functions_stay(self):
+        for text in ["template <class T>\nT f(T x) {\n  return x;\n}\n",
+                     "  template <class T>\n    requires Real<T>\n  T f(T x) {\n    return x;\n  }\n",
+                     "  template <class T>\n  T f(T x) {\n    ++x;\n    return x;\n  }\n",
+                     "  template <class T>\n  struct F {\n    T x;\n  };\n",
+                     f"  template <class T>\n  T f(T x) {{\n    return {'x' * 90};\n  }}\n"]:
+            self.assertEqual(layout.join_short_members(text), text)
 
 
 class ListsOfOptions(Scratch):
