@@ -29,7 +29,7 @@ SECTIONS = [
     ("Devices and streams", ["core/place.hpp", "select.hpp", "device/stream.hpp", "device/capture.hpp", "device/trace/launch_log.hpp",
                              "device/trace/launch_trace.hpp", "device/trace/phase_trace.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
-    ("Elementwise", ["expr/operators.hpp", "expr/functions.hpp", "expr/activations.hpp", "expr/bits.hpp", "expr/elementwise.hpp", "expr/expr.hpp", "ops/prelu.hpp"]),
+    ("Elementwise", ["expr/operators.hpp", "expr/functions/elementary.hpp", "expr/functions/activation.hpp", "expr/functions/comparison.hpp", "expr/functions/trigonometric.hpp", "expr/functions/special.hpp", "expr/activations.hpp", "expr/bits.hpp", "expr/elementwise.hpp", "expr/expr.hpp", "ops/prelu.hpp"]),
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/einsum.hpp", "ops/product/einsum_equation.hpp", "ops/cross.hpp", "ops/cdist.hpp"]),
     ("Linear algebra", ["linalg/linalg.hpp", "linalg/solve.hpp", "linalg/det.hpp", "linalg/cholesky.hpp", "linalg/qr.hpp", "linalg/svd.hpp", "linalg/eigh.hpp",
                         "linalg/lstsq.hpp", "linalg/matrix_norm.hpp"]),
