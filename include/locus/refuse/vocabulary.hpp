@@ -2,6 +2,7 @@
 // The names that compile errors are made of.
 
 #include <locus/core/place.hpp>
+#include <locus/refuse/words.hpp>
 
 /// The vocabulary of compile errors: types that are never defined. `why` of a deleted function names the mistake, the
 /// place of each argument and the remedy.
