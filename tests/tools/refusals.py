@@ -21,16 +21,15 @@ A table names each file that it writes, then has a row for each refused call:
     AvgPool1d{...}                       the same of a constructor, by refuse/options.inc
       says: nn::AvgPool1d: no such option or argument; say nn::AvgPool1d{kernel}
     use axis: softmax, log_softmax       the rows of a form, for each of these
+    use missing: sort, topk | ops/sort.hpp   a form with several parameters
     include ops/repeat_mistakes.inc      another file
 
 Further keys: `template` (by default `class` for each letter of the parameters, in their order), `result`, and
 `result of nvcc`. A line that begins with no key continues the line above. A form, [form axis(f)], has rows with {f};
-several parameters of a form are separated by |.
+several arguments are separated by |.
 
 A sentence is written once. clang prints it; g++ and nvcc print types, whose names are made of it: the mistake up to the
 semicolon, the remedy behind it. Where the types take arguments, `why` states them; a plain `why` is an error.
-
-[names of NAME] and [headers of NAME] are lists of other_names.hpp and other_headers.hpp: see name_rows(), header_rows().
 
 usage: refusals.py [--write]
 """
@@ -46,7 +45,7 @@ FOLDER = common.ROOT / "include" / "locus" / "refuse"
 WORDS = FOLDER / "words.hpp"
 KEYS = ["template", "if", "mistake", "call", "places", "remedy", "tensors", "result", "result of nvcc", "first", "says", "why"]
 KEY = re.compile(rf"\s+({'|'.join(sorted(KEYS, key=len, reverse=True))}): ?(.*)")
-CALL = re.compile(r"(\.?[\w:~]+(<\w+>)?(\([^()]*\))?(\[\w\])?|a \S+ b|\w\[\w\]): ")
+CALL = re.compile(r"([\w:~.]+(<\w+>)?(\([^()]*\))?(\[\w\])?|a \S+ b|\w\[\w\]): ")
 SYMBOLS = [(" && ", " and "), (" || ", " or "), ("!x", "not x"), (" += ", " plus equals "), (" -= ", " minus equals "),
            (" *= ", " times equals "), (" * ", " times "), (" / ", " over "), (" > ", " greater "), ("(-", "(minus "), (" -1", " minus 1")]
 
@@ -56,7 +55,7 @@ def type_name(words):
     words = words[:1].lower() + words[1:]
     for symbol, word in SYMBOLS:
         words = words.replace(symbol, word)
-    return re.sub(r"\W+", "_", words).strip("_")
+    return re.sub(r"_+", "_", "_".join(re.findall(r"\w+", words)))
 
 
 def names_of(sentence):
@@ -101,7 +100,7 @@ def macros(row, declared):
     if one := re.fullmatch(r"([\w:~]+|operator\S+?)\(x((?:, .*)?)\)", head):
         defined += [("_FUNCTION", one[1]), ("_PARAMETERS", one[2].strip()), ("_MISTAKE", row.get("mistake"))]
         return "function", defined
-    if usage := re.fullmatch(r"(\w+)\(\.\.\.\)", head):
+    if (usage := re.fullmatch(r"(\w+)\(\.\.\.\)", head)) and "if" not in row:
         return "usage", [("_FUNCTION", usage[1]), ("_TEMPLATE", row.get("template")), ("_TEXT", literal(row["says"])),
                          ("_WHY", why_of(row, declared))]
     if options := re.fullmatch(r"(\w+)\{\.\.\.\}", head):
@@ -177,9 +176,10 @@ def expand(rows, forms):
             yield row
             continue
         names, template = forms[use[1]]
-        listed = use[2].split(", ")
-        for argument in listed if all(re.fullmatch(r"\w+|[-+*/%&|^<>=]+", each) for each in listed) else [use[2]]:
-            arguments = [part.strip() for part in argument.split("|")] if len(names) > 1 else [argument]
+        listed, *others = (part.strip() for part in use[2].split("|")) if len(names) > 1 else [use[2]]
+        words = listed.split(", ")
+        for argument in words if all(re.fullmatch(r"\w+|[-+*/%&|^<>=]+", word) for word in words) else [listed]:
+            arguments = [argument, *others]
             if len(arguments) != len(names):
                 raise ValueError(f"{row['head']}: form {use[1]} has the parameters {', '.join(names)}")
             yield from expand(({key: filled(value, names, arguments) for key, value in each.items()} for each in template), forms)
