@@ -130,3 +130,12 @@ concept WrongPlacesOfYours = M::wrong == Wrong::places && !is_shipped<typename M
 #define LOCUS_REFUSALS_BEGIN
 #define LOCUS_REFUSALS_END
 #endif
+
+// Whether if.inc and usage.inc delete functions with a sentence, which compilers of C++26 print. clang lists all other
+// overloads below such an error, but not below that of diagnose_if, which it keeps unless LOCUS_DELETED_SENTENCES is
+// defined.
+#if defined(__cpp_deleted_function) && !LOCUS_NVCC && (!LOCUS_CLANG_REFUSES || defined(LOCUS_DELETED_SENTENCES))
+#define LOCUS_DELETES_WITH_SENTENCES 1
+#else
+#define LOCUS_DELETES_WITH_SENTENCES 0
+#endif
