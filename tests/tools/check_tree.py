@@ -71,7 +71,7 @@ def check_public(root, path):
     if path.suffix == ".hpp" and not text.startswith("#pragma once\n"):
         problems.append("does not begin with #pragma once")
     if folder != "refuse" and share_of_refusals(text) > MOST_REFUSALS:
-        problems.append(f"{share_of_refusals(text):.0%} of its lines are refusals; move them to refuse/{name.removesuffix('.hpp')}.inc")
+        problems.append(f"{share_of_refusals(text):.0%} of its lines are refusals; make them rows [{name.removesuffix('.hpp')}] of refusals/")
     if folder is not None and folder not in RANKS and folder != "instances":
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):

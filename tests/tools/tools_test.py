@@ -166,7 +166,7 @@ class Layering(Scratch):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + "void g();\n" * 20 + refusals)
         self.assertEqual(self.problems(), [])
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + "void g();\n" * 2 + refusals)
-        self.assert_only_problem("ops/reduce.hpp", "20% of its lines are refusals; move them to refuse/ops/reduce.inc")
+        self.assert_only_problem("ops/reduce.hpp", "20% of its lines are refusals; make them rows [ops/reduce] of refusals/")
 
     def test_header_of_refusals_in_classes(self):
         self.write("include/locus/refuse/operands.inc", "")
@@ -177,7 +177,7 @@ class Layering(Scratch):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + outside)
         self.assertEqual(self.problems(), [])
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + inside)
-        self.assert_only_problem("ops/reduce.hpp", "13% of its lines are refusals; move them to refuse/ops/reduce.inc")
+        self.assert_only_problem("ops/reduce.hpp", "13% of its lines are refusals; make them rows [ops/reduce] of refusals/")
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + inside.replace("#define", "// define", 1))
         self.assertEqual(self.problems(), [])
 
