@@ -206,16 +206,16 @@ struct Softmax {
     const int along = normalize_axis(axis, x.rank(), name);
     const detail::RowCount count(x.shape(), along);
     Tensor<T, D> y(x.shape(), x.device());
-    const auto across = [&] {
+    const auto across = [&]<class P>(const P& device) {
       using R = compute_t<T>;
       const detail::FoldedAxes axes(name, x.shape(), along);
-      const Tensor<R, D> largest(axes.kept, x.device()), of_sum(axes.kept, x.device());
+      const Tensor<R, P> largest(axes.kept, device), of_sum(axes.kept, device);
       detail::reduce_into(largest, false, x.shape(), axes, Symbol<0>{}, fold::LargestNumber<T>{}, x);
       detail::reduce_into(of_sum, false, x.shape(), axes, Apply<detail::ExponentialBelow, Symbol<0>, Symbol<1>>{},
                           detail::FoldThen<fold::Sum<R>, detail::OfSum<logarithm>>{}, x, largest);
       detail::map_into(y, detail::SoftmaxOf<logarithm>{}, x, largest, of_sum);
     };
-    if (detail::takes_each_row<T, D>(count, across)) {
+    if (detail::takes_each_row<T>(x.device(), count, across)) {
       const auto source = detail::around_axis(x, along);
       Backend<D>::for_each_row(x.device(), count.filled(), count.cols,
                                detail::SoftmaxRow<T, logarithm>{detail::rows_of(source), detail::rows_of(y, along)});
@@ -226,17 +226,17 @@ struct Softmax {
   void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const int along = normalize_axis(axis, g.rank(), name);
     const detail::RowCount count(g.shape(), along);
-    const auto across = [&] {
+    const auto across = [&]<class P>(const P& device) {
       using R = compute_t<T>;
       const detail::FoldedAxes axes(name, g.shape(), along);
-      const Tensor<R, D> sum(axes.kept, g.device());
+      const Tensor<R, P> sum(axes.kept, device);
       if constexpr (logarithm) detail::reduce_into(sum, false, g.shape(), axes, Symbol<0>{}, fold::Sum<R>{}, g);
       else
         detail::reduce_into(sum, false, g.shape(), axes, Apply<detail::SoftmaxSummand, Symbol<0>, Symbol<1>>{},
                             fold::Sum<R>{}, g, get<0>(saved));
       detail::map_to(dx, detail::SoftmaxSlope<logarithm>{}, g, get<0>(saved), sum);
     };
-    if (!detail::takes_each_row<T, D>(count, across)) return;
+    if (!detail::takes_each_row<T>(g.device(), count, across)) return;
     const auto y = detail::around_axis(get<0>(saved), along), dy = detail::around_axis(g, along);
     const auto target = dx.open();
     Backend<D>::for_each_row(
@@ -257,9 +257,9 @@ struct LogSumExp {
     const detail::RowCount count(x.shape(), along);
     const detail::FoldedAxes axes(name, x.shape(), along);
     Tensor<T, D> y(axes.result(keepdim), x.device());
-    const auto across = [&] {
+    const auto across = [&]<class P>(const P& device) {
       using R = compute_t<T>;
-      const Tensor<R, D> base(axes.kept, x.device()), log_sum(axes.kept, x.device());
+      const Tensor<R, P> base(axes.kept, device), log_sum(axes.kept, device);
       detail::reduce_into(base, false, x.shape(), axes, Symbol<0>{},
                           detail::FoldThen<fold::LargestNumber<T>, detail::BaseOf>{}, x);
       detail::reduce_into(log_sum, false, x.shape(), axes,
@@ -267,7 +267,7 @@ struct LogSumExp {
                           detail::FoldThen<fold::Sum<R>, detail::OfSum<true>>{}, x, base);
       detail::map_into(y.reshape(axes.kept), functor::Add{}, base, log_sum);
     };
-    if (detail::takes_each_row<T, D>(count, across)) {
+    if (detail::takes_each_row<T>(x.device(), count, across)) {
       const auto source = detail::around_axis(x, along);
       Backend<D>::for_each_row(x.device(), count.rows, count.cols,
                                detail::LogSumExpRow<T>{detail::rows_of(source), y.data()});

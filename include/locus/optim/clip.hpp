@@ -58,11 +58,11 @@ struct ScaleBy {
 /// norm is at most `most`.
 template <class T, class D, class R>
 void scale_to_norm(const std::vector<Tensor<T, D>>& gradients, R most, const Tensor<R, D>& norm) {
-  const bool done = done_by_host(norm, [&](R number) {
-    const R scale = scale_to_norm(most, number);
+  const bool done = done_by_host(norm, [&](auto number) {
+    const auto scale = scale_to_norm(most, number);
     if (!(scale == scale)) return false;
     if (scale != R(1))
-      for (const auto& g : gradients) map_into(g, ScaleBy<R>{scale}, g);
+      for (const auto& g : gradients) map_into(g, ScaleBy<decltype(number)>{scale}, g);
     return true;
   });
   if (done) return;

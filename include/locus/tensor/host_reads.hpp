@@ -22,7 +22,8 @@ void check_elements([[maybe_unused]] const Tensor<T, D>& given, [[maybe_unused]]
 }
 
 /// f(number) with a scalar's number, on a device whose cost model lets the host read scalars. Returns whether f has
-/// done the work: false on other devices, where the launch reads the scalar.
+/// done the work: false on other devices, where the launch reads the scalar. f is a generic lambda, so that its
+/// launches are not compiled for them.
 template <class R, class D, class F>
 [[nodiscard]] bool done_by_host([[maybe_unused]] const Tensor<R, D>& scalar, [[maybe_unused]] const F& f) {
   if constexpr (CostModel<D>::reads_scalars) return f(scalar.item());
