@@ -2,8 +2,8 @@
 // Bitwise operators, not included by locus.hpp: & | ^ and ~ on integers or bool, << and >> on integers. Pending
 // expressions without a gradient; a number beside a tensor has to be an integer that the tensor's type can hold.
 
-#include <locus/device/cost_model.hpp>
 #include <locus/expr/operators.hpp>
+#include <locus/tensor/host_reads.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
@@ -96,15 +96,15 @@ template <class T, class Count>
       fail<ArgumentError>(
           {"x ", caller, " ", count, ": expected a count of 0 to ", bits - 1, " for ", dtype_name<T>()});
     return static_cast<bare_t<Count>>(count);
-  } else if constexpr (is_symbolic<Count> || !CostModel<device_of<Count>>::checks_indices) {
+  } else if constexpr (is_symbolic<Count> || !ChecksElements<device_of<Count>>) {
     return std::forward<Count>(count);
   } else {
     const auto counts = std::forward<Count>(count).eval();
-    const auto dense = counts.value().contiguous();
-    for (std::int64_t i = 0, n = dense.elements(); i < n; ++i)
-      if (!within(dense.data()[i]))
-        fail<ArgumentError>({"x ", caller, " count: ", dense.data()[i], " at position ", i,
-                             "; expected counts of 0 to ", bits - 1, " for ", dtype_name<T>()});
+    check_elements(counts.value(), [&](auto given, std::int64_t i) {
+      if (!within(given))
+        fail<ArgumentError>({"x ", caller, " count: ", given, " at position ", i, "; expected counts of 0 to ",
+                             bits - 1, " for ", dtype_name<T>()});
+    });
     return counts;
   }
 }
