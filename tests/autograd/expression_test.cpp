@@ -1,3 +1,4 @@
+// Runs on: host, cuda (expressions); alone.
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/device/trace/launch_log.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (backward).
 // Gradient hooks: when, how often and in which order they are called.
 #include <locus/autograd/flat.hpp>
 #include <locus/autograd/parameter.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Every operation of several operands with every mix of plain tensors, parameters, trained or frozen, and traced
 // tensors. A new operation is a line of the table at the end.
 #include <locus/locus.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Traced tensors and parameters: recording, and gradients through views, conversions and copies.
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/reduce.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; busy.
 // Winograd's convolution, direct ones, and products of windows of bfloat16: their error is bounded, on every
 // instruction set, for every border and size; results do not depend on the number of threads; Winograd's can be turned
 // off. Which way computes each pass.

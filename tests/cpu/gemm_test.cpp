@@ -1,3 +1,4 @@
+// Runs on: host; loops, busy.
 #include <locus/cpu/gemm/gemm.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (training).
 // A program where no GPU can be used: built without CUDA, without a driver, or with a driver that is too old.
 #include <locus/cuda/pinned.hpp>
 #include <locus/cuda/versions.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (expressions).
 // The functions of expr/functions.hpp and expr/activations.hpp. In launches, one functor that selects a function at run
 // time stands for all of them, so that few kernels are compiled; the functor of each named function is compared by
 // type.

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Steps of optimizers with random options against PyTorch: golden/optimizer_runs.txt, which make_optimizer_runs.py
 // writes and explains.
 //

@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Frozen parameters: recording, computing, saving for backward and stepping without them, and their selection in a
 // model.
 

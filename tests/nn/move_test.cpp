@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Models move to other places and element types, and are copied.
 
 #include <locus/models/resnet.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; busy, race.
 // The number of threads changes no bit of results, forward and backward, of operations that share their work.
 
 #include <locus/locus.hpp>

@@ -23,6 +23,7 @@ import format as layout
 import mistakes_page
 import readme
 import summary
+import test_tables
 import together
 import unchanged
 from cases import Scratch
@@ -235,12 +236,26 @@ class Layering(Scratch):
         self.write("cuda_kernels/locus/cuda/map.cuh", "#include <locus/tensor/tensor.hpp>\n")
         self.assert_only_problem("map.cuh", "kernels may include only")
 
-    def test_test_that_is_never_built(self):
-        self.write("tests/meson.build", "host_tests = {\n  'core': ['shape'],\n}\n")
-        self.write("tests/core/shape_test.cpp", "")
+    def test_test_that_says_not_where_it_runs(self):
+        self.write("tests/core/shape_test.cpp", "// Runs on: host, cuda (rows), reference; loops, alone.\n")
         self.assertEqual(self.problems(), [])
-        self.write("tests/core/check_test.cpp", "")
-        self.assert_only_problem("tests/core/check_test.cpp", "no list")
+        for line, problem in (("// Shapes.", "the first line is '// Shapes.'; expected one like '// Runs on: host"),
+                              ("// Runs on: hots.", "unknown word 'hots' in the first line; allowed: host, reference"),
+                              ("// Runs on: cuda (row).", "unknown word 'cuda (row)'"),
+                              ("// Runs on: host; lops.", "unknown word 'lops' in the first line; allowed: loops, alone"),
+                              ("// Runs on: host, host.", "'host' stands twice"),
+                              ("// Runs on: reference; alone.", "'alone' in the first line is for tests that run on: host")):
+            self.write("tests/core/check_test.cpp", line + "\n")
+            self.assert_only_problem("tests/core/check_test.cpp", problem)
+
+    def test_build_folder_older_than_a_test(self):
+        self.write("tests/core/shape_test.cpp", "// Runs on: host.\n")
+        configured = self.root / "build/tests/test_tables.txt"
+        self.assertIn("run meson setup --reconfigure", test_tables.stale(configured, self.root / "tests"))
+        self.write("build/tests/test_tables.txt", test_tables.text_of(test_tables.tables(self.root / "tests")))
+        self.assertIsNone(test_tables.stale(configured, self.root / "tests"))
+        self.write("tests/core/check_test.cpp", "// Runs on: host.\n")
+        self.assertIn("have changed since", test_tables.stale(configured, self.root / "tests"))
 
 
 class Unchanged(Scratch):

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Features of larger networks together: state, moves, copies, hooks, data of any kind, and fit.
 
 #include <locus/locus.hpp>

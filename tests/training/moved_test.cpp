@@ -1,3 +1,4 @@
+// Runs on: host.
 // Using a moved-from object of any public class throws an error that names it. Values, such as options, histories and
 // figures, are empty after a move, as a std::vector is; events and hooks are null.
 

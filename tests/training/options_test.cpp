@@ -1,3 +1,4 @@
+// Runs on: host.
 // Options that demand a number refuse NaN and infinity, and name themselves.
 
 #include <locus/locus.hpp>
