@@ -1,5 +1,5 @@
-"""Ours and theirs in turns: two programs that measure what a line of their input names, on the same machine, never at
-the same time. Each keeps a workload in memory until it is asked for another one."""
+"""Alternates measurements between our program and a peer: both run on the same machine, never at the same time. Each
+program measures the workload that a line of its input names, and keeps it in memory until asked for another one."""
 
 import json
 import math
@@ -20,8 +20,8 @@ class Ended(RuntimeError):
 
 
 class Server:
-    """A program that says in its first line what it is, and then answers line by line, in JSON. By default its threads
-    sleep while it is not its turn. It is waited for until the deadline, but never longer than `patience` seconds."""
+    """A program whose first line of output describes it, and which then answers each line of input with a line of JSON.
+    By default its threads sleep between requests. Requests wait until the deadline, but at most `patience` seconds."""
 
     def __init__(self, command, name, patience=60, environment=None, deadline=math.inf):
         self.command, self.name, self.patience, self.deadline = command, name, patience, deadline
@@ -74,7 +74,7 @@ class Server:
         return Ended(f"{self.name} {why}{said}")
 
     def ask(self, line, patience):
-        """The answer; starts anew a program that ended. throws Ended, OutOfTime"""
+        """The answer; restarts a program that ended. throws Ended, OutOfTime"""
         if self.deadline - time.monotonic() < processes.SHORTEST:
             raise OutOfTime
         if self.process.poll() is not None:
@@ -93,7 +93,7 @@ class Server:
 
 
 def spread(samples):
-    """What is kept of samples."""
+    """Summary statistics of the samples."""
     if not samples:
         return None
     cuts = statistics.quantiles(samples, n=10, method="inclusive") if len(samples) > 1 else [samples[0]] * 9
@@ -101,7 +101,7 @@ def spread(samples):
 
 
 def merge(answers):
-    """Variants of several answers as one: all samples together, and the first problem."""
+    """Joins the variants of several answers: all samples, and the first problem."""
     merged = {}
     for answer in answers:
         for name, variant in answer["variants"].items():
@@ -119,7 +119,7 @@ def merge(answers):
 
 
 def in_order(workloads):
-    """Every group advances by the same share of itself: where time runs out, most of each was measured."""
+    """Interleaves the groups, so that a run that is out of time has measured an equal share of each."""
     sizes, seen = {}, {}
     for work in workloads:
         sizes[work["group"]] = sizes.get(work["group"], 0) + 1
@@ -149,9 +149,9 @@ def take_turns(servers, work, rounds):
 
 
 def measure(ours, peer, *, rounds, deadline, environment=None, progress=lambda text: None, measured=lambda report: None):
-    """Everything that `ours` lists, in turns with `peer`, until the deadline; both are commands, and `environment` is of
-    ours. The report says which workloads were left out, and why there is no peer; `measured` sees it after each.
-    throws Ended, OutOfTime: before ours has listed anything"""
+    """Measures every workload that `ours` lists, in turns with `peer`, until the deadline. Both are commands;
+    `environment` is for `ours`. The report names the workloads left out, and why there is no peer. `measured(report)`
+    is called after each workload. throws Ended, OutOfTime: before `ours` has listed its workloads"""
     servers = [Server(ours, "verbs", environment={"OMP_WAIT_POLICY": "passive", **(environment or {})}, deadline=deadline)]
     report = {"environment": servers[0].hello["environment"], "workloads": [], "left_out": []}
     try:

@@ -8,8 +8,8 @@ die() {
   exit 1
 }
 
-# require_packages PACKAGE... [-- OPTIONAL...]: installs those that are missing, as root or through sudo; else prints the
-# line to type and stops. Optional ones are left out where the distribution does not have them.
+# require_packages PACKAGE... [-- OPTIONAL...]: installs the missing packages, as root or through sudo; otherwise prints
+# the command to type and stops. Optional packages are left out if the distribution does not offer them.
 require_packages() {
   local package missing=() optional=false
   if command -v dpkg-query >/dev/null; then
@@ -25,7 +25,7 @@ require_packages() {
   require_commands
 }
 
-# A tool counts however it was installed.
+# A tool counts as installed however it was installed.
 is_installed() {
   case $1 in
     meson | pkg-config | python3 | g++ | cmake) command -v "$1" >/dev/null && return ;;
@@ -34,18 +34,18 @@ is_installed() {
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# is_offered PACKAGE: whether the distribution has it. A fresh machine has to be told what there is first.
+# is_offered PACKAGE: whether the distribution offers the package. A fresh machine has to update its lists first.
 is_offered() {
   apt-cache show g++ >/dev/null 2>&1 || apt_get update >/dev/null 2>&1 || true
   apt-cache show "$1" >/dev/null 2>&1
 }
 
-# apt_get ARGUMENT...: as root or through sudo; 126 where neither is possible.
+# apt_get ARGUMENT...: as root or through sudo; 126 if neither is possible.
 apt_get() {
   if [ "$(id -u)" -eq 0 ]; then
     DEBIAN_FRONTEND=noninteractive apt-get "$@"
   elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
-    # A password is asked for only where somebody is there to type it.
+    # Asks for a password only at a terminal.
     sudo env DEBIAN_FRONTEND=noninteractive apt-get "$@"
   else
     return 126
@@ -75,8 +75,8 @@ require_commands() {
     die "meson $version is too old, 1.0.1 or newer is needed (pipx install meson)"
 }
 
-# configure DIR MESON_OPTION...: a build folder with exactly these options, by the compiler CXX. What Meson says is shown
-# where it fails.
+# configure DIR MESON_OPTION...: a build folder with exactly these options, with the compiler CXX. Meson's output is
+# shown if it fails.
 configure() {
   local dir=$1 log options
   shift
@@ -95,7 +95,7 @@ configure() {
   printf '%s' "$options" >"$dir/options"
 }
 
-# has_cuda DIR: whether that configured folder builds CUDA programs.
+# has_cuda DIR: whether this configured folder builds CUDA programs.
 has_cuda() { grep -qE '^ *CUDA *: *[0-9]' "$1/configure.log"; }
 
 # processors: how many compile jobs to run, at 2 GiB of memory each.

@@ -1,4 +1,4 @@
-"""What every part of a run on a GPU is given, and the options that say it."""
+"""The context of a run on a GPU, which every part of the run receives, and its command-line options."""
 
 import argparse
 import contextlib
@@ -16,16 +16,16 @@ import record
 
 @dataclasses.dataclass
 class Context:
-    root: pathlib.Path  # of the sources, or of a pack
-    build: pathlib.Path  # where the programs are
-    out: pathlib.Path  # a folder for what programs write, beside the log
+    root: pathlib.Path  # root of the sources, or of a pack
+    build: pathlib.Path  # folder of the programs
+    out: pathlib.Path  # folder for output files of programs, beside the log
     record: record.Record
-    deadline: float  # of the part that runs
-    torch: str  # the Python that has PyTorch
+    deadline: float  # of the current part
+    torch: str  # a Python that has PyTorch
     environment: dict = dataclasses.field(default_factory=dict)  # of our programs
-    no_gpu: typing.Optional[str] = None  # why none is here
+    no_gpu: typing.Optional[str] = None  # why there is no GPU
     quick: bool = False
-    compiles: bool = True  # what PyTorch is measured with: torch.compile, too
+    compiles: bool = True  # whether PyTorch is also measured with torch.compile
     units: list = dataclasses.field(default_factory=list)  # the device tests, by source
 
     @property
@@ -37,13 +37,13 @@ class Context:
         return self.deadline - time.monotonic()
 
     def run(self, command, limit=None, environment=None):
-        """A program of ours, for at most `limit` seconds, if there is one, and until the deadline. Throws
-        processes.OutOfTime where that comes first."""
+        """Runs a program of ours until the deadline, and for at most `limit` seconds if given. Throws
+        processes.OutOfTime if the deadline comes first."""
         return processes.run_until(self.deadline, command, limit, {**(environment or {}), **self.environment})
 
     @contextlib.contextmanager
     def share(self, part):
-        """Within it, the deadline is nearer: so much of the time that is left."""
+        """Within the context, the deadline is nearer: this share of the time left."""
         whole = self.deadline
         self.deadline = time.monotonic() + part * max(0.0, self.left())
         try:
@@ -52,11 +52,11 @@ class Context:
             self.deadline = whole
 
     def attempt(self, name, function, *arguments):
-        """The function's result, or None where it failed or ran out of time, which is recorded: the parts that follow are
-        not hindered."""
+        """The function's result, or None if it failed or ran out of time. Failures are recorded; later parts run
+        regardless."""
         self.record.say(f"-- {name}")
         started = time.monotonic()
-        self.record.results["seconds"][name] = None  # until its end
+        self.record.results["seconds"][name] = None  # replaced when the part ends
         try:
             found = function(*arguments)
         except processes.OutOfTime as error:
@@ -72,7 +72,7 @@ class Context:
 
 
 def parser():
-    """The options that a pack has, too."""
+    """The options that a pack accepts, too."""
     options = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--torch", metavar="PYTHON", help="the Python that has PyTorch; default: the first one that has")
     options.add_argument("--quick", action="store_true", help="no compute-sanitizer, and matrices up to 2048 only")
@@ -83,7 +83,7 @@ def parser():
 
 
 def parser_of_build():
-    """The options of a run of what was built here."""
+    """The options of a run from a build folder."""
     options = parser()
     options.add_argument("--build", type=pathlib.Path, required=True)
     options.add_argument("--out", type=pathlib.Path)

@@ -1,4 +1,5 @@
-"""The programs that check Locus on a GPU, each source of tests by itself; and the same under compute-sanitizer."""
+"""Runs the programs that check Locus on a GPU, each source of tests by itself, and repeats them under
+compute-sanitizer."""
 
 import dataclasses
 import html
@@ -17,35 +18,35 @@ import machine
 import processes
 import record
 
-# Programs that run before the device tests, where the build has them: their name, arguments ({report}: a file of JSON,
-# which becomes part of the results) and seconds.
+# Programs that run before the device tests, if the build has them: name, arguments ({report}: a JSON file that becomes
+# part of the results), seconds.
 FIRST = (
     ("self_check", (), 60),
     ("cuda_first_run", ("--json", "{report}", "--seconds", "20"), 150),
 )
 TESTS = "*_cuda_test"
-FOLDERS = ("tests", "tools", "examples", "benchmarks")  # of a build, that have programs
+FOLDERS = ("tests", "tools", "examples", "benchmarks")  # folders of a build that hold programs
 
-TEST_ENVIRONMENT = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}  # as tests/meson.build has it
-NO_DEVICE = "no CUDA device answers"  # why tests skip themselves: tests/support/skip.hpp
+TEST_ENVIRONMENT = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}  # as in tests/meson.build
+NO_DEVICE = "no CUDA device answers"  # the reason with which tests skip themselves: tests/support/skip.hpp
 TIMEOUT = 60  # seconds for the tests of one source
-SHORT_TIMEOUT = 15  # the same, once PATIENCE of them ran out of it
+SHORT_TIMEOUT = 15  # the limit after PATIENCE time-outs
 PATIENCE = 2
 
 # Sources of tests whose kernels share memory between threads.
 RACECHECK = ("cuda/verbs", "distributed/gpus", "ops/cross_entropy", "ops/layer_norm", "ops/reduce", "ops/softmax")
-SANITIZER_ERRORS = 9  # the exit status that compute-sanitizer is told to have where it finds something
-SANITIZER_OPTIONS = {"memcheck": ["--report-api-errors", "no"],  # tests ask for more memory than there is on purpose
+SANITIZER_ERRORS = 9  # the exit status of compute-sanitizer for findings
+SANITIZER_OPTIONS = {"memcheck": ["--report-api-errors", "no"],  # some tests exceed the memory on purpose
                      "racecheck": []}
-SANITIZER_ENVIRONMENT = {"memcheck": {"LOCUS_CUDA_POOL": "0"},  # every tensor is an allocation that memcheck sees
+SANITIZER_ENVIRONMENT = {"memcheck": {"LOCUS_CUDA_POOL": "0"},  # memcheck then sees every tensor
                          "racecheck": {}}
-SLOWER = {"memcheck": 10, "racecheck": 30}  # than without, about
+SLOWER = {"memcheck": 10, "racecheck": 30}  # approximate slow-down
 UNSUPPORTED = "Device not supported"
 WORKERS = 4
 
 
 def find_program(build, name):
-    """The program of that name, or None."""
+    """The path of the program with this name, or None."""
     paths = (build / folder / name for folder in FOLDERS)
     return next((path for path in paths if path.is_file()), None)
 
@@ -55,7 +56,7 @@ def test_programs(build):
 
 
 def find_libraries(context):
-    """What the programs need beyond libc."""
+    """Finds the shared libraries that the programs need beyond libc."""
     programs = [path for folder in FOLDERS for path in context.build.glob(f"{folder}/*")
                 if path.is_file() and os.access(path, os.X_OK)]
     environment, found, problem = machine.library_environment(programs, context.torch)
@@ -69,7 +70,7 @@ def find_libraries(context):
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """The tests of one source in a program; file: None for all that the program has."""
+    """The tests of one source in a program; file: None for all tests of the program."""
     program: pathlib.Path
     source: str
     file: typing.Optional[str] = None
@@ -90,8 +91,8 @@ def source_name(file):
 
 
 def units_of(program, run):
-    """One for each source whose tests the program holds; one of the whole program where it does not list them, or where
-    run(command, seconds), which is to ask it, throws OutOfTime."""
+    """One unit for each source with tests in the program. One unit for the whole program if it does not list its tests,
+    or if run(command, seconds), which queries it, throws OutOfTime."""
     try:
         done = run([program, "--list-test-cases", "--reporters=xml"], 60)
     except processes.OutOfTime:
@@ -103,13 +104,14 @@ def units_of(program, run):
 
 
 def kept_output(text):
-    """What of an output becomes part of the results: its end, without the folder of whoever compiled the programs."""
+    """The part of an output that is stored in the results: its end, without the folder in which the programs were
+    compiled."""
     return re.sub(r"(?<![\w.])/[^\s:'\"]*/(?=(tests|include|cuda_kernels|benchmarks|examples)/)", "", text)[-4000:]
 
 
 def judge(done, counts=True):
-    """What is recorded of a program that ended: counts, verdict, reasons of what it skipped. `counts`: it has to say how
-    many of its cases passed; otherwise it may be a case itself."""
+    """The entry of a program that ended: counts, verdict, reasons for skips. `counts`: the program must print how many
+    of its cases passed; otherwise it may count as one case itself."""
     found = common.COUNTS.findall(done.output)
     passed, failed, skipped = map(int, found[-1]) if found else (0, 0, 0)
     reasons = list(dict.fromkeys(re.findall(r"^skipped: (.*)", done.output, re.MULTILINE)))
@@ -138,7 +140,7 @@ def not_run(why):
 
 
 def tell(context, part, entry, output=""):
-    """Records the entry, and says it in a line; of a failure, also the end of its output."""
+    """Records the entry and prints a summary line; after a failure, also the end of the output."""
     context.record.note(f"---- {record.name_of(entry)}\n{output}")
     counts = f"{entry['passed']} passed, {entry['failed']} failed, {entry['skipped']} skipped"
     context.record.say(f"   {record.name_of(entry)}: {counts} in {entry['seconds']:.1f} s: {entry['verdict']}")
@@ -148,12 +150,12 @@ def tell(context, part, entry, output=""):
 
 
 def run_first(context):
-    """The programs that come before the tests; whatever becomes of one, the others follow."""
+    """Runs the programs that precede the tests, each regardless of the results of earlier ones."""
     for name, arguments, seconds in FIRST:
         program = find_program(context.build, name)
         if not program:
             continue
-        report = context.out / f"{name}.json"  # what is cut off leaves it there
+        report = context.out / f"{name}.json"  # left in place by a program that is cut off
         report.unlink(missing_ok=True)
         command = [program, *(argument.format(report=report) for argument in arguments)]
         entry, output = run_judged(context, command, seconds, {}, counts=False)
@@ -161,7 +163,7 @@ def run_first(context):
 
 
 def take_report(path):
-    """{"report": what the file holds}, which is then removed; {}: there is none."""
+    """{"report": content of the file}, and removes the file; {} if there is none."""
     try:
         found = {"report": json.loads(path.read_text())}
     except (OSError, ValueError):
@@ -171,7 +173,7 @@ def take_report(path):
 
 
 def run_judged(context, command, seconds, environment, counts=True):
-    """(what is recorded of it, its output)"""
+    """(entry, output)"""
     try:
         done = context.run(command, seconds, environment)
     except processes.OutOfTime as error:
@@ -180,7 +182,7 @@ def run_judged(context, command, seconds, environment, counts=True):
 
 
 def run_tests(context):
-    """The tests of every source, one after another: they measure launches and memory of the one GPU."""
+    """Runs the tests of every source sequentially, because they measure launches and memory of a single GPU."""
     context.units = [unit for program in test_programs(context.build) for unit in units_of(program, context.run)]
     late = 0
     for unit in context.units:
@@ -196,7 +198,7 @@ def run_tests(context):
 
 
 def note_not_run(context, why):
-    """Records the tests that the end of the run came before."""
+    """Records the tests that did not run before the end of the run."""
     done = {(entry["program"], entry["source"]) for entry in context.record.results.get("tests", [])}
     for unit in context.units:
         if (unit.program.name, unit.source) not in done:
@@ -210,7 +212,7 @@ def find_sanitizer():
 
 
 class Sanitizer:
-    """memcheck and racecheck of those tests that passed, the quick ones first, as long as there is time."""
+    """Runs memcheck and racecheck on the tests that passed, quickest first, while there is time."""
 
     def __init__(self, context, program):
         self.context, self.program = context, program

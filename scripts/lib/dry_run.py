@@ -1,5 +1,5 @@
-"""The benchmarks on Cpu with tiny sizes, to try everything that scripts/gpu does but for the GPU; and what that leaves
-to be done on one. Called by scripts/gpu --dry-run."""
+"""Runs the benchmarks on Cpu with tiny sizes, to test every step of scripts/gpu that needs no GPU, and lists the steps
+that need one. Called by scripts/gpu --dry-run."""
 
 import math
 import pathlib
@@ -32,7 +32,7 @@ def problems_of_numbers(measured):
 
 
 def problems_of_workload(work):
-    """What is wrong with an entry of the report, one line each."""
+    """Problems of an entry of the report, one line each."""
     lines = list(work["problems"])
     if not isinstance(work.get("name"), str) or not all(isinstance(size, int) and size > 0 for size in work["sizes"]):
         lines.append("has no name, or sizes that are no numbers")
@@ -51,7 +51,7 @@ def problems_of_workload(work):
 
 
 def problems_of_targets(report):
-    """Targets that hold for nothing that the program lists, or name what nobody measures."""
+    """Targets that match no listed workload, or name a variant that nothing measures."""
     groups = {}
     for work in report["workloads"]:
         groups.setdefault(work["group"], set()).update(work["variants"])
@@ -67,7 +67,7 @@ def problems_of_targets(report):
 
 
 def awaits_hardware(report):
-    """Every check and workload that was not done on a GPU, one line each: all of them, after a dry run."""
+    """Every check and workload that still needs a GPU, one line each: after a dry run, all of them."""
     lines = list(CHECKS) + ["benchmarks/matmul on Cuda", "benchmarks/training_times on Cuda"]
     theirs = [targets.EAGER] if "unavailable" in report["peer"] else []
     operations = {}
@@ -82,7 +82,7 @@ def awaits_hardware(report):
 
 
 def why(part, otherwise="nothing was measured"):
-    """What kept a part from its results."""
+    """Why a part has no results."""
     return part.get("error") or part.get("unavailable") or otherwise
 
 

@@ -1,5 +1,5 @@
 """Runs the device tests, the Cpu-Cuda comparison, compute-sanitizer and the benchmarks of one build folder, and writes
-one JSON file. Called by scripts/gpu and by a pack, which say what it does and what its exit status means."""
+one JSON file. Called by scripts/gpu and by a pack; their --help documents the parts and the exit status."""
 
 import pathlib
 import re
@@ -21,7 +21,7 @@ NO_GPU = 77  # exit status
 
 
 class CutOff(BaseException):
-    """A signal that ends the run: what was found so far is written."""
+    """A signal ended the run; the results so far are written."""
 
 
 def cut_off(number, _):
@@ -31,7 +31,7 @@ def cut_off(number, _):
 
 
 def on_gpu(function):
-    """A part that needs a GPU, and time."""
+    """Wraps a part that needs a GPU and time."""
 
     def part(context):
         if not context.gpu:
@@ -55,8 +55,8 @@ def run_verbs(context):
     return report
 
 
-# What is run, in this order: its name in the results, how, and the share of the time left that it may take. Correctness
-# comes first, and what is measured last, until the deadline.
+# The parts in the order of execution: name in the results, function, maximal share of the time left. Correctness comes
+# first; benchmarks come last and use the time until the deadline.
 PARTS = (
     ("libraries", device_tests.find_libraries, 0.2),
     ("first programs", device_tests.run_first, 0.35),
@@ -70,7 +70,7 @@ PARTS = (
 
 
 def run_parts(context, preparations):
-    """All parts; what a preparation does not bring ends the run. Returns how it ended."""
+    """Runs all parts; a preparation that fails ends the run. Returns how the run ended."""
     for name, function in preparations:
         found = context.attempt(name, function, context)
         if found is None:
@@ -95,7 +95,7 @@ def note_not_run(context, why):
 
 
 def run(context, preparations=()):
-    """Everything; the exit status."""
+    """Runs everything and returns the exit status."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, cut_off)
     try:

@@ -1,12 +1,12 @@
-# Whether this machine's GPU can be used by programs built here, and if not, why. Sourced after common.sh, not run.
+# Whether programs built here can use this machine's GPU, and if not, why. Sourced after common.sh, not run.
 
 # gpu_names: a line for each GPU that nvidia-smi shows.
 gpu_names() { nvidia-smi -L 2>/dev/null | sed -nE 's/^GPU [0-9]+: (.*) \(UUID.*/\1/p' || true; }
 
-# gpu_capabilities: a line such as 9.0 for each; nothing where nvidia-smi is too old to know.
+# gpu_capabilities: a line such as 9.0 for each GPU; nothing if nvidia-smi is too old.
 gpu_capabilities() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+\.[0-9]+$' || true; }
 
-# has_gpu: whether there is one, usable or not. Where nvidia-smi is not installed, the driver's device files tell.
+# has_gpu: whether there is a GPU, usable or not. Without nvidia-smi, the driver's device files tell.
 has_gpu() {
   if command -v nvidia-smi >/dev/null; then
     [ -n "$(gpu_names)" ]
@@ -15,7 +15,7 @@ has_gpu() {
   fi
 }
 
-# why_no_gpu: what nvidia-smi answers where it shows none.
+# why_no_gpu: the answer of nvidia-smi if it shows no GPU.
 why_no_gpu() {
   local answer
   if ! command -v nvidia-smi >/dev/null; then
@@ -26,13 +26,13 @@ why_no_gpu() {
   fi
 }
 
-# toolkit_of BUILD: the version of the toolkit that this configured folder builds with, as 13.0.
+# toolkit_of BUILD: the version of the toolkit that this configured folder uses, as 13.0.
 toolkit_of() { sed -nE 's/^ *CUDA *: *([0-9]+\.[0-9]+).*/\1/p' "$1/configure.log" | head -n 1; }
 
-# architectures_of BUILD: what it compiles for, as "sm_80 sm_90".
+# architectures_of BUILD: the architectures that it compiles for, as "sm_80 sm_90".
 architectures_of() { sed -nE 's/^ *CUDA *: *[0-9.]+ *\((.*)\).*/\1/p' "$1/configure.log" | head -n 1; }
 
-# gpu_problem BUILD: why no program of this configured folder can use a GPU, and what to do; nothing where one may.
+# gpu_problem BUILD: why no program of this configured folder can use a GPU, and the remedy; nothing if one may.
 gpu_problem() {
   local build=$1 name toolkit reason
   name=$(gpu_names | head -n 1)
@@ -62,8 +62,8 @@ driver_problem() {
   echo "NVIDIA's driver is for CUDA $driver, and CUDA toolkit $toolkit needs one for CUDA ${toolkit%%.*}.0 or newer: update the driver$instead"
 }
 
-# architecture_problem NAME TOOLKIT ARCHITECTURES: programs run on the architectures that they are compiled for and, from
-# the PTX in them, on newer ones.
+# architecture_problem NAME TOOLKIT ARCHITECTURES: programs run on the architectures that they are compiled for and,
+# through PTX, on newer ones.
 architecture_problem() {
   local name=$1 toolkit=$2 architectures=$3 capability= architecture
   for capability in $(gpu_capabilities | tr -d .); do
@@ -76,12 +76,12 @@ architecture_problem() {
   echo "the GPU $name is of architecture sm_$capability, and CUDA toolkit $toolkit compiles for ${architectures// / and } alone, which it cannot run: install a toolkit that knows sm_$capability (CUDA 12 knows sm_50 to sm_72, which CUDA 13 does not)"
 }
 
-# self_check_problem PROGRAM DEVICE LOG: runs the self-check, whose output goes to LOG; how it failed, or nothing.
+# self_check_problem PROGRAM DEVICE LOG: runs the self-check with its output in LOG; prints how it failed, or nothing.
 self_check_problem() {
   local program=$1 device=$2 log=$3 status=0 seconds=${LOCUS_SELF_CHECK_SECONDS:-180} started=$SECONDS last
   [ "$device" != auto ] || device=cuda
   timeout --kill-after=5 "$seconds" "$program" --device "$device" >"$log" 2>&1 </dev/null || status=$?
-  # timeout ends with 137 after its own signal 9, and after one of others, such as that of a kernel without memory.
+  # timeout exits with 137 after its own signal 9 and after any other kill, such as by the kernel when memory runs out.
   [ $status -ne 137 ] || [ $((SECONDS - started)) -lt "$seconds" ] || status=124
   last=$(grep -v '^timeout: ' "$log" | tail -n 1 | sed -E 's/ +$//')
   case $status in

@@ -1,12 +1,12 @@
-"""JSON that is short and has readable differences: an entry of a list to a line."""
+"""Compact JSON with readable diffs: one line for each entry of a list."""
 
 import json
 
-LONGEST = 120  # of a value that stands on one line though it is no entry of a list
+LONGEST = 120  # of a value on one line that is no entry of a list
 
 
 def text(value, margin=""):
-    """As json.dumps. A dictionary or list that is longer has a line for each member."""
+    """As json.dumps, but a longer dictionary or list has one line for each member."""
     line = json.dumps(value)
     if not isinstance(value, (dict, list)) or len(margin + line) <= LONGEST:
         return line

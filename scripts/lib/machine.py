@@ -1,6 +1,6 @@
-"""What there is on this machine: GPUs, driver, processor, toolkit, Pythons and the shared libraries of CUDA.
+"""Describes this machine: GPUs, driver, processor, toolkit, Pythons and the shared libraries of CUDA.
 
-usage: machine.py     names the GPUs; where none answers, says why, and exits with 77
+usage: machine.py     names the GPUs; if none answers, says why, and exits with 77
 """
 
 import glob
@@ -15,8 +15,8 @@ import sys
 import processes
 
 OF_CUDA = re.compile(r"lib(cublas|cublasLt|cudart)\.so\.\d+")
-CUDNN = "libcudnn.so.9"  # portable programs look for it when they first convolve, and do without it
-# Where the driver's library may be where the loader does not look.
+CUDNN = "libcudnn.so.9"  # portable programs load it at their first convolution, and work without it
+# Possible folders of the driver's library outside the loader's search path.
 DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
                   "/usr/lib/x86_64-linux-gnu/nvidia/current", "/run/opengl-driver/lib")
 PYTHONS = ("/opt/*/bin/python3", "/venv/bin/python3", "/root/.pyenv/versions/*/bin/python3", "~/*conda*/bin/python3",
@@ -41,11 +41,11 @@ print(json.dumps({"cuda_of_driver": f"{version.value // 1000}.{version.value % 1
 """
 
 
-NEEDED, RPATH, RUNPATH = 1, 15, 29  # tags of entries
+NEEDED, RPATH, RUNPATH = 1, 15, 29  # tags of dynamic entries
 
 
 def elf_names(path, tags=(NEEDED,)):
-    """What the dynamic section of an ELF file of 64 bits names under these tags; nothing of another file."""
+    """The names that the dynamic section of a 64-bit ELF file has under these tags; [] for any other file."""
     data = path.read_bytes()
     if data[:6] != b"\x7fELF\x02\x01":
         return []
@@ -60,17 +60,17 @@ def elf_names(path, tags=(NEEDED,)):
 
 
 def cuda_needs(programs):
-    """Names of CUDA's shared libraries that the programs need."""
+    """Names of the CUDA shared libraries that the programs need."""
     return sorted({name for program in programs for name in elf_names(program) if OF_CUDA.fullmatch(name)})
 
 
 def looks_for_cudnn(program):
-    """Whether a program looks for cuDNN while it runs, rather than when it starts."""
+    """Whether a program loads cuDNN at run time, rather than at its start."""
     return CUDNN.encode() in program.read_bytes() and CUDNN not in elf_names(program)
 
 
 def folders_of(program):
-    """Where the loader looks for what a program needs before it looks where every program's libraries are."""
+    """The folders that the loader searches for a program's libraries before the system's folders."""
     def named(tag):
         return [folder.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", str(program.resolve().parent))
                 for folders in elf_names(program, (tag,)) for folder in folders.split(":") if folder]
@@ -79,7 +79,7 @@ def folders_of(program):
 
 
 def own_libraries(programs):
-    """{name: its path} of CUDA's libraries that each program which needs it finds in folders of its own."""
+    """{name: path} of CUDA libraries that every program which needs them finds in its own folders."""
     found = {}
     for program in programs:
         for name in cuda_needs([program]):
@@ -89,14 +89,14 @@ def own_libraries(programs):
 
 
 def elf_kind(path):
-    """For which processors an ELF file is; None of another file."""
+    """Class, data encoding and machine of an ELF file; None for any other file."""
     with open(path, "rb") as file:
         head = file.read(20)
     return (head[4:6], head[18:20]) if head[:4] == b"\x7fELF" else None
 
 
 def is_library(path):
-    """Whether the file can be loaded by programs like this Python: not one of 32 bits."""
+    """Whether this process could load the file: for example, a 32-bit library does not qualify."""
     try:
         return elf_kind(path) == elf_kind("/proc/self/exe")
     except OSError:
@@ -104,7 +104,7 @@ def is_library(path):
 
 
 def pythons(given=None):
-    """Paths of the Pythons here, the one that was given first."""
+    """Paths of the Pythons on this machine, the given one first."""
     named = [shutil.which(given) if given else None, sys.executable, shutil.which("python3")]
     found = [path for pattern in PYTHONS for path in sorted(glob.glob(os.path.expanduser(pattern)))
              if re.fullmatch(r"python3(\.\d+)?", os.path.basename(path))]
@@ -112,13 +112,13 @@ def pythons(given=None):
 
 
 def python_with(module):
-    """The first Python that has the module; None where none has."""
+    """The first Python that has the module, or None."""
     ask = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{module}') is None)"
     return next((python for python in pythons() if processes.run([python, "-c", ask], 30).status == 0), None)
 
 
 def package_folders(pythons):
-    """Where Python's packages are: those of these Pythons, then those elsewhere."""
+    """Package folders: first of these Pythons, then of others."""
     folders = []
     for python in pythons:
         try:
@@ -131,7 +131,7 @@ def package_folders(pythons):
 
 
 def loader_folders():
-    """Where the loader looks."""
+    """The loader's search path."""
     cache = processes.read(["ldconfig", "-p"]) or processes.read(["/sbin/ldconfig", "-p"]) or ""
     named = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     return list(dict.fromkeys(named + [os.path.dirname(path) for path in re.findall(r"=> (\S+)", cache)]))
@@ -144,7 +144,8 @@ def toolkit_folders():
 
 
 def cuda_folders(given_python):
-    """[(where, its folders)] that may hold libraries of CUDA, one kind after the other: each is looked for when asked."""
+    """Yields (description, folders) of candidate folders for CUDA libraries, one kind at a time: each is searched for
+    only on demand."""
     yield "where the loader looks", loader_folders()
     yield "in toolkits (CUDA_HOME, CUDA_PATH, /usr/local/cuda*, /opt/cuda)", toolkit_folders()
     packages = package_folders(pythons(given_python))
@@ -154,7 +155,7 @@ def cuda_folders(given_python):
 
 
 def find_libraries(names, folders):
-    """({name: its path}, [what was looked through, one line for each kind])."""
+    """({name: path}, [one line for each kind of folder that was searched])."""
     found, looked = {}, []
     for where, candidates in folders:
         missing = [name for name in names if name not in found]
@@ -175,9 +176,8 @@ def missing_libraries(missing, looked):
 
 
 def library_environment(programs, python):
-    """({"LD_LIBRARY_PATH": ...} with which the programs find what they need, {library: path}, what is missing or None).
-    What they find without it is not looked for elsewhere: another library might be measured than the one they were linked
-    with."""
+    """({"LD_LIBRARY_PATH": ...} for the programs, {library: path}, missing libraries or None). A library that the
+    programs find by themselves is not searched for: otherwise a library other than the linked one might be measured."""
     own = own_libraries(programs)
     names = [name for name in cuda_needs(programs) if name not in own]
     elsewhere, looked = find_libraries(names, cuda_folders(python))
@@ -199,7 +199,7 @@ def driver_library():
 
 
 def describe_gpus():
-    """{"gpus": [...]}, of nvidia-smi or of the driver itself; where there is none, also why: {"no_gpu": ...}."""
+    """{"gpus": [...]} from nvidia-smi or from the driver itself; without a GPU, also {"no_gpu": reason}."""
     names = ("name", "driver_version", "compute_cap", "memory.total", "clocks.max.sm")
     answer = processes.read(["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]) or ""
     gpus = [dict(zip(names, (part.strip() for part in line.split(",")))) for line in answer.splitlines() if line.count(",") >= 4]

@@ -1,4 +1,4 @@
-"""What scripts/gpu measures: training on Cuda beside training on Cpu, benchmarks/matmul, benchmarks/training_times, and
+"""The measurements of scripts/gpu: training on Cuda and on Cpu, benchmarks/matmul, benchmarks/training_times, and
 benchmarks/verbs in turns with PyTorch."""
 
 import json
@@ -14,7 +14,8 @@ TOLERANCE = 1e-3
 
 
 def train(context, program, device, scratch):
-    """On the digits that Locus draws: the losses of the first steps, and the history of a whole training."""
+    """Trains on the digits that Locus draws; returns the losses of the first steps, and the history of a whole
+    training."""
     history, steps = scratch / f"{device}-history.json", scratch / f"{device}-steps.json"
     seconds = 0.0
     for options in (["--steps", STEPS, "--steps-log", steps], ["--history", history]):
@@ -28,7 +29,7 @@ def train(context, program, device, scratch):
 
 
 def compare_training(context):
-    """Losses on Cuda and on Cpu, step by step; the largest difference is relative where a loss exceeds 1."""
+    """Compares the losses on Cuda and on Cpu step by step; the largest difference is relative if the loss exceeds 1."""
     program = context.build / "examples" / "mnist"
     with tempfile.TemporaryDirectory() as scratch:
         runs = {device: train(context, program, device, pathlib.Path(scratch)) for device in ("cpu", "cuda")}
@@ -49,8 +50,8 @@ def run_matmul(context, options):
         return {"seconds": done.seconds, **json.loads(out.read_text())}
 
 
-# The steps and whole epochs of benchmarks/training_times: fewer than benchmarks/training_times.py asks for, and enough for
-# its model.
+# Steps and whole epochs of benchmarks/training_times: fewer than benchmarks/training_times.py uses, and enough for its
+# model.
 STEPS_OF_STUDY = ("--hidden", "16,64,256,1024,4096", "--depth", "1,3", "--batch", "128,1024", "--min-time", "0.1")
 EPOCHS_OF_STUDY = ("--hidden", "16,128,1024", "--depth", "1", "--batch", "128", "--images", "1000,60000", "--min-time", "0.1")
 TINY_STUDY = (("--hidden", "8,16,32", "--depth", "1", "--batch", "4,8", "--min-time", "0.001"),
@@ -58,10 +59,11 @@ TINY_STUDY = (("--hidden", "8,16,32", "--depth", "1", "--batch", "4,8", "--min-t
 
 
 def run_training_times(context, device, argument_lists):
-    """Its lines, for benchmarks/training_times.py; what the time does not suffice for is in them, too."""
+    """Runs benchmarks/training_times and returns its lines for benchmarks/training_times.py, also for the cases that
+    the time did not suffice for."""
     found = {"lines": []}
     for i, arguments in enumerate(argument_lists):
-        budget = max(1.0, 0.6 * context.left() / (len(argument_lists) - i))  # what has begun then may end
+        budget = max(1.0, 0.6 * context.left() / (len(argument_lists) - i))  # leaves time for a case that has begun
         done = context.run([context.build / "benchmarks" / "training_times", "--device", device, "--budget", f"{budget:.1f}", *arguments])
         context.record.note(done.output)
         if done.status != 0:
@@ -72,13 +74,13 @@ def run_training_times(context, device, argument_lists):
 
 
 def run_verbs(context, device, tiny=False):
-    """benchmarks/verbs in turns with PyTorch, and what is to be said of the targets."""
+    """Runs benchmarks/verbs in turns with PyTorch, and judges the targets."""
     ours = [context.build / "benchmarks" / "verbs", "--device", device, "--serve",
             *(["--sizes", "tiny"] if tiny else ["--turns", "5"])]
 
     def measured(report):
         work = report["workloads"][-1]
-        work["targets"] = targets.judge(work) if device != "cpu" else []  # all are a GPU's
+        work["targets"] = targets.judge(work) if device != "cpu" else []  # all targets are for a GPU
         context.record.put("verbs", report)
 
     report = alternate.measure(ours, alternate.torch_command(context.root, context.torch, device, tiny, context.compiles),
@@ -91,7 +93,7 @@ def run_verbs(context, device, tiny=False):
 
 
 def verdicts(report):
-    """Of how many workloads each target was met, as a table."""
+    """A table of how many workloads met and missed each target."""
     lines = [f"{'met':>5} {'missed':>7} {'unmeasured':>11}  target"]
     lines += [f"{met:5} {missed:7} {unmeasured:11}  {text}" for text, met, missed, unmeasured in targets.verdicts(report)]
     if report["left_out"]:

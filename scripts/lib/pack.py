@@ -1,5 +1,5 @@
 """Makes a pack of a portable build: a folder with the device tests, the example and the benchmarks, which runs on a
-machine with a GPU where nothing can be installed. Called by scripts/gpu --pack, which says what is in it.
+machine with a GPU without installation. Called by scripts/gpu --pack, which documents its content.
 
 usage: pack.py --check FOLDER | --targets BUILD | --build BUILD --out FOLDER
 """
@@ -30,11 +30,11 @@ import processes  # noqa: E402
 import record  # noqa: E402
 
 LARGEST = 48 << 20  # bytes of all files
-GLIBC = 36  # of version 2: the newest that programs may need
+GLIBC = 36  # minor version of glibc 2: the newest that programs may need
 OF_GLIBC = re.compile(r"(libc|libm|libdl|librt|libpthread|ld-linux-x86-64|linux-vdso)\.so(\.\d+)?")
 REQUIRED = ("mnist", "matmul", "training_times", "verbs")
 WANTED = (device_tests.TESTS, *(name for name, *_ in device_tests.FIRST), *REQUIRED)
-# What goes along as it is, from the root of the sources.
+# Files that are copied unchanged, relative to the root of the sources.
 BESIDE = ("scripts/lib/*.py", "tests/tools/common.py", "tests/golden/*.txt", "benchmarks/peers/torch_gpu.py", "LICENSE")
 RUN = """#!/bin/sh
 # Runs the programs of this pack on a machine with a GPU: run --help.
@@ -53,7 +53,7 @@ PYTHONDONTWRITEBYTECODE=1 exec python3 "$here/scripts/lib/packed.py" "$@"
 
 
 class Refused(Exception):
-    """What is wrong, for whoever called."""
+    """A message for the caller."""
 
 
 def wanted(name):
@@ -61,7 +61,7 @@ def wanted(name):
 
 
 def targets(build):
-    """The programs of a configured build folder that a run on a GPU needs, as paths in it."""
+    """The programs of a configured build folder that a run on a GPU needs, as paths in the folder."""
     known = json.loads(subprocess.check_output(["meson", "introspect", "--targets", str(build)]))
     files = [pathlib.Path(name) for target in known if target["type"] == "executable" for name in target["filename"]]
     return sorted(os.path.relpath(file, build) for file in files if wanted(file.name))
@@ -81,7 +81,7 @@ def programs_of(build):
 
 
 def newest_glibc(path):
-    """The newest version of glibc that an ELF file names: 34 for 2.34."""
+    """The newest version of glibc that an ELF file requires: 34 for 2.34."""
     data = path.read_bytes()
     return max(map(int, re.findall(rb"\0GLIBC_2\.(\d+)", data)), default=0) if data[:4] == b"\x7fELF" else 0
 
@@ -106,7 +106,7 @@ def is_pack(folder):
 
 
 def check_folder(folder):
-    """That a pack may be written there."""
+    """Checks that a pack may be written to the folder."""
     if folder.exists() and not is_pack(folder) and not (folder.is_dir() and not any(folder.iterdir())):
         raise Refused(f"{folder} is there and is no pack; name a new folder, or one that --pack wrote")
 
@@ -126,7 +126,8 @@ def add_file(archive, name, data, mode):
 
 
 def write_archive(build, programs, path):
-    """The programs, stripped. The same programs give the same bytes. Returns {name in the archive: digest}."""
+    """Archives the stripped programs, reproducibly: the same programs give the same bytes. Returns {name in the
+    archive: digest}."""
     digests = {}
     with tempfile.TemporaryDirectory() as scratch, lzma.open(path, "wb", preset=9) as stream, \
             tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -198,7 +199,7 @@ def make(build, folder, facts):
 
 
 def facts_of(build):
-    """What the manifest says of sources and build; the date is that of the commit, so that packs can be compared."""
+    """The manifest's facts about sources and build. The date is the commit's, so that packs can be compared."""
     if not (build / "meson-info").is_dir():
         raise Refused(f"{build} is no build folder of Meson, which would say for which GPUs its programs are")
     options = json.loads(subprocess.check_output(["meson", "introspect", "--buildoptions", str(build)]))

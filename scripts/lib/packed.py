@@ -1,4 +1,4 @@
-"""The other end of scripts/gpu --pack: checks the files of a pack, unpacks its programs and runs them.
+"""Runs a pack that scripts/gpu --pack wrote: checks its files, unpacks its programs and runs them.
 
 Runs the programs of this pack on a machine with a GPU, where nothing but Python 3.9 has to be installed: first, where
 they are in the pack, self_check, which compares every kind of work with the host, and cuda_first_run, the experiments of
@@ -26,12 +26,12 @@ import tempfile
 
 KIND = "programs of Locus for a GPU"
 ARCHIVE = "programs.tar.xz"
-BUDGET = 540  # seconds; where a command may take ten minutes, this leaves it time to end
+BUDGET = 540  # seconds; leaves time to end where a command may take ten minutes
 PLACES = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 def decompressed(path):
-    """The archive as a stream, by Python's lzma or by xz."""
+    """The archive as a stream, decompressed by Python's lzma or by xz."""
     try:
         import lzma
         return lzma.open(path)
@@ -43,7 +43,7 @@ def decompressed(path):
 
 
 def damaged(root, files):
-    """Files of the pack that are not as they were made."""
+    """Files of the pack whose digest differs from the manifest."""
     def good(name, digest):
         path = root / name
         return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
@@ -51,7 +51,7 @@ def damaged(root, files):
 
 
 def runs_programs(folder):
-    """Whether programs may be run from there."""
+    """Whether programs in the folder can be executed."""
     probe = pathlib.Path(folder) / "probe"
     probe.write_text("#!/bin/sh\nexit 0\n")
     probe.chmod(0o755)
@@ -64,7 +64,7 @@ def runs_programs(folder):
 
 
 def work_folder(given):
-    """A new folder to unpack into: below the one that was given, or below the first that will do."""
+    """A new folder to unpack into: below the given one, or below the first suitable one."""
     tried = []
     for place in [given] if given else dict.fromkeys([tempfile.gettempdir(), *PLACES, os.path.expanduser("~")]):
         try:
@@ -80,7 +80,7 @@ def work_folder(given):
 
 
 def unpack(root, manifest, folder):
-    """The programs of the pack, in the folder. Throws RuntimeError where a file is not as it was made or packed."""
+    """Unpacks the programs of the pack into the folder. Throws RuntimeError if a file is damaged or missing."""
     wrong = damaged(root, manifest["files"])
     if wrong:
         raise RuntimeError(f"{', '.join(wrong)}: damaged or missing; copy the pack again")
@@ -93,7 +93,7 @@ def unpack(root, manifest, folder):
 
 
 def main():
-    import context  # these need what stands beside them in a pack
+    import context  # these import modules that stand beside them in a pack
     import gpu
     import machine
 

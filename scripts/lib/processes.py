@@ -1,8 +1,8 @@
-"""Programs run by themselves: each in a process group of its own, with a time-out, which ends as a whole: with the
-program, with its time, and with this process, however that one ends. Only what leaves its group (setsid) is not found.
+"""Runs programs, each in a process group of its own and with a time-out. A group ends with its program, at its
+time-out, and with this process, however this process ends. Only a child that leaves its group (setsid) survives.
 
-When this process is killed, the kernel kills the programs that it started, and a guard, which then reads the end of its
-input, what those started in turn.
+If this process is killed, the kernel kills the programs that it started. A guard process, whose input then ends, kills
+their children.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ import threading
 import time
 import typing
 
-KEPT = 1 << 20  # characters of an output; of a longer one, its two ends
+KEPT = 1 << 20  # characters kept of an output; a longer one keeps its two ends
 SHORTEST = 1  # seconds; with less time left no program is started
 DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 GUARD = """
@@ -30,7 +30,7 @@ for group in groups:
     except OSError:
         pass
 """
-prctl = ctypes.PyDLL(None).prctl  # looked up here, since the child of a process with threads may lock nothing
+prctl = ctypes.PyDLL(None).prctl  # looked up here, because the child of a process with threads must not take locks
 running = set()
 stopped = False
 guard = None
@@ -38,7 +38,7 @@ guard_lock = threading.Lock()
 
 
 class OutOfTime(Exception):
-    """The run's time, and not a program's own limit, ended the program or kept it from starting."""
+    """The run's deadline, not the program's own limit, ended the program or prevented its start."""
 
     def __init__(self, output=""):
         super().__init__("out of time")
@@ -66,8 +66,8 @@ class Done:
 
 
 def input_of_guard():
-    """The descriptor into which "+PID" says that the group of that program is to end with this process, "-PID" that it
-    ended."""
+    """The guard's descriptor: "+PID" makes it kill the process group PID when this process ends, "-PID" cancels
+    that."""
     global guard
     with guard_lock:
         if guard is None or guard.poll() is not None:
@@ -77,7 +77,7 @@ def input_of_guard():
 
 
 def kill(process):
-    """Kills the program and what it started."""
+    """Kills the program and its process group."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except OSError:
@@ -85,27 +85,27 @@ def kill(process):
 
 
 def start(command, environment=None, **options):
-    """The program, with `environment` on top of this process's; end() has to follow. Throws OSError."""
+    """Starts the program with `environment` added to this process's; end() must follow. Throws OSError."""
     if stopped:
         raise OSError("not started: this run was ended")
     to_guard = input_of_guard()
 
-    def begin():  # in the program itself: whatever becomes of this process now, the guard knows
+    def begin():  # runs in the child: from here on, the guard knows it, whatever happens to this process
         prctl(DEATH_SIGNAL, signal.SIGKILL)
         os.write(to_guard, b"+%d\n" % os.getpid())
 
     process = subprocess.Popen([str(part) for part in command], env={**os.environ, **(environment or {})},
                                start_new_session=True, preexec_fn=begin, **options)
     running.add(process)
-    if stopped:  # since this was asked above: end_all() may not have seen the program
+    if stopped:  # set since the check above: end_all() may have missed this program
         end(process)
         raise OSError("not started: this run was ended")
     return process
 
 
 def end(process):
-    """Kills the program and what it started, and waits for its end. One that the kernel does not give back is left
-    behind."""
+    """Kills the program and its process group, and waits for its end. A process that the kernel does not release is
+    abandoned."""
     kill(process)
     try:
         process.wait(timeout=5)
@@ -117,7 +117,7 @@ def end(process):
 
 
 def end_all():
-    """No program runs from now on. For a handler of signals: waits for nothing."""
+    """Ends all programs and prevents new ones. For signal handlers: does not wait."""
     global stopped
     stopped = True
     for process in list(running):
@@ -134,7 +134,7 @@ def text_of(file):
 
 
 def run(command, timeout=300, environment=None):
-    """Runs the command, with `environment` on top of this process's, for at most `timeout` seconds."""
+    """Runs the command, with `environment` added to this process's, for at most `timeout` seconds."""
     started = time.monotonic()
     with tempfile.TemporaryFile() as output:
         try:
@@ -151,7 +151,7 @@ def run(command, timeout=300, environment=None):
 
 
 def run_until(deadline, command, limit=None, environment=None):
-    """The same for at most `limit` seconds, if there is one, and until the deadline. Throws OutOfTime where that comes
+    """As run, until the deadline and for at most `limit` seconds if given. Throws OutOfTime if the deadline comes
     first, or is near."""
     left = deadline - time.monotonic()
     if left < SHORTEST:
@@ -167,6 +167,6 @@ def last_line(text):
 
 
 def read(command):
-    """What the command printed; None where it failed."""
+    """The output of the command; None if it failed."""
     done = run(command, timeout=30)
     return done.output.strip() if done.status == 0 else None

@@ -1,10 +1,10 @@
-"""What a run on a GPU found so far: a file of JSON that is written anew after every result, and a log. Whatever ends the
-run, they have what had ended before."""
+"""The results of a run on a GPU: a JSON file that is rewritten after every result, and a log. Both keep the finished
+results however the run ends."""
 
 import json_text
 import whole_file
 
-LARGEST_LOG = 8 << 20  # bytes; what is said later goes to the terminal alone
+LARGEST_LOG = 8 << 20  # bytes; later output goes to the terminal alone
 NOT_RUN = "not run"
 
 
@@ -14,12 +14,12 @@ def write(path, results):
 
 
 def name_of(entry):
-    """Of a device test or a run of compute-sanitizer."""
+    """The name of a device test or of a run of compute-sanitizer."""
     return " ".join(entry[key] for key in ("tool", "program", "source") if entry.get(key))
 
 
 def problem_of(work):
-    """What is wrong with a workload of benchmarks/verbs, or None."""
+    """The problem of a workload of benchmarks/verbs, or None."""
     ours = {name: variant for name, variant in work["variants"].items() if name.startswith("locus")}
     if not ours:
         return f"{work['name']}: not measured: {'; '.join(work['problems'])}"
@@ -39,7 +39,7 @@ class Record:
         write(self.path, self.results)
 
     def show(self, text):
-        """On the terminal alone. Where nobody reads it any more, the files still get everything."""
+        """Prints to the terminal alone. If the terminal is closed, the files are still written."""
         try:
             print(text, flush=True)
         except OSError:
@@ -50,7 +50,7 @@ class Record:
         self.note(text)
 
     def note(self, text):
-        """For the log alone."""
+        """Writes to the log alone."""
         line = text.rstrip("\n") + "\n"
         if self.logged + len(line) > LARGEST_LOG:
             line = f"... {len(line)} characters left out: the log is full ...\n" if self.logged < LARGEST_LOG else ""
@@ -64,7 +64,7 @@ class Record:
         self.write()
 
     def extend(self, part, **found):
-        """Adds to what was recorded of the part."""
+        """Adds to the results of the part."""
         self.put(part, {**self.results.get(part, {}), **found})
 
     def add(self, part, entry):
@@ -72,7 +72,7 @@ class Record:
         self.write()
 
     def finish(self, state):
-        """Says what failed and what was not done, and the counts. Returns the counts."""
+        """Prints failures, omissions and counts. Returns the counts."""
         failed, left_out, counts = failures(self.results), not_done(self.results), count(self.results)
         self.results.update(state=state, failures=failed, not_done=left_out, counts=counts)
         self.write()
@@ -83,7 +83,7 @@ class Record:
 
 
 def programs_of(results):
-    """What was run as a program that counts its cases."""
+    """The entries of programs that count their cases."""
     return results.get("first", []) + results.get("tests", [])
 
 
@@ -95,13 +95,13 @@ def reason_of(entry):
 
 
 def parts_of(results):
-    """[(name, what is recorded of it)] of the parts that were attempted, or should have been: results["seconds"] names
-    them, with None for one that did not end."""
+    """[(name, results)] of the parts that ran or should have run: results["seconds"] names them, with None for one that
+    did not end."""
     return [(name, results[name]) for name in results["seconds"] if name in results]
 
 
 def failures(results):
-    """What went wrong, one line each."""
+    """Failures, one line each."""
     lines = [f"{name_of(entry)}: {entry['verdict']}" for entry in programs_of(results) if entry["failed"]]
     lines += [f"{name_of(entry)}: {entry['verdict']}" for entry in results.get("sanitizer_runs", []) if entry["failed"]]
     lines += [f"{name}: {part['error'].splitlines()[0]}" for name, part in parts_of(results) if "error" in part]
@@ -112,7 +112,7 @@ def failures(results):
 
 
 def not_done(results):
-    """What could not be done, one line each, with the reason."""
+    """Work that was not done, one line each, with the reason."""
     lines = [f"{name_of(entry)}: {reason_of(entry)}" for entry in programs_of(results) if entry["skipped"]]
     lines += [f"{name_of(entry)}: {entry['verdict']}" for entry in results.get("sanitizer_runs", []) if entry["skipped"]]
     lines += [f"{name}: {part['unavailable']}" for name, part in parts_of(results) if "unavailable" in part]
@@ -121,7 +121,7 @@ def not_done(results):
 
 
 def count(results):
-    """Test cases, and everything else as one each: a run of compute-sanitizer, a part that was measured, a workload."""
+    """Counts test cases, and one each for a run of compute-sanitizer, a measured part and a workload."""
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for entry in [*programs_of(results), *results.get("sanitizer_runs", [])]:
         for key in counts:

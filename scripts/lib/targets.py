@@ -1,4 +1,4 @@
-"""What the measurements of benchmarks/verbs are held against, and how they are told."""
+"""The performance targets of benchmarks/verbs, and tables of how they are met."""
 
 import dataclasses
 import typing
@@ -10,7 +10,7 @@ FUSED_ADAM = "PyTorch fused"
 CHANNELS_LAST = "PyTorch channels-last"
 UNFUSED, CAPTURED, COPY = "locus unfused", "locus captured", "copy"
 
-# Ways of doing a workload that only a GPU has, by group; and those that a dry run leaves out.
+# Variants of a workload that exist only on a GPU, by group, and so are left out by a dry run.
 ONLY_ON_GPU = {
     "gemm": ["cuBLASLt"],
     "linear": [COMPILE],
@@ -25,8 +25,9 @@ ONLY_ON_GPU_GROUPS = ("transfer",)
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """Of every workload of a group for which `when` holds: our time against the fastest of `against`, at least so many
-    times faster; or, without any, at most so many seconds. `ours`: which of our ways, or None for the fastest."""
+    """Applies to every workload of a group for which `when` holds: our time must be at least `limit` times faster than
+    the fastest of `against`; without `against`, at most `limit` seconds. `ours`: one of our variants, or None for the
+    fastest."""
     group: str
     text: str
     limit: typing.Union[float, typing.Callable]
@@ -44,8 +45,8 @@ def smallest(work):
 
 
 def byte_ratio(work):
-    """Bytes that the operations of an expression move one by one, over those of all in one launch."""
-    operands = (3, 3, 3, 2, 2, 3, 3, 2)  # of each operation, its result included
+    """Bytes moved by the operations of an expression one by one, divided by the bytes moved by one fused launch."""
+    operands = (3, 3, 3, 2, 2, 3, 3, 2)  # of each operation, including its result
     return sum(operands[:work["sizes"][0]]) / 3
 
 
@@ -73,20 +74,19 @@ TARGETS = (
 
 
 def seconds(work, name, measure="gpu"):
-    """Median of a variant: by this measure, or where the device has only wall time, by that; None where it does not
-    count."""
+    """Median of a variant by this measure, or by wall time if the device has no other; None if not measured."""
     variant = work["variants"].get(name, {})
     found = variant.get(measure) or (variant.get("wall") if measure == "gpu" else None)
     return found["median"] if found else None
 
 
 def fastest(work, names, measure):
-    """(seconds, name) of the fastest of these; None where none was measured."""
+    """(seconds, name) of the fastest of these variants; None if none was measured."""
     return min(((time, name) for name in names if (time := seconds(work, name, measure))), default=None)
 
 
 def speed_up(work, ours, measure, against):
-    """How many times faster the fastest of ours is than the fastest of the others; against copy, in bytes a second."""
+    """Time of the fastest of `against` divided by our fastest time; against copy, a ratio of bytes per second."""
     mine, theirs = fastest(work, ours, measure), fastest(work, against, measure)
     if not mine or not theirs:
         return None
@@ -100,7 +100,7 @@ def ours_of(work):
 
 
 def judge(work, targets=TARGETS):
-    """One entry for each target of the workload; met is None where something was not measured."""
+    """One entry for each target of the workload; met is None if a time is missing."""
     found = []
     for target in targets:
         if target.group != work["group"] or not target.when(work):
@@ -119,7 +119,7 @@ def judge(work, targets=TARGETS):
 
 
 def best_peer(work):
-    """(seconds, name) of the fastest way that is not ours."""
+    """(seconds, name) of the fastest variant that is not ours."""
     others = [name for name in work["variants"] if name not in (*ours_of(work), COPY, "product alone")]
     return fastest(work, others, "gpu")
 
@@ -135,7 +135,8 @@ def duration(value):
 
 
 def table(report):
-    """Every workload: our time on the device and on the host, its share of the copy's rate, the best of the others, and the targets."""
+    """A row for each workload: our time on the device and on the host, our share of the copy's rate, the fastest peer,
+    and the targets."""
     width = max([len(work["name"]) for work in report["workloads"]] + [8])
     lines = [f"{'workload':{width}}  {'ours':>10}  {'p10':>10}  {'p90':>10}  {'host':>10}  {'of copy':>8}  {'others/ours':>11}  best of the others; targets"]
     for work in report["workloads"]:
@@ -159,7 +160,7 @@ def table(report):
 
 
 def verdicts(report):
-    """[(target, met, missed, not measured)]: of how many workloads."""
+    """[(target, met, missed, not measured)], in numbers of workloads."""
     counts = {target.text: [0, 0, 0] for target in TARGETS}
     for work in report["workloads"]:
         for entry in work["targets"]:

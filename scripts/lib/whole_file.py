@@ -1,7 +1,7 @@
-"""Writes a file whole: whatever ends the program, a reader finds the old content or the new.
+"""Writes a file atomically: however the program ends, a reader finds the old content or the new.
 
-As include/locus/core/system/file.hpp does it: into a temporary file with a random name, which is locked, synced and renamed.
-What processes that were killed left is not locked, and removed by whoever writes in that folder next.
+Like include/locus/core/system/file.hpp: writes a temporary file with a random name, locked and synced, and renames it.
+Temporary files of killed processes are unlocked; the next writer in the folder removes them.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ TEMPORARY = re.compile(r"\.locus-[0-9a-f]{16}\.tmp$")
 
 
 def remove_abandoned(folder):
-    """Removes the temporary files that nobody has locked."""
+    """Removes temporary files that no process has locked."""
     for path in [entry.path for entry in os.scandir(folder) if TEMPORARY.search(entry.name)]:
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -37,7 +37,7 @@ def create(path, mode):
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # somebody takes it for abandoned
+        except BlockingIOError:  # another process takes it for abandoned
             os.close(descriptor)
             continue
         except OSError:
@@ -48,7 +48,7 @@ def create(path, mode):
 
 
 def write(path, data):
-    """data: a text or bytes. A file that is there keeps its permissions. raises OSError"""
+    """data: text or bytes. An existing file keeps its permissions. raises OSError"""
     path = pathlib.Path(path)
     with contextlib.suppress(OSError):
         remove_abandoned(path.parent)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Suites of Cpu's loops on an Arm processor: compiled for it by a cross compiler, run by an emulator."""
+"""Tests of Cpu's loops on Arm: built by a cross compiler, run by an emulator."""
 
 import pathlib
 import re
@@ -15,28 +15,28 @@ COMPILER, DISASSEMBLER, EMULATOR = "aarch64-linux-gnu-g++", "aarch64-linux-gnu-o
 FLAGS = [*common.CXX, "-O2", "-fopenmp", "-static", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror",
          *common.INCLUDES, f"-I{common.ROOT / 'cuda_kernels'}", f"-I{common.ROOT / 'tests'}", "-DLOCUS_ZLIB=0"]
 
-# Emulated, all products would take a minute.
+# A subset: under emulation, all products take a minute.
 SUITES = {"cpu/gemm": "*perceptron*,*large and lopsided*,*other element types*,*few rows*,*number of threads*",
           "cpu/map": "*", "cpu/reduce": "*", "cpu/rows": "*", "cpu/threads": "*",
           "expr/functions": "*", "ops/softmax": "*"}
-# Multiply-adds of four floats: without them, products are right and slow.
+# Multiply-adds of four floats; without them, products are correct but slow.
 VECTORS = "cpu/gemm", re.compile(r"\bfmla\s+v\d+\.4s")
 
 
 def doctest_folder():
-    """Where doctest/ is, which the cross compiler does not look for among the headers of this machine."""
+    """The folder that contains doctest/. The cross compiler does not search this machine's headers for it."""
     _, said = common.run(["g++", "-E", "-x", "c++", "-include", "doctest/doctest.h", "/dev/null"])
     found = re.search(r'"([^"\n]*)/doctest/doctest\.h"', said)
     return pathlib.Path(found[1]) / "doctest" if found else None
 
 
-# Suites of one translation unit: most of the time of each goes into the same headers.
+# Suites of one translation unit, because most of the compile time goes into shared headers.
 UNITS = [["cpu/gemm"], ["cpu/map"], ["cpu/reduce"], ["expr/functions", "ops/softmax"],
          ["cpu/rows", "cpu/threads"]]
 
 
 def compile_source(folder, source, target):
-    """What the compiler says; empty where all is well."""
+    """The compiler's output; empty if it succeeds."""
     status, said = common.run([COMPILER, *FLAGS, "-isystem", folder, "-c", source, "-o", target])
     return said or ("does not compile" if status else "")
 

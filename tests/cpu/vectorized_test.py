@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""That g++ vectorizes the loops of Cpu, for every instruction set of a program built with plain -O2 and for the one of
-another program: what it says of each loop. And that a program that is compiled or tuned for a processor has loops as wide
-as those that a plain one chooses when it runs: the registers that their instructions name."""
+"""g++ vectorizes the loops of Cpu, checked by its remarks on each loop: for every instruction set of a program built
+with plain -O2, and for the single one of a program built for a processor. A program compiled or tuned for a processor
+has loops as wide as the ones that a plain build selects at run time, checked by the registers in their instructions."""
 
 import pathlib
 import platform
@@ -27,7 +27,7 @@ TOGETHER = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n;
 COLUMNS = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f("
 ACTIVATE = CPU / "gemm" / "gemm.hpp", "for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(activation("
 
-# What is computed, and which loops are vectorized for it, each how often.
+# Expressions, and how many loops of each kind g++ vectorizes for them.
 CASES = [
     ("x + y", {MAP: 1}),
     ("relu(x * y) - 1.f", {MAP: 1}),
@@ -67,17 +67,17 @@ CASES = [
     ("linear(x, y, locus::functor::Gelu{})", {ACTIVATE: 1}),
     ("matmul(x.as<locus::bfloat16>(), y.as<locus::bfloat16>()).as<float>()", {ACTIVATE: 1}),
 ]
-# What is computed with registers no wider than those of AVX2.
+# Expressions whose registers are no wider than AVX2's.
 NARROW = {"argmax(x).as<float>()", "any(x).as<float>()"}
-# Flags, and for how many instruction sets each loop is vectorized then.
+# Flags, and the number of instruction sets for which each loop is vectorized.
 PROCESSORS = [((), 2), (("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma"), 1)]
 
-# Compilers, and flags with which they halve vectors of AVX-512 where nothing tells them not to.
+# Compilers, and flags with which they prefer 256-bit vectors unless told otherwise.
 TUNED = [("gcc", ("-march=sapphirerapids",)), ("gcc", ("-march=icelake-server",)), ("gcc", ("-mtune=sapphirerapids",)),
          ("gcc", ("-march=sapphirerapids", "-mprefer-vector-width=256")),
          ("clang", ("-march=sapphirerapids",)), ("clang", ("-march=icelake-server",)),
          ("clang", ("-mtune=sapphirerapids",))]
-# argmax has a loop for registers no wider than those of AVX2.
+# The loop of argmax is for registers no wider than AVX2's.
 WIDTHS = """#include <locus/ops/extreme.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/softmax.hpp>
@@ -96,7 +96,7 @@ def line_of(loop):
     return found[0]
 
 
-# What each case includes, precompiled once for each set of flags.
+# The includes of every case, precompiled once for each set of flags.
 HEADER = """#include <locus/autograd/graph.hpp>
 #include <locus/ops/batch_norm.hpp>
 #include <locus/ops/extreme.hpp>
@@ -144,7 +144,7 @@ def gcc(flags, *rest):
 
 
 def precompile(place, flags):
-    """Writes the header into this folder; returns what is wrong."""
+    """Writes the precompiled header into this folder; returns the error or None."""
     place.mkdir()
     (place / "case.hpp").write_text(HEADER)
     status, output = gcc(flags, "-x", "c++-header", place / "case.hpp", "-o", place / "case.hpp.gch")
@@ -152,7 +152,7 @@ def precompile(place, flags):
 
 
 def compile_case(case):
-    """What g++ says of a file that computes it."""
+    """g++'s remarks on a file that computes the expression."""
     (number, (expression, _)), (place, flags, _) = case
     source = place / f"case{number}.cpp"
     source.write_text(SOURCE.format(expression))
@@ -160,7 +160,7 @@ def compile_case(case):
 
 
 def registers_of(job):
-    """Of the loops for AVX-512 and for AVX2 by name: how many instructions name registers of 512 bits, and of 256."""
+    """{loop: (instructions with 512-bit registers, with 256-bit registers)} of the loops for AVX-512 and for AVX2."""
     compiler, flags = job
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "widths.cpp"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What meets a GPU first, on the simulated Cuda device: examples/self_check passes there, and says what is wrong where
-something is; the experiments of first_run answer, each for itself.
+"""The programs that run first on a GPU, on the simulated Cuda device: examples/self_check passes and reports faults;
+each experiment of first_run answers independently.
 
-The device is that of simulated_test.py; what is broken on purpose, LOCUS_SIMULATED_FAULT names. Takes about 60 seconds.
+The device is the one of simulated_test.py; LOCUS_SIMULATED_FAULT injects a fault. Takes about 60 seconds.
 """
 
 import json
@@ -15,7 +15,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import simulated_test  # noqa: E402
-import common  # noqa: E402  (simulated_test says where it is)
+import common  # noqa: E402  (simulated_test adds its folder)
 
 PASSED, FAILED, NO_GPU = 0, 1, 77
 PARTS = 17
@@ -23,11 +23,11 @@ VERSIONS = r"cuda:0: Simulated GPU, sm_90; driver .*, for CUDA \d+\.\d\nCUDA run
 
 
 def part(name, state):
-    """A line of the program's report, as an expression."""
+    """A regex for a line of the program's report."""
     return rf"^{re.escape(name)} +{state}"
 
 
-# What is broken: (exit status, what the report says).
+# {fault: (exit status, regexes of the report)}
 FAULTS = {
     "": (PASSED, [rf"\A{VERSIONS}", part("map, contiguous", "ok "), part("a captured training step, replayed", "ok "),
                   r"^all parts passed$"]),
@@ -52,7 +52,7 @@ FAULTS = {
 
 
 def problem_of(program, fault, expected):
-    """What is wrong with the report of a run; None: nothing."""
+    """How the report of a run differs from the expected one, or None."""
     wanted_status, wanted = expected
     status, output = common.run([program], env={"LOCUS_SIMULATED_FAULT": fault, "ASAN_OPTIONS": "detect_leaks=0"})
     missing = [text for text in wanted if not re.search(text, output, re.MULTILINE)]
@@ -62,7 +62,7 @@ def problem_of(program, fault, expected):
 
 
 def last_part(program, fault, seconds):
-    """(exit status or None where it ran out of time, the last line) of a program that ends, or does not, in a part."""
+    """(exit status or None after a time-out, last line) of a program that crashes or hangs in a part."""
     with open(program.parent / f"{fault}.log", "w+") as log:
         try:
             status = subprocess.run([program], env={"LOCUS_SIMULATED_FAULT": fault}, stdout=log, stderr=log,
@@ -76,7 +76,7 @@ def last_part(program, fault, seconds):
 def check_self_check(report, program):
     for fault, problem in common.parallel(lambda item: problem_of(program, *item), FAULTS.items()):
         report.add(f"self-check, broken: {fault[0] or 'nothing'}", problem)
-    # What ends the program, or keeps it from ending, is the last thing that it names.
+    # The last line names the part in which the program crashes or hangs.
     for fault, wanted in {"crash": -11, "hang": None}.items():
         found = last_part(program, fault, 5)
         report.add(f"self-check, broken: {fault}", None if found == (wanted, "map, contiguous") else f"{found}")
@@ -107,7 +107,7 @@ EXPERIMENTS = {
 
 
 def experiment_problem(experiment):
-    """What is wrong with an experiment in the report; None: nothing."""
+    """How an experiment in the report differs from the expected one, or None."""
     end, answers = EXPERIMENTS[experiment["name"]]
     wrong = [f"{name}: {experiment['answers'].get(name)}, expected {wanted}" for name, wanted in answers.items()
              if not re.match(wanted, experiment["answers"].get(name, ""))]
@@ -122,7 +122,7 @@ def answers_of(program, file, name, fault):
 
 
 def check_special_values(report, program, file):
-    """That a row named -0 is -0 where cuBLASLt sums in float, and that nothing is said of bits that nobody kept."""
+    """A row named -0 is -0 if cuBLASLt sums in float, and is absent if the bits were not kept."""
     for name, expected in {"relu_values_float32": "-0", "relu_values_bfloat16": "-0", "relu_values_float16": None}.items():
         _, answers = answers_of(program, file, name, "float_sums")
         found = (answers.get("product, -0"), answers["product, 0"], answers["RELU_AUX, 1"])
@@ -133,7 +133,7 @@ def check_special_values(report, program, file):
     report.add("first_run without bits of relu", None if right else f"status {status}, {answers}")
 
 
-# Calls of the system that fail once, or always: the first that is named in FAILING, and that often.
+# System calls that fail once or always: the first call named in FAILING, that number of times.
 FAILING_CALLS = """
 #include <cerrno>
 #include <cstdlib>
@@ -164,7 +164,7 @@ extern "C" int rename(const char* from, const char* to) noexcept {
 
 
 def check_faults_of_the_system(report, program, file):
-    """What keeps one experiment from being started, awaited or written keeps no other from it."""
+    """A failure to start, await or write one experiment affects no other experiment."""
     library = program.parent / "failing.so"
     source = program.parent / "failing.cpp"
     source.write_text(FAILING_CALLS)
@@ -205,14 +205,14 @@ def check_first_run(report, program):
         report.add(f"first_run {experiment['name']}", experiment_problem(experiment))
     check_special_values(report, program, file)
     check_faults_of_the_system(report, program, file)
-    # What one experiment does to its process, the next one does not see, and the report has both.
+    # A crash or hang in one experiment does not affect the next one; the report has both.
     for fault, end in {"crash": "ended by signal 11, Segmentation fault", "hang": "did not end within 2 seconds"}.items():
         status, output = common.run([program, "--seconds", "2", "--json", file, "cub_in_a_capture", "machine"],
                                     env={"LOCUS_SIMULATED_FAULT": fault})
         ends = [experiment["end"] for experiment in json.loads(file.read_text())["experiments"]]
         right = status == 1 and ends == [end, "answered"] and f"=> FAULT: {end}" in output
         report.add(f"first_run, broken: {fault}", None if right else f"status {status}, {ends}\n{output}")
-    # After an error that outlasts its cause, the rest of a table is answered all the same.
+    # After a sticky CUDA error, the remaining rows of a table are still answered.
     status, output = common.run([program, "--json", file, "blas_float32"],
                                 env={"LOCUS_SIMULATED_FAULT": "illegal_product"})
     answers = json.loads(file.read_text())["experiments"][0]["answers"]
@@ -229,7 +229,7 @@ def check_first_run(report, program):
         report.add(f"first_run {' '.join(arguments)}", None if status == 2 and said in output else f"{status}\n{output}")
 
 
-# Programs, their sources, and what is checked of them.
+# Programs, their sources, and the checks of each.
 PROGRAMS = {
     "self_check": (["examples/self_check.cpp"], check_self_check),
     "first_run": (["tests/cuda/first_run.cpp",

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What nvcc makes of the kernels of canonical_kernels.cu, without a GPU: full-width accesses where operands are dense, no
-local memory, no double that nobody asked for, registers within the budgets of kernels.txt, and as many kernels for an
-expression as it costs to compile.
+"""nvcc's code for the kernels of canonical_kernels.cu, checked without a GPU: full-width accesses for dense operands,
+no local memory, no unintended double arithmetic, registers within the budgets of kernels.txt, and the expected set of
+kernels per expression.
 
-    generated_code_test.py [--write]     writes kernels.txt anew
+generated_code_test.py [--write]     rewrites kernels.txt
 """
 
 import argparse
@@ -20,53 +20,55 @@ import kernels  # noqa: E402
 SOURCE, RECORD = HERE / "canonical_kernels.cu", HERE / "kernels.txt"
 ARCHITECTURES = ("sm_80", "sm_90")
 REWRITE = "if that is as it should be, tests/cuda/generated_code_test.py --write records it"
-TOLERANCE = 0.1  # of the registers on record, for other patches of a toolkit
+TOLERANCE = 0.1  # of the recorded registers, to allow for other patch releases of a toolkit
 
-# Of cuda_kernels/locus/cuda/launch_plan.hpp and indexing.hpp.
+# From cuda_kernels/locus/cuda/launch_plan.hpp and indexing.hpp.
 BYTES_IN_FLIGHT = {"sm_80": 16 << 10, "sm_90": 48 << 10}
 MAP_THREADS = 256
 
-# What counts in double on purpose, so that the last of a million floats is where it should be, and powers of numbers
-# close to 1 keep their digits.
+# Kernels that use double on purpose: arange places the last of a million floats exactly, and powers of numbers close to
+# 1 keep their digits.
 COUNTS_IN_DOUBLE = ("ArangeElement", "CountStep")
 
-# What reads memory beside its operands, at places that it computes: a scan its neighbours, a bisection a list of ends.
-# What it stores is checked.
+# Kernels that also read memory at computed places: a scan its neighbours, a bisection a list of ends. Only their stores
+# are checked.
 LOADS_ELSEWHERE = ("ScanPass", "SourceOfRepeat")
 
 
 def launch_of_map(functor):
-    """Its kernels: for dense operands, for those of which only the innermost dimension is, and for any."""
+    """The kernels of a map: for dense operands, for operands dense in the innermost dimension alone, and for any
+    operands."""
     return {f"map {way}: {functor}" for way in ("contiguous", "vectors", "elements")}
 
 
-# Of functors that say resident_blocks, a multiprocessor hosts two blocks of long rows, with 64 registers to a thread. What
-# does not fit costs less than half of the threads would, as was measured on an H200.
+# For functors with resident_blocks, a multiprocessor hosts two blocks of long rows, with 64 registers per thread.
+# Measured on an H200, the spills cost less than half of the threads would.
 LONG_ROWS = ("RegisterRows<16>", "MemoryRows")
 MOST_SPILLED = 200  # bytes
 
 
 def launch_of_rows(functor):
-    """Its kernels: for rows of a column per thread, of up to eight or sixteen, and for those that no registers hold."""
+    """The kernels of a row launch: for rows of up to one, eight or sixteen columns per thread, and for rows that exceed
+    registers."""
     return {f"rows by team: {storage}, {functor}" for storage in ("RegisterRows<1>", "RegisterRows<8>", *LONG_ROWS)}
 
 
-NEVER_LAUNCHED = "any kernel: void"  # in every program, to ask whether the GPU can run it
+NEVER_LAUNCHED = "any kernel: void"  # in every program, to query whether the GPU can run it
 
-# What an expression of Tensor<float, Cuda> costs to compile: the kernels of the launches that it may make, and no other.
+# The kernels that an expression of Tensor<float, Cuda> compiles: exactly the kernels of the launches that it may make.
 EXPRESSIONS = {
     "Floats y = relu(a * b + 2)": launch_of_map("relu(x0 * x1 + c), float"),
-    # All of it in one launch, unless the expression was computed before.
+    # One launch, unless the expression was computed before.
     "Floats y = sum(a * b)": {"reduce: sum(x0 * x1), float", "reduce: sum(x0), float"} | launch_of_map("x0 * x1, float"),
     "Floats y = sum(a)": {"reduce: sum(x0), float"},
-    # The copy is of rows that are no view.
+    # The copy materializes rows that are a view.
     "Floats y = softmax(a, -1)": launch_of_rows("SoftmaxRow<float, false>") | launch_of_map("copy, float")
     | {"transpose tiles: unsigned int"},
 }
 
 
 def accesses_of(operands, width, vectors):
-    """So many vectors of every operand, and one element where a vector has several."""
+    """Accesses of every operand: this number of vectors, and one element if a vector has several."""
     expected = collections.Counter()
     for size in kernels.sizes(operands):
         expected.update({width * size: vectors})
@@ -75,8 +77,8 @@ def accesses_of(operands, width, vectors):
 
 
 def vectors_of_a_thread(kernel, body):
-    """How many vectors of every operand a contiguous kernel takes, and then one element, and nothing twice; 0 where its
-    accesses are others."""
+    """The number of vectors of every operand that a contiguous kernel accesses, followed by one element, without
+    repetition; 0 if its accesses differ from this pattern."""
     loads, stores = (kernels.accesses(body, kind) for kind in ("ld", "st"))
     if "random_bits" in kernel.functor:
         loads.pop(8, None)  # in a captured step, seed and offset of the draw, which are no operand
@@ -97,12 +99,12 @@ def access_problem(kernel, body):
 
 
 def in_flight_problem(kernel, vectors, registers, arch):
-    """The threads that a multiprocessor has registers for must ask for enough to keep its memory busy: copies in bulk
-    through shared memory would do more for a kernel that does not."""
+    """The resident threads of a multiprocessor must request enough bytes to keep its memory busy; for a kernel that
+    does not, bulk copies through shared memory would be faster."""
     loaded, stored = (sum(kernels.sizes(operands)) for operands in (kernel.inputs, kernel.outputs))
     if not loaded:
         return None
-    share = min(1, 2 * loaded / (loaded + stored))  # beside a copy, for which BYTES_IN_FLIGHT are said
+    share = min(1, 2 * loaded / (loaded + stored))  # relative to a copy, for which BYTES_IN_FLIGHT holds
     found = kernels.resident_threads(registers, MAP_THREADS) * vectors * kernel.width * loaded
     if found >= share * BYTES_IN_FLIGHT[arch]:
         return None
@@ -137,7 +139,7 @@ def check_names(report, found):
 
 
 def rows_of(found, ptx, reports):
-    """{name: {column: number}}; reports: {architecture: what ptxas -v says}"""
+    """{name: {column: number}}; reports: {architecture: output of ptxas -v}"""
     resources = {arch: kernels.resources(text) for arch, text in reports.items()}
     rows = {}
     for mangled, kernel in found.items():
@@ -150,7 +152,7 @@ def rows_of(found, ptx, reports):
 
 
 def row_problem(name, row, recorded):
-    """What is wrong with a kernel, given its row of the record."""
+    """The problem of a kernel compared with its row of the record, or None."""
     may_spill = name.startswith(tuple(f"rows by team: {storage}," for storage in LONG_ROWS)) and row["sm_90"] == 64
     if row["spills"] > (MOST_SPILLED if may_spill else 0) or (row["stack"] and not may_spill):
         return f"local memory: {row['stack']} bytes of stack, {row['spills']} bytes spilled"
@@ -166,7 +168,7 @@ def row_problem(name, row, recorded):
 
 
 def check_rows(report, rows, recorded, same_release=True):
-    """Local memory is never right; what another release of nvcc may do otherwise is compared with the same one alone."""
+    """Local memory always fails; resources are compared only with a record of the same release of nvcc."""
     for name, row in sorted(rows.items()):
         report.add(f"{name}: resources", row_problem(name, row, recorded.get(name) if same_release else row))
     gone = sorted(set(recorded) - set(rows))
@@ -178,7 +180,7 @@ def release_of(nvcc):
 
 
 def compile_ptx(nvcc, source, target, arch):
-    """What nvcc objects to; empty where nothing."""
+    """The errors of nvcc; empty if it succeeds."""
     status, output = common.run([nvcc, *common.CXX, f"-arch={arch.replace('sm', 'compute')}", "-O2", "-Werror", "all-warnings",
                                  *common.INCLUDES, f"-I{common.ROOT / 'cuda_kernels'}", "-DLOCUS_ZLIB=0", "-ptx", source,
                                  "-o", target])

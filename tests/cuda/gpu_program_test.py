@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program that needs a GPU: where there is one, it has to end well; where there is none, it exits with 77 and says so.
+"""Runs a program that needs a GPU: with a GPU, it must succeed; without one, it must exit with 77 and say why.
 
     gpu_program_test.py PROGRAM [ARGUMENT...]
 """
@@ -20,7 +20,7 @@ def has_gpu():
 
 
 def problem_of(command):
-    """What is wrong with how the program ended; None: nothing."""
+    """How the program's end differs from the expected one, or None."""
     status, output = common.run(command)
     says_why = re.search(r"^\w+: no usable GPU: .*(install|update|compile|check|run on Cpu)", output, re.MULTILINE)
     if status == 0 and has_gpu() or status == NO_GPU and says_why and not has_gpu():

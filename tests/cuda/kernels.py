@@ -1,4 +1,4 @@
-"""Kernels as a compiler leaves them: names that can be read, accesses in PTX, what ptxas reports, and the record of it."""
+"""Compiled kernels: readable names, accesses in PTX, the report of ptxas, and the record of their resources."""
 
 import collections
 import dataclasses
@@ -15,17 +15,17 @@ INFIX = {"Multiply": ("*", 7), "Divide": ("/", 7), "Remainder": ("%", 7), "Add":
 
 @dataclasses.dataclass
 class Type:
-    """A type's name taken apart: without its namespaces, and with the arguments of its template."""
+    """A parsed type name: without namespaces, with its template arguments."""
     name: str
     arguments: list
-    tabulated: bool = False  # in the table of scalar functions
+    tabulated: bool = False  # listed in the table of scalar functions
 
     def __str__(self):
         return self.name + (f"<{', '.join(map(str, self.arguments))}>" if self.arguments else "")
 
 
 def read_type(text, at=0):
-    """(the type that begins there, where it ends). Reads a::Apply<a::functor::Add, float const*>."""
+    """(the type at this position, the position after it). Reads a::Apply<a::functor::Add, float const*>."""
     begin, arguments, closing = at, [], {"(": ")", "{": "}"}
     path = None
     while at < len(text) and text[at] not in ",>":
@@ -67,7 +67,7 @@ def snake_case(name):
 
 
 def formula(node, precedence=0):
-    """A tree of expr/node.hpp as device/trace/expression_text.hpp says it."""
+    """An expression tree of expr/node.hpp, formatted like device/trace/expression_text.hpp."""
     if node.name == "Constant":
         return "c"
     if node.name == "Symbol" and node.arguments:
@@ -92,7 +92,7 @@ def expression(functor):
     if name == "Backward":
         return "gradient of " + formula(arguments[0])
     if name in ("Folded", "FoldedAt"):
-        # Enumerators, as the order of a norm, tell folds of one name apart: c++filt writes (fold::NormOrder)3.
+        # Enumerators, such as the order of a norm, distinguish folds of one name: c++filt writes (fold::NormOrder)3.
         chosen = [match[1] for x in arguments[1].arguments if (match := re.fullmatch(r"\(.*\)(\d+)", x.name))]
         order = f"<{', '.join(chosen)}>" if chosen else ""
         return f"{snake_case(arguments[1].name)}{order}({formula(arguments[0])})"
@@ -107,15 +107,16 @@ def sizes(operands):
 
 
 def resident_threads(registers, block):
-    """Threads of sm_80 and sm_90 that have registers at once: 65,536 in a multiprocessor, in steps of 8 for a thread."""
+    """Threads that a multiprocessor of sm_80 or sm_90 holds at once: 65,536 registers, allocated in steps of 8 per
+    thread."""
     return min(2048 // block, 65536 // (-(-registers // 8) * 8 * block)) * block
 
 
 @dataclasses.dataclass
 class Kernel:
-    """What is known of a kernel from its name."""
+    """The properties of a kernel that its name contains."""
     name: str
-    functor: str                 # what it computes, on which types
+    functor: str                 # computation and types
     inputs: tuple = ()           # element types, of maps and reductions
     outputs: tuple = ()
     has_double: bool = False
@@ -131,7 +132,7 @@ class Kernel:
 
 
 def describe(demangled):
-    """The kernel of a name as c++filt writes it."""
+    """The kernel with this name, as c++filt writes it."""
     kernel, _ = read_type(demangled.removeprefix("void "))
     has_double = bool(re.search(r"\bdouble\b", demangled))
     arguments = kernel.arguments
@@ -172,14 +173,14 @@ ACCESS = re.compile(r"^\s*(?:@!?%\w+ )?(ld|st)((?:\.[\w:]+)*?)(?:\.v([24]))?\.[b
 
 
 def accesses(body, kind):
-    """How many loads ('ld') or stores ('st') there are of how many bytes: of global memory, or of any for all that the
-    compiler knows."""
+    """{bytes: number} of loads ('ld') or stores ('st') of global memory, or of a space that the compiler does not
+    know."""
     return collections.Counter(int(count or 1) * int(bits) // 8 for found, where, count, bits in ACCESS.findall(body)
                                if found == kind and not re.search(r"\.(param|shared|local|const)\b", where))
 
 
 def double_arithmetic(body):
-    """Instructions on double."""
+    """Arithmetic instructions on double."""
     return [line.strip() for line in body.splitlines()
             if re.search(r"\.f64\b", line) and not re.match(r"\s*\.reg|\s*(@!?%\w+ )?(ld|st|mov)\.", line)]
 
@@ -189,7 +190,7 @@ REPORT = re.compile(r"Function properties for (\w+)\s+(\d+) bytes stack frame, (
 
 
 def resources(text):
-    """{mangled name: {registers, shared, stack, spills}} of what ptxas -v says."""
+    """{mangled name: {registers, shared, stack, spills}} from the output of ptxas -v."""
     found = {}
     for name, stack, stores, loads, registers, rest in REPORT.findall(text):
         shared = re.search(r"(\d+) bytes smem", rest)

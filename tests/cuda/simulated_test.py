@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Runs the Cuda device on the host: the real kernels, rewritten so that a C++ compiler takes them, on simulated threads.
+"""Runs the Cuda device on the host: the real kernels, rewritten for a C++ compiler, on simulated threads.
 
-    simulated_test.py [--sanitize | --threads] [test source...]     (default: all that there is)
+simulated_test.py [--sanitize | --threads] [test source...]     (default: all sources)
 
-What it proves: which element every thread touches, barriers and shuffles, launch configurations, plans, epilogues, the
-memory pool, and that streams wait for each other where they have to. What it cannot: what a GPU's compiler makes of
-them, blocks that run at the same time, cuBLASLt, cuSOLVER and CUB themselves, which stand-ins in simulated/ replace.
+It proves: the element that every thread accesses, barriers and shuffles, launch configurations, plans, epilogues, the
+memory pool, and the waits between streams. It cannot prove: the GPU compiler's code, the concurrency of blocks, and
+cuBLASLt, cuSOLVER and CUB themselves, which stand-ins in simulated/ replace.
 
---sanitize is for memory and undefined behaviour, --threads for what threads share (by default of simulated/threads.cpp and
-tests of streams).
+--sanitize checks memory and undefined behaviour, --threads data races (by default in simulated/threads.cpp and tests of
+streams).
 
-All programs together must execute 97 % of the lines of cuda_kernels that they compile; the others are named.
+All programs together must execute 97 % of the lines of cuda_kernels that they compile; the other lines are listed.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import together  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
 TESTS = HERE.parents[1]
-# The longest first, so that no processor is left alone with one.
+# The longest first, so that the last one does not run alone.
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
@@ -41,17 +41,18 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
                                          "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
 LEAST_COVERAGE = 97  # % of lines
-# A line of gcov's: how often it was executed, its number, its text.
+# A line of gcov: execution count, line number, text.
 COUNTED = re.compile(r"^ *(-|#+|=+|\d+\*?): *(\d+):(.*)$", re.MULTILINE)
 
-# What a program does besides its plain run: its arguments, and the environment.
+# Runs of a program in addition to its plain one: arguments and environment.
 ONLY_PRODUCTS, ONLY_MEMORY = ["--test-case=*gemm*"], ["--test-case=*memory*,*copies*,*second GPU*"]
-CHANCE = {"LOCUS_SIMULATED_CHANCE": "1"}  # streams get on apart: what should have waited reads what is not there yet
+CHANCE = {"LOCUS_SIMULATED_CHANCE": "1"}  # streams progress at random: a missing wait reads values too early
 NO_POOLS = {"LOCUS_SIMULATED_POOLS": "0"}
 NO_POOL = {"LOCUS_CUDA_POOL": "0"}
 REFUSALS = {"LOCUS_SIMULATED_REFUSALS": "1"}
 MODES = {
-    # Its products have every layout, which has to be timed right, too, and computed where cuBLASLt is choosy.
+    # These products have every layout, which must also be timed correctly, and computed correctly when cuBLASLt rejects
+    # a layout.
     "verbs_test": [(ONLY_PRODUCTS, {"LOCUS_AUTOTUNE": "1"}), (ONLY_PRODUCTS, REFUSALS), ([], {**CHANCE, **NO_POOLS}),
                    (ONLY_MEMORY, NO_POOL)],
     "linalg": [([], {**CHANCE, **NO_POOLS})],
@@ -59,7 +60,7 @@ MODES = {
     "linear_test": [([], REFUSALS), ([], {**CHANCE, **NO_POOLS})],
     "capture_test": [([], {**CHANCE, **NO_POOLS}), ([], NO_POOL)],
     "copy_test": [([], {**CHANCE, **NO_POOL})],
-    "scatter_test": [([], CHANCE)],  # a mistake is found while the host goes on
+    "scatter_test": [([], CHANCE)],  # an index error is found after the host went on
     "copy_async_test": [([], {**CHANCE, **NO_POOL})],
 }
 
@@ -117,10 +118,10 @@ class Simulator:
     """Builds test programs over rewritten sources, and runs them."""
 
     def __init__(self, folder, toolkit, *, sanitize=False, threads=False, counts_lines=False):
-        """counts_lines: of cuda_kernels alone, which is cheap, for coverage(); it needs clang++ and llvm-cov."""
+        """counts_lines: of cuda_kernels alone, which is cheap, for coverage(); needs clang++ and llvm-cov."""
         self.folder = folder
-        # Optimizing takes longer than it saves, and g++ twice as long as clang. Sanitizers are those of g++: runtime.cpp
-        # tells them of fibers where it sees the macros of g++.
+        # Optimizing takes longer than it saves, and g++ twice as long as clang. The sanitizers are g++'s: runtime.cpp
+        # announces fibers to them if the macros of g++ are defined.
         clang = common.find_compilers().get("clang")
         self.driver = "g++" if sanitize or threads else clang or "g++"
         self.flags = ["-O0"]
@@ -142,7 +143,7 @@ class Simulator:
                 target.write_text(rewrite(file.read_text(), file.name))
 
     def build_runtime(self):
-        """What all programs share; returns what is wrong."""
+        """Builds the objects that all programs share; returns the error or None."""
         self.objects = [self.folder / "main.o", self.folder / "runtime.o"]
         for source, target in zip((common.ROOT / "tests" / "main.cpp", HERE / "runtime.cpp"), self.objects):
             status, output = common.run([*self.compiler, "-O2", "-c", source, "-o", target])
@@ -151,7 +152,7 @@ class Simulator:
         return None
 
     def compile(self, unit):
-        """Compiles sources as one program; returns it and what is wrong."""
+        """Compiles sources as one program; returns the program and the error or None."""
         program = self.folder / unit[0].stem
         source, object_file = program.with_suffix(".cpp"), program.with_suffix(".o")
         source.write_text(together.in_one_file(unit, devices_given=True))
@@ -165,7 +166,7 @@ class Simulator:
         return common.run([self.driver, *self.flags, *objects, "-lpthread", "-lz", "-o", program])
 
     def run(self, program, source, mode):
-        """Exit status and output of the tests of one source, in one of its modes."""
+        """Exit status and output of the tests of one source in one mode."""
         arguments, environment = mode
         of_source = [] if together.includes_sources(source) else [f"--source-file=*{source.parent.name}/{source.name}"]
         return common.run([program, *of_source, *arguments], env={"ASAN_OPTIONS": "detect_leaks=0", **environment})
@@ -180,18 +181,18 @@ class Simulator:
                 raise RuntimeError(f"{self.cov} gcov {data.name}: {output[:1000]}")
             file = None
             for count, number, text in COUNTED.findall(output):
-                if number == "0":  # about the file, as its name is
+                if number == "0":  # about the file, such as its name
                     if text.startswith("Source:"):
                         path = pathlib.Path(self.folder, text.removeprefix("Source:")).resolve()
                         file = path.relative_to(kernels) if path.is_relative_to(kernels) else None
-                elif file and count != "-":  # which has no code
+                elif file and count != "-":  # a line with code
                     lines[file][int(number)] |= not count.startswith("#")
         return lines
 
 
 def units_of(sources):
-    """Sources that make up a program each, which compiles faster than as many programs. Those of most lines come first, so
-    that no processor is left alone with one."""
+    """Groups sources into programs: one program of several sources compiles faster than one per source. The longest
+    sources come first, so that the last one does not run alone."""
     alone = [source for source in sources if together.includes_sources(source)]
     others = [source for source in sources if source not in alone]
     units = [[] for _ in range(max(os.cpu_count(), len(others) // 4))]
@@ -205,8 +206,8 @@ def units_of(sources):
 
 
 def modes_of(source):
-    """Of operations a plain run alone, but for those in MODES: all launch, wait and copy by the same few functions, which the
-    other tests try with streams that get on apart."""
+    """The modes of a source. Operations run in plain mode alone, except those in MODES: all launch, wait and copy
+    through a few shared functions, which other tests run with streams that progress at random."""
     more = [] if source.parent == HERE or source.parent.name in ("ops", "nn") else [([], CHANCE)]
     return [([], {}), *MODES.get(source.stem, more)]
 
@@ -234,7 +235,7 @@ def check_coverage(report, lines):
 
 
 def count(report, name, status, output):
-    """Adds what a program reports."""
+    """Adds the counts of a program."""
     counts = common.COUNTS.findall(output)
     if not counts:
         return report.fail(name, output[-4000:])
@@ -266,7 +267,7 @@ def check(report, options):
                 report.fail(f"{', '.join(source.name for source in unit)} (compiling)", problem)
             else:
                 jobs += [(program, source, mode) for source in unit for mode in modes_of(source)]
-        jobs.sort(key=lambda job: sources.index(job[1]))  # as DEFAULT has them: the longest first
+        jobs.sort(key=lambda job: sources.index(job[1]))  # in the order of DEFAULT: the longest first
         for (_, source, _), result in common.parallel(lambda job: simulator.run(*job), jobs):
             count(report, source.name, *result)
         if not counts_lines:

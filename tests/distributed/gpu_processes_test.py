@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Ranks that are processes with a GPU each, which is simulated: gpu_processes.cpp, whose elements go through an MPI that
-takes memory of GPUs, through page-locked memory and MPI, and through page-locked memory and TCP."""
+"""Ranks that are processes with a simulated GPU each: gpu_processes.cpp, whose elements travel through CUDA-aware MPI,
+through page-locked memory and MPI, and through page-locked memory and TCP."""
 
 import pathlib
 import shutil
@@ -17,7 +17,7 @@ RANKS = 3
 
 
 def build(folder, toolkit):
-    """(the program, what is wrong)"""
+    """(the program, the error or None)"""
     simulator = simulated_test.Simulator(folder, toolkit)
     runtime, program = folder / "runtime.o", folder / "gpu_processes"
     flags = [part for part in common.run(["mpicxx", "--showme:compile"])[1].split()]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The ways to start ranks: one program as threads, under mpirun, and by a launcher that sets RANK and WORLD_SIZE; with other
-numbers of ranks than were started or than a host file has slots for, without MPI, and where a rank does not come."""
+"""The ways to start ranks: one program as threads, under mpirun, and by a launcher that sets RANK and WORLD_SIZE.
+Faults: a wrong number of ranks, a host file with too few slots, no MPI, and a rank that does not start."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ SECONDS = 20
 
 
 def expect(report, name, command, status, *texts):
-    """One run: whether it fails as it should, what it says, and that it is over soon."""
+    """One run: checks its exit status, its output, and that it ends soon."""
     begin = time.monotonic()
     env = {"OMP_NUM_THREADS": "1", "LOCUS_DIST_TIMEOUT": "2" if "absent" in command else "30"}
     ended, output = common.run(["timeout", "--kill-after=5", "60", *command], env=env)
@@ -64,7 +64,7 @@ def check_mpi(report, program, folder):
     expect(report, "more ranks than a host file has slots for", [*MPIRUN, "--hostfile", hosts, "-n", "3", program], True,
            "not enough slots")
     expect(report, "a rank that ends before it meets the others", [*run, "0", "absent"], True,
-           "MPI has not started within 2 seconds", "exiting improperly")  # as mpirun says, where it notices first
+           "MPI has not started within 2 seconds", "exiting improperly")  # mpirun's words, if it notices first
 
 
 def check(report):

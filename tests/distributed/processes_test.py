@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Ranks that are processes: processes.cpp, started by mpirun, and without MPI, which meet at an address.
+"""Ranks that are processes: processes.cpp, started by mpirun, or without MPI, connected through an address.
 
     processes_test.py [--runs N]     N runs of every fault (default: few; with 20, some six minutes)
 
-Values are compared by the processes themselves. Here it is seen that they end, each as it should, and in time.
+The processes compare values themselves. This test checks that each ends with the expected status, and in time.
 """
 
 import argparse
@@ -21,9 +21,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-# {fault: how often, unless --runs says}. Those of one run wait for time-outs.
+# {fault: default number of runs}. Faults with one run wait for time-outs.
 FAULTS = {"throw": 10, "flight": 10, "debug": 5, "backward": 5, "leave": 5, "recv": 5, "stall": 1, "order": 1, "kill": 3}
-RANKS = 3  # of which the last one is at fault
+RANKS = 3  # the last one is at fault
 SECONDS = 60
 WITHOUT = """
 #include <locus/distributed/distributed.hpp>
@@ -41,14 +41,14 @@ int main() {
 
 
 def mpirun(ranks, program, *arguments, options=()):
-    """(what is wrong with a run, or None; its output)"""
+    """(the problem of a run, or None; its output)"""
     status, output = common.run(["timeout", "--kill-after=5", str(SECONDS), "mpirun", "--oversubscribe", "--allow-run-as-root",
                                  *options, "-n", str(ranks), program, *arguments], env={"OMP_NUM_THREADS": "1"})
     return f"status {status}\n{output}" if status else None, output
 
 
 def mpirun_on(ranks, program, *arguments):
-    """The same, where mpirun lets the others live when one fails."""
+    """The same with an mpirun that keeps the other ranks alive when one fails."""
     return mpirun(ranks, program, *arguments, options=["--enable-recovery"])
 
 
@@ -69,7 +69,8 @@ def tcp(ranks, program, *arguments):
 
 
 def check_fault(report, start, program, fault, runs):
-    """Each run, every rank but the last names the one at fault: it waits for none that is dead, and none is left."""
+    """In each run, every rank but the last names the failed rank; none waits for a dead rank, and no process
+    remains."""
     name = f"fault: {fault}, {start.__name__}"
     at_once = 1 if fault in ("kill", "stall", "order") else runs
     if at_once == 1 and start is mpirun:
@@ -91,7 +92,7 @@ def check_fault(report, start, program, fault, runs):
 
 
 def left_over(program):
-    """Processes of a program that still run."""
+    """Processes of the program that still run."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""docs/architecture.md and its picture, docs/floors.svg: which folder of include/locus includes which. The picture is made
-from the includes, without those that follow from others; this fails where the one in the repository is another, and where
-the page names a file or folder that does not exist.
+"""Checks docs/architecture.md and its picture, docs/floors.svg: which folder of include/locus includes which. The
+picture is drawn from the includes, without implied edges. Fails if the stored picture differs, or if the page names a
+file or folder that does not exist.
 
 usage: floors.py [--write]
 """
@@ -19,7 +19,7 @@ import common  # noqa: E402
 PICTURE = common.ROOT / "docs" / "floors.svg"
 PAGE = common.ROOT / "docs" / "architecture.md"
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-# What the page means by a path: code with a slash in it, or with the ending of a file of this repository.
+# Paths on the page: code with a slash, or with the suffix of a file of this repository.
 PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:/|\.(?:hpp|cuh|cu|cpp|inc|py|md|svg|txt|build)))`|`([\w.-]+(?:/[\w.-]+)+)`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 WHAT = {"linalg": "solve, inv, svd, of LAPACK and cuSOLVER", "core": "shapes, types, mathematics, files", "refuse": "the words of compile errors",
@@ -32,12 +32,12 @@ WIDTH, HEIGHT, GAP, FLOOR = 250, 44, 24, 78
 
 
 def includes():
-    """{folder: folders that its headers include}, cuda_kernels as `kernels`."""
+    """{folder: folders that its headers include}; cuda_kernels is `kernels`."""
     found = {folder: set() for folder in [*check_tree.RANKS, "kernels"]}
     for path in common.sources("include/locus", "cuda_kernels/locus"):
         parts = path.relative_to(common.ROOT).parts
         of = "kernels" if parts[0] == "cuda_kernels" else parts[2] if len(parts) > 3 else None
-        if of is None or of == "instances":  # lists, which stand beside headers
+        if of is None or of == "instances":  # lists beside the headers
             continue
         for _, target in check_tree.included(path.read_text()):
             if target.startswith("locus/") and target.count("/") > 1 and not target.startswith("locus/instances/"):
@@ -48,14 +48,14 @@ def includes():
 
 
 def without_what_follows(graph):
-    """The graph without edges that a longer way implies."""
+    """The transitive reduction of the graph."""
     def reaches(start, end, seen=()):
         return start == end or any(reaches(next_, end, (*seen, start)) for next_ in graph[start] if next_ not in seen)
     return {of: {to for to in targets if not any(reaches(via, to) for via in targets - {to})} for of, targets in graph.items()}
 
 
 def floors():
-    """Rows of folders from the top down. cuda_kernels stand between cuda and the contracts, below cuda alone."""
+    """Rows of folders from the top down. cuda_kernels is between cuda and the contracts, below cuda alone."""
     rows = {}
     for folder, rank in check_tree.RANKS.items():
         rows.setdefault(rank, []).append(folder)
@@ -87,7 +87,8 @@ def picture():
 
 
 def missing_paths(text, root=common.ROOT):
-    """What the page names and the repository lacks. Code is below the root or below include/locus, links are below docs."""
+    """Paths that the page names and the repository lacks. Code is relative to the root or to include/locus, links to
+    docs."""
     text = FENCED.sub("", text)
     named = {(name, (root, root / "include" / "locus")) for pair in PATH.findall(text) for name in pair if name}
     named |= {(name, (root / "docs",)) for name in LINK.findall(text)}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""docs/numpy-pytorch.md: every row says yes, another way or no, and what it says of Locus compiles. docs/custom-layers.md:
-its table of scalar functions names those that the headers have.
+"""Checks docs/numpy-pytorch.md: every row answers yes, another way or no, and its code for Locus compiles. Checks
+docs/custom-layers.md: its table of scalar functions matches the headers.
 
 usage: function_table.py
 
-What stands as code in the third column of a table is an expression of the variables below, or the name of a header.
+Code in the third column of a table is an expression of the variables below, or the name of a header.
 """
 
 import pathlib
@@ -54,7 +54,7 @@ def rows(text):
 
 
 def problems(table):
-    """What is wrong with the rows themselves."""
+    """Problems of the rows themselves."""
     found = []
     seen = set()
     for line, numpy, torch, locus, answer in table:
@@ -80,7 +80,7 @@ def expressions(table):
 
 
 def source(table):
-    """A file of a function for each expression, which compilers place on its line of the page."""
+    """A source with one function for each expression; #line places it on the expression's line of the page."""
     lines = [*(f"#include <locus/{header}>" for header in HEADERS), "#include <cmath>", "using namespace locus;", VARIABLES]
     for number, (line, text) in enumerate(expressions(table)):
         lines += [f'#line {line} "{PAGE.name}"', f"void expression_{number}() {{ (void)({text}); }}"]
@@ -99,7 +99,7 @@ def scalar_functions(header):
 
 
 def problems_of_scalar_functions(page):
-    """Where the table of a page and the headers of core/math differ."""
+    """Differences between the table of a page and the headers of core/math."""
     root = common.ROOT / "include" / "locus"
     told = {header: set(re.findall(r"`(\w+)`", names))
             for header, names in re.findall(r"^\| `(core/math[\w/]*\.hpp)` \| (.*) \|$", page, re.MULTILINE)}

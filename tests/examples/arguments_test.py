@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Examples refuse options that they do not have, and numbers that they cannot use, in words.
+"""Examples refuse unknown options and unusable numbers, with a message.
 
 usage: arguments_test.py DDP REGRESSION PROGRAM...
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example regression: it learns, and says which cell of a table is no number.
+"""The example regression: it learns, and names a cell of a table that is no number.
 
 usage: regression_test.py PROGRAM TABLE
 """

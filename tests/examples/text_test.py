@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The example text: it learns, goes on where it was killed and ends the same, writes as it is told, and says what is wrong
-with a file or an option.
+"""The example text: it learns, resumes after it was killed with the same result, generates as its options say, and
+reports invalid files and options.
 
 usage: text_test.py PROGRAM
 """
@@ -31,7 +31,7 @@ def losses(said):
 
 class Text(cases.Scratch):
     def run_it(self, **changed):
-        """(what it wrote, what it said)"""
+        """(stdout, stderr)"""
         done = subprocess.run(command(**changed), capture_output=True, timeout=120)
         said = done.stderr.decode()
         self.assertEqual(done.returncode, 0, said)
@@ -70,7 +70,7 @@ class Text(cases.Scratch):
         self.assertEqual(killed.read_bytes(), whole.read_bytes())
         self.assertEqual(again, written)
 
-        # What has ended writes at once, as it is told.
+        # A finished run generates at once, with the new options.
         likeliest, said = self.run_it(epochs=30, dropout=0.2, checkpoint=whole, temperature=0, prompt="She ")
         self.assertEqual(losses(said), [])
         self.assertTrue(likeliest.startswith(b"She "))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Programs with random, mostly senseless, values of the options that their --help lists, or that are named after a colon;
-after another colon stands an argument that comes before them.
+"""Programs with random, mostly senseless, values of options: the ones that --help lists, or the ones given after a
+colon. After another colon comes an argument that precedes them.
 
-Each run must end by itself with a status, and say something where that is not 0. One that has worked for --seconds of
-processor time is ended, and counts as good. Of all runs, at least half must end by themselves, and one of twenty must do
-what its options say. A signal, an exception that nobody catches, silence, and a minute without so much work are failures.
+Each run must end by itself, and print a message if its status is not 0. A run that uses --seconds of processor time is
+ended, and counts as good. At least half of all runs must end by themselves, and one in twenty must do the work that its
+options ask for. Failures are: a signal, an uncaught exception, no message, and a minute of wall time before that
+processor time is used.
 
-LOCUS_FUZZ_COUNT says how many runs of each program there are, LOCUS_FUZZ_SEED with which seed they are made.
+LOCUS_FUZZ_COUNT is the number of runs of each program, LOCUS_FUZZ_SEED their seed.
 
 usage: command_lines_test.py [--seconds S] PROGRAM[:OPTION,OPTION...[:ARGUMENT]]...
 """
@@ -29,13 +30,13 @@ VALUES = ["0", "-1", "1", "2", "3", "65536", "2147483648", "-9223372036854775808
           "/dev/null", "/dev/full", ".", "cuda", "cuda:7", "cuda:-1", "auto", "float", "half", "bfloat16", "--help",
           "A" * 5000]
 SENSIBLE = ["0", "1", "2", "3", "0.5", "auto"]
-MANY_THREADS = ("--ranks", "65536")  # starts so many
+MANY_THREADS = ("--ranks", "65536")  # starts this number of threads
 WALL_SECONDS = 60
 OPTION = re.compile(r"^\s+(?:-\w,)?(--[a-z][a-z0-9-]*)( [A-Z]| \[|,)?", re.MULTILINE)
 
 
 def options_of(program):
-    """The options that a program's --help lists; none where it has no --help."""
+    """The options that a program's --help lists; none if it has no --help."""
     done = subprocess.run([program, "--help"], capture_output=True, text=True, errors="replace", timeout=60)
     return sorted({found[1] for found in OPTION.finditer(done.stdout)} - {"--help"}) if done.returncode == 0 else []
 
@@ -55,13 +56,13 @@ def arguments(choose, options):
 
 
 def limit_work(seconds):
-    """Ends this process, and the program that it becomes, by SIGPROF after so much processor time."""
+    """After this processor time, SIGPROF ends this process, and the program that it executes."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def outcome_of(program, given, seconds):
-    """(whether a run ended by itself, whether it did what its options say, how it failed or None)"""
+    """(whether the run ended by itself, whether it did the work, how it failed or None)"""
     shown = " ".join([program, *(repr(one[:60]) for one in given)])
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -77,7 +78,7 @@ def outcome_of(program, given, seconds):
 
 
 def problem_of(shown, done, left):
-    """How a run failed that ended by itself; None: it did not."""
+    """How a run that ended by itself failed, or None."""
     said = (done.stdout + done.stderr)[-3000:]
     if done.returncode < 0 or done.returncode > 128:
         return f"{shown}\nended by signal or with status {done.returncode}\n{said}"

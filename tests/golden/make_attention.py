@@ -15,7 +15,7 @@ from make_golden import differentiate, keep, leaf
 
 
 def dot_products():
-    """Of 4 queries and 5 keys; with a mask, one query attends to nothing."""
+    """4 queries and 5 keys; with the mask, one query attends to nothing."""
     marks = keep("attention_marks", torch.rand(4, 5) < 0.6)
     marks[3] = False
     numbers = keep("attention_numbers", torch.randn(2, 4, 5))

@@ -16,7 +16,7 @@ UPDATES = 6
 
 
 def model_of(step):
-    """A linear layer and batch norm with the numbers of a step."""
+    """A linear layer and batch norm with the values of this step."""
     model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3))
     with torch.no_grad():
         model[0].weight.copy_(make_golden.numbers["average_w"][step])

@@ -66,7 +66,7 @@ def interpolations():
         keep_one(f"{name}_up", size=(7, 13), mode="bilinear", align_corners=align)
         keep_one(f"{name}_down", size=(3, 1), mode="bilinear", align_corners=align)
         keep_one(f"{name}_factors", scale_factor=(1.6, 0.7), mode="bilinear", align_corners=align)
-    # Factors that keep the extents, or one of them.
+    # Factors that keep both extents, or one.
     keep_one("bilinear_kept", scale_factor=1.1, mode="bilinear")
     keep_one("bilinear_kept_one", scale_factor=(2, 1.15), mode="bilinear")
 

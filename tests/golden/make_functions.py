@@ -63,7 +63,8 @@ if __name__ == "__main__":
     for name, (function, values) in BINARY.items():
         x, y = numbers(f"{name}_x", values[0]), numbers(f"{name}_y", values[1])
         differentiate(name, function(x, y), x=x, y=y)
-    # PyTorch's derivatives of hardsigmoid (1 / 6 of float) and digamma (3e-10) are less exact than the tests ask.
+    # PyTorch's derivatives of hardsigmoid (1 / 6 in float) and digamma (error 3e-10) are less exact than the tests
+    # require.
     slopes = [float(mpmath.psi(1, float(x))) for x in make_golden.numbers["digamma_x"]]
     keep("digamma_dx", make_golden.numbers["digamma_cotangent"] * torch.tensor(slopes))
     several()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes gpt2.txt: logits and gradients of Hugging Face's GPT-2 in float64, from weights that a formula gives, and the
+"""Writes gpt2.txt: logits and gradients of Hugging Face's GPT-2 in float64, from weights computed by a formula, and the
 shapes of its parameters.
 
 usage: make_gpt2.py        (needs torch, torchvision and transformers; the tests need only what it wrote)
@@ -16,7 +16,7 @@ from make_models import gradients, numbers_of
 
 
 def fill(model):
-    """As make_models.fill, but what has two names in a state has one here."""
+    """As make_models.fill, but a shared tensor has one name, not the two of a state dict."""
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             if tensor.dim() > 1:

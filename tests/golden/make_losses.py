@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes losses.txt: losses that make_training.py has not, as PyTorch computes them in float64.
+"""Writes losses.txt: losses that make_training.py does not cover, as PyTorch computes them in float64.
 
 usage: make_losses.py        (needs torch; the tests need only what it wrote)
 """
@@ -59,7 +59,8 @@ def likelihoods():
 
 
 def sequences():
-    """Of logits, (time, batch, classes): with labels that repeat, none, and some that do not fit."""
+    """CTC loss on logits (time, batch, classes): with repeated labels, no labels, and sequences too short for their
+    labels."""
     x = leaf("ctc_x", 7, 5, 4)
     labels = keep("ctc_labels", torch.tensor([[1, 2, 2], [3, 1, 3], [1, 1, 1], [1, 2, 3], [2, 2, 2]]))
     times = keep("ctc_times", torch.tensor([7, 5, 4, 3, 4]))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes models.txt: logits, gradients and one training step of torchvision's ResNets in float64, from weights that a
-formula gives; and model_names.txt: the names and shapes of their parameters and buffers.
+"""Writes models.txt: logits, gradients and one training step of torchvision's ResNets in float64, from weights computed
+by a formula; and model_names.txt: the names and shapes of their parameters and buffers.
 
 usage: make_models.py        (needs torch and torchvision; the tests need only what it wrote)
 """
@@ -18,7 +18,7 @@ from make_golden import keep
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
-ENTRIES = 4  # of each gradient and buffer, evenly spaced, after its norm
+ENTRIES = 4  # evenly spaced elements of each gradient and buffer, after its norm
 
 
 def numbers_of(name, shape, scale=1.0, offset=0.0):
@@ -34,8 +34,8 @@ def numbers_of(name, shape, scale=1.0, offset=0.0):
 
 
 def fill(model):
-    """Matrices: scaled by a power of two near sqrt(6 / fan in), which keeps the variance behind a ReLU. Vectors: around
-    1, 0.5 or 0."""
+    """Matrices: scaled by a power of two near sqrt(6 / fan in), which preserves the variance after a ReLU. Vectors:
+    around 1, 0.5 or 0."""
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
             if name.endswith("num_batches_tracked"):
@@ -50,7 +50,7 @@ def fill(model):
 
 
 class Narrow(resnet.ResNet):
-    """With `width` channels after the stem instead of 64."""
+    """A ResNet with `width` channels after the stem instead of 64."""
 
     def __init__(self, block, blocks, width, **options):
         self.__dict__["width"] = width
@@ -106,8 +106,8 @@ def gradients(name, model, logits):
 
 
 def margin(model, images):
-    """How far the inputs of ReLU are from 0 at least, and the largest element of a pooling window from the next. Within
-    rounding errors, gradients of float would be others."""
+    """The least distance of a ReLU input from 0, and of the largest element of a pooling window from the second. Below
+    rounding errors, gradients in float would differ."""
     least = []
 
     def of_relu(_, inputs):
@@ -128,7 +128,7 @@ def margin(model, images):
 
 
 def images_for(name, model, shape, training):
-    """Those of 200 images whose margin is widest. Their number is kept."""
+    """Of 200 candidates, the images with the widest margin. The number of the candidate is kept."""
     searched = fill(copy.deepcopy(model)).float().train(training)
     number = max(range(200), key=lambda i: margin(searched, numbers_of(f"images {i}", shape).float()))
     keep(name + "_images", torch.tensor(number))
@@ -150,7 +150,8 @@ def step(name, model, shape):
 
 
 def evaluation(name, model, shape):
-    """Gradients with fixed statistics: those of a batch make rounding errors of a deep network on few images grow."""
+    """Gradients with fixed statistics: with batch statistics, a deep network on few images amplifies rounding
+    errors."""
     images = images_for(name, model, shape, False)
     gradients(name, model, keep(name + "_logits", fill(model).eval()(images)))
 

@@ -3,8 +3,8 @@
 
     adam , 0.05 0.9 0.99 1e-08 0.1 1 : 1 -2 : 0.5 0.25 0.1 0.2 : 0.9 -1.9
 
-is a rule, its options in the order of the test's table, the parameter at first, the gradients of one step after another,
-and the parameter after the last step. tests/fuzz/golden_optimizers_test.cpp runs them.
+is a rule, its options in the order of the test's table, the initial parameter, the gradient of each step, and the
+parameter after the last step. tests/fuzz/golden_optimizers_test.cpp runs them.
 
 usage: make_optimizer_runs.py [--seed N] [--each N] [--out FILE]        (needs torch; the tests need only what it wrote)
 """

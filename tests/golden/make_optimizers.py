@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes optimizers.txt: trajectories of optimizers with groups, master weights, clipping and skipped steps, 20 steps of
-each rule that make_training.py has not, and 20 steps with a GradScaler.
+"""Writes optimizers.txt: trajectories of optimizers with groups, master weights, clipping and skipped steps; 20 steps
+of each rule that make_training.py does not cover; and 20 steps with a GradScaler.
 
 usage: make_optimizers.py        (needs torch; the tests need only what it wrote)
 """
@@ -25,7 +25,7 @@ def parameters():
 
 
 def trajectory(name, w, b, stepper, before=lambda step: True, gradients="groups"):
-    """Values after every step, which is made if before(step): on the loss 0.15 |p|^2 + p . g_t."""
+    """Values after every step on the loss 0.15 |p|^2 + p . g_t; a step is skipped unless before(step)."""
     values_w, values_b = [], []
     for step in range(len(numbers(gradients + "_gw"))):
         stepper.zero_grad()
@@ -70,7 +70,7 @@ def skipping():
 
 
 def masters():
-    """float master weights of 16-bit parameters, whose gradients are 16-bit, too."""
+    """float master weights of 16-bit parameters with 16-bit gradients."""
     for name, dtype, optimizer, options in (
             ("master_adamw", torch.bfloat16, torch.optim.AdamW, {"lr": 1e-3, "weight_decay": 0.1}),
             ("master_sgd", torch.float16, torch.optim.SGD, {"lr": 1e-4, "momentum": 0.9})):
@@ -85,7 +85,7 @@ def masters():
 
 
 class Lion(torch.optim.Optimizer):
-    """Algorithm 2 of Chen et al., Symbolic Discovery of Optimization Algorithms, 2023: PyTorch has none."""
+    """Algorithm 2 of Chen et al., Symbolic Discovery of Optimization Algorithms, 2023: not in PyTorch."""
 
     def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0, maximize=False):
         super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize})
@@ -103,7 +103,7 @@ class Lion(torch.optim.Optimizer):
 
 
 def rules():
-    """20 steps of one rule each; the gradients shrink, so that a mean of squares does, too."""
+    """20 steps of each rule; the gradients shrink, so that a mean of squares does, too."""
     shrinking = torch.linspace(2, 0.1, RULE_STEPS)
     keep("rules_w", numbers("groups_w"))
     keep("rules_b", numbers("groups_b"))
@@ -133,7 +133,7 @@ def rules():
 
 
 def masters_of_20_steps():
-    """20 steps of float master weights by bfloat16 gradients, and the same in float alone."""
+    """20 steps of float master weights with bfloat16 gradients, and the same in float alone."""
     optim = torch.optim
     for name, optimizer, options in (
             ("adam", optim.Adam, {"lr": 0.01}), ("adamw", optim.AdamW, {"lr": 0.01, "weight_decay": 0.1}),
@@ -153,7 +153,7 @@ OVERFLOWS = (0, 5, 6, 13)
 
 
 def scaled():
-    """20 steps with torch.amp.GradScaler, of which four overflow; of two losses each, clipped, in the second run."""
+    """20 steps with torch.amp.GradScaler, of which four overflow. The second run has two losses per step, and clips."""
     for name, optimizer, options, clips in (("scaled_sgd", torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}, False),
                                             ("scaled_adamw", torch.optim.AdamW, {"lr": 0.05}, True)):
         w, b = parameters()
@@ -200,7 +200,7 @@ def maximized():
 
 
 def frozen():
-    """The second parameter is frozen in the steps 6 to 12: it has no gradient, and keeps value, state and count."""
+    """The second parameter is frozen in steps 6 to 12: it has no gradient, and keeps its value, state and count."""
     optim = torch.optim
     for name, optimizer, options in (("adamw", optim.AdamW, {"lr": 0.05, "weight_decay": 0.3}),
                                      ("sgd", optim.SGD, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.2})):
@@ -208,7 +208,7 @@ def frozen():
         stepper = optimizer([w, b], **options)
 
         def freeze(step):
-            b.requires_grad_(not 5 <= step < 12)  # of the next step
+            b.requires_grad_(not 5 <= step < 12)  # for the next step
             return True
 
         trajectory(f"frozen_{name}", w, b, stepper, freeze, gradients="rules")

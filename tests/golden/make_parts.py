@@ -16,7 +16,7 @@ torch.set_default_dtype(torch.float64)
 
 
 def leaf(name, *shape):
-    # Few digits, so that there are ties and the file is short.
+    # Quarters, so that there are ties and the file is short.
     return keep(name, torch.round(torch.randn(*shape) * 4) / 4).clone().requires_grad_()
 
 

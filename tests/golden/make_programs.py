@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Writes random programs of all operations, with the numbers that PyTorch computes for them in float64.
+"""Writes random programs of all operations, with PyTorch's results in float64.
 
     program 17
     input 3 4 : 0.1 0.2 ...              v0, a variable of this shape
     softmax v0 , 1 : 3 4 : 5.25          v1 = softmax(v0, 1) has this shape and this weighted sum
     gradient v0 : ...                    of the weighted sum of the last value
 
-Element i of a value, in row-major order, has weight 1 - (i % 7) / 4 in its weighted sum. tests/fuzz/golden_programs_test.cpp
-runs the programs. Every operation occurs --each times as the last step that is tried.
+Element i of a value, in row-major order, has weight 1 - (i % 7) / 4 in its weighted sum.
+tests/fuzz/golden_programs_test.cpp runs the programs. Every operation is tried --each times as the last step.
 
-Programs whose gradients jump where the inputs move by 1e-9 are left out: they are at a kink, or have equal elements to
-choose from.
+A program is left out if its gradients jump when the inputs move by 1e-9: it is at a kink, or chooses among equal
+elements.
 
 usage: make_programs.py [--seed N] [--each N] [--out FILE]        (needs torch; the tests need only what it wrote)
 """
@@ -49,7 +49,7 @@ def within_unit(x):
 
 
 class Impossible(Exception):
-    """No value so far is an operand that the operation takes."""
+    """No value so far is a valid operand of the operation."""
 
 
 class Pick:
@@ -92,12 +92,12 @@ class Pick:
         return self.among(lambda v: v.shape == self.values[a].shape)
 
     def axis(self, a):
-        """An axis, also from the end."""
+        """An axis, possibly negative."""
         rank = self.values[a].dim()
         return self.below(2 * rank) - rank
 
     def axes(self, a):
-        """Some axes; none of them is all of them."""
+        """Some axes; an empty list stands for all of them."""
         rank = self.values[a].dim()
         return sorted(self.random.sample(range(rank), self.below(rank + 1)))
 
@@ -112,7 +112,7 @@ OPERATIONS = {}
 
 
 def operation(make):
-    """make(pick) gives operands, arguments and a function of the operands."""
+    """Registers an operation. make(pick) returns operands, arguments and a function of the operands."""
     OPERATIONS[make.__name__.rstrip("_")] = make
     return make
 
@@ -130,7 +130,7 @@ functions({
     "asinh": torch.asinh, "atan": torch.atan, "erf": torch.erf, "erfc": torch.erfc, "sigmoid": torch.sigmoid,
     "relu": torch.relu, "relu6": F.relu6, "selu": torch.selu, "gelu": F.gelu, "silu": F.silu, "mish": F.mish,
     "softplus": F.softplus, "softsign": F.softsign, "hardswish": F.hardswish, "hardtanh": F.hardtanh,
-    "hardsigmoid": lambda x: F.relu6(x + 3) / 6,  # F.hardsigmoid has the slope 1 / 6 of float
+    "hardsigmoid": lambda x: F.relu6(x + 3) / 6,  # F.hardsigmoid has the slope 1 / 6 in float
     "softshrink": F.softshrink, "hardshrink": F.hardshrink, "floor": torch.floor,
     "ceil": torch.ceil, "trunc": torch.trunc, "round": torch.round, "sign": torch.sign,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
@@ -217,7 +217,7 @@ def folded(pick, function):
 
 
 def over_each(function):
-    """Along several axes by way of one after another."""
+    """Reduces several axes by reducing one after another."""
     def fold(x, axes, keepdim):
         for axis in reversed(axes):
             x = function(x, axis, keepdim)
@@ -239,7 +239,7 @@ functions({
 
 
 def spread(pick, function):
-    """Of at least two elements, with a correction."""
+    """A reduction of at least two elements, with a correction."""
     operands, arguments, _ = folded(pick, None)
     keepdim, axes = arguments[0], arguments[1:]
     shape = pick.values[operands[0]].shape
@@ -419,7 +419,7 @@ def as_strided(pick):
     if last >= n:
         raise Impossible
     offset = pick.below(n - last)
-    # Locus takes the elements of x as they lie in row-major order.
+    # Locus indexes the elements of x in row-major order.
     return [a], [offset, *shape, *strides], lambda x: x.flatten().clone().as_strided(shape, strides, offset)
 
 
@@ -782,7 +782,7 @@ def some_inputs(pick):
 
 
 def program(seed, last):
-    """Inputs, steps, values and gradients of a program that ends in an operation; none where that cannot be."""
+    """Inputs, steps, values and gradients of a program that ends in this operation; None if it is impossible."""
     pick = Pick(seed)
     inputs = some_inputs(pick)
     pick.values = list(inputs)
@@ -792,7 +792,7 @@ def program(seed, last):
         try:
             operands, arguments, function = OPERATIONS[name](pick)
             value = function(*(pick.values[i] for i in operands))
-        except (Impossible, RuntimeError):  # of PyTorch: a kernel larger than its image
+        except (Impossible, RuntimeError):  # raised by PyTorch: a kernel larger than its image
             if name == last:
                 return None
             continue
@@ -803,7 +803,7 @@ def program(seed, last):
         pick.values.append(value.detach())
         steps.append((name, operands, arguments, function))
     if any(((0 < value.abs()) & (value.abs() < 1e-9)).any() for value in pick.values):
-        return None  # rounding errors, whose sign may decide
+        return None  # only rounding errors, whose sign may decide
     found = gradients(inputs, steps)
     moved = [x + 1e-9 * torch.tensor([pick.random.choice([-1, 1]) for _ in range(x.numel())]).reshape(x.shape) for x in inputs]
     nearby, values_nearby = gradients(moved, steps), run(moved, steps)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes schedulers.txt: the learning rates of 20 steps of torch.optim.lr_scheduler, past the end of those that end.
+"""Writes schedulers.txt: the learning rates of 20 steps of torch.optim.lr_scheduler, also past the end of a schedule.
 
-Each line is a name, how many numbers follow, and these: the rate (or the momentum) at the start, and after each step. Of
-OneCycleLR that ends earlier, they are those of the steps of its cycle. Needs PyTorch, as make_golden.py does.
+Each line is a name, the number of values, and the values: the rate (or the momentum) at the start, and after each step.
+A OneCycleLR that ends earlier has the values of its cycle. Needs PyTorch, as make_golden.py does.
 """
 import pathlib
 import warnings
@@ -46,8 +46,8 @@ CASES = {
         o, mode="max", factor=0.1, patience=1, threshold=0.05, threshold_mode="abs"),
 }
 
-# Cycles that end before the last step, whose last rate is of step total_steps - 1: PyTorch's continue their curve by a
-# step, and then raise ValueError.
+# Cycles that end before the last step. The last rate is of step total_steps - 1: PyTorch continues the curve by a step,
+# and then raises ValueError.
 CYCLES = {
     "cycle_cosine": dict(total_steps=9),
     "cycle_linear": dict(total_steps=9, anneal_strategy="linear"),
@@ -55,7 +55,7 @@ CYCLES = {
     "cycle_three_phases_linear": dict(total_steps=11, pct_start=0.4, three_phase=True, anneal_strategy="linear"),
 }
 
-# The momentum of these schedules, in place of the rate.
+# The momentum of these schedules, instead of the rate.
 MOMENTA = {
     "one_cycle_momentum": lambda o: schedulers.OneCycleLR(o, 0.8, total_steps=21),
     "one_cycle_linear_momentum": lambda o: schedulers.OneCycleLR(

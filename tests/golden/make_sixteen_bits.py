@@ -3,7 +3,8 @@
 
 usage: make_sixteen_bits.py        (needs torch; the tests need only what it wrote)
 
-Rows of 3,000 numbers that every type holds exactly, so that results are near -8; every 50th column of the gradient is kept.
+Rows of 3,000 numbers that every type represents exactly; results are near -8. Every 50th column of the gradient is
+kept.
 """
 
 import pathlib
@@ -14,7 +15,7 @@ ROWS, COLUMNS, STRIDE = 2, 3000, 50
 
 
 def gradient(dtype):
-    """Of log_softmax over rows, as the test computes it."""
+    """The gradient of log_softmax over rows, as in the test."""
     i = torch.arange(ROWS * COLUMNS)
     x = ((i * 37 % 64).double() / 32 - 1).reshape(ROWS, COLUMNS).to(dtype).requires_grad_()
     cotangent = ((i * 53 % 128).double() / 64 - 0.5).reshape(ROWS, COLUMNS).to(dtype)

@@ -17,7 +17,7 @@ torch.set_default_dtype(torch.float64)
 
 
 def leaf(name, *shape):
-    # Few digits, so that there are ties.
+    # Quarters, so that there are ties.
     return keep(name, torch.round(torch.randn(*shape) * 4) / 4).clone().requires_grad_()
 
 
@@ -85,7 +85,7 @@ def cropped_borders():
     differentiate("pad_circular_crop_right", F.pad(x[None], (2, -1, 0, 0), mode="circular")[0], x)
 
 
-# Last what is newest: numbers drawn before stay the same.
+# The newest part comes last, so that earlier random numbers stay the same.
 for part in (padding, windows, pools, dropped, cropped_borders):
     part()
 make_golden.write(pathlib.Path(__file__).with_name("windows.txt"))

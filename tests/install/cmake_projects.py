@@ -1,4 +1,4 @@
-"""Locus in a CMake project of somebody else: found where it was installed and moved to, and as a folder of sources."""
+"""Locus in a user's CMake project: found where it was installed and moved to, and as a folder of sources."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ def build(folder, *programs):
 
 
 def check_moved(scratch):
-    """Moves the installation, whose files must not know where it was, and builds a CMake project there."""
+    """Moves the installation, whose files must not contain its old path, and builds a CMake project against it."""
     before, prefix = scratch / "prefix", scratch / "moved"
     shutil.copytree(before, prefix)
     files = sorted((prefix / "share" / "cmake" / "locus").iterdir())
@@ -40,7 +40,8 @@ def check_moved(scratch):
 
 
 def check_compiled(scratch):
-    """With the compiled library, programs with and without Cuda tensors compile little, and each links its own library."""
+    """With the compiled library, programs with and without Cuda tensors compile few templates, and each links its own
+    library."""
     folder = scratch / "found"
     must(*configure(folder, CMAKE_PREFIX_PATH=scratch / "prefix", WANTED="COMPONENTS;compiled"))
     programs = ("train", *(("train_beside_cuda",) if common.find_nvcc() else ()))
@@ -51,7 +52,7 @@ def check_compiled(scratch):
 
 
 def check_subdirectory(scratch):
-    """From the sources, with nothing installed; what is in a folder beside would be found, so there is nothing."""
+    """From the sources, without an installation. CMake would find one in a folder beside, so none is there."""
     folder = scratch / "subdirectory"
     must(*configure(folder, SUBDIRECTORY=common.ROOT))
     build(folder)
@@ -61,7 +62,8 @@ def check_subdirectory(scratch):
 
 
 def check_refusals(prefix):
-    """What find_package says of versions and components that are not there, and CMake of Locus as a project of its own."""
+    """The messages of find_package for unavailable versions and components, and of CMake for Locus as a top-level
+    project."""
     series = VERSION.rsplit(".", 1)[0]
     nothing = {"languages": "NONE"}
     cases = [

@@ -1,4 +1,4 @@
-"""What the checks of an installation share: commands that must succeed, and where the programs of somebody else are."""
+"""Shared by the checks of an installation: commands that must succeed, and the path of the user's programs."""
 
 import pathlib
 import sys
@@ -20,7 +20,7 @@ def must(*command, **options):
 
 
 def refused(*command, **options):
-    """What a command that must fail says."""
+    """The output of a command that must fail."""
     status, output = common.run(command, **options)
     if status == 0:
         raise Failed(f"{' '.join(map(str, command))} succeeded\n{output}")
@@ -28,7 +28,7 @@ def refused(*command, **options):
 
 
 def check_little_is_compiled(target):
-    """The object refers to what the library holds, and has neither products nor kernels nor a reader of JSON of its own."""
+    """The object refers to symbols of the library, and defines no products, kernels or JSON reader itself."""
     symbols = must("nm", "-C", target).splitlines()
     defined = [line for line in symbols if " U " not in line]
     for name in ("multiply_tile", "CrossEntropyRow", "operation::Linear", "JsonReader"):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Locus as others meet it: installed and found through pkg-config and CMake, and as a part of a Meson or CMake project."""
+"""Locus as users integrate it: installed and found through pkg-config and CMake, and as a part of a Meson or CMake
+project."""
 
 import os
 import pathlib
@@ -11,7 +12,7 @@ from commands import HERE, Failed, check_little_is_compiled, common, must
 
 
 def install(scratch, *options):
-    """Installs into scratch/prefix and returns what pkg-config needs to find it."""
+    """Installs into scratch/prefix and returns the environment with which pkg-config finds it."""
     must("meson", "setup", scratch / "build", common.ROOT, f"--prefix={scratch / 'prefix'}", "-Dtests=disabled",
          "-Dbenchmarks=disabled", "-Dexamples=disabled", "-Dcuda=" + ("enabled" if common.find_nvcc() else "disabled"),
          "--libdir=lib", *options)
@@ -20,7 +21,7 @@ def install(scratch, *options):
 
 
 def check_tree(scratch):
-    """Both include roots meet in one, nothing else is installed, and the files are the sources'."""
+    """Both include roots are merged, nothing else is installed, and the files equal the sources."""
     include = scratch / "prefix" / "include" / "locus"
     wanted = {path.relative_to(root / "locus"): path for root in (common.ROOT / "include", common.ROOT / "cuda_kernels")
               for path in common.sources("locus", root=root)}
@@ -49,7 +50,7 @@ def check_nvcc(scratch, env):
 
 
 def compile_training(compiler, module, env, scratch, *more):
-    """Compiles the program that trains into an object, and returns it and what it is linked with."""
+    """Compiles the training program into an object; returns the object and its link flags."""
     flags = must("pkg-config", "--cflags", module, env=env).split()
     target = scratch / f"{module}.o"
     must(*compiler, "-std=c++20", "-O1", *flags, *more, "-c", HERE / "outside" / "train.cpp", "-o", target, env=env)
@@ -72,7 +73,7 @@ def check_compiled_nvcc(scratch, env):
 
 
 def check_other_instructions(scratch, env):
-    """A program for another instruction set than the library's does not compile, and reads why."""
+    """A program for another instruction set than the library's does not compile, and the error says why."""
     try:
         compile_training(["g++"], "locus", env, scratch, "-mavx2", "-mfma")
     except Failed as refused:
@@ -83,7 +84,7 @@ def check_other_instructions(scratch, env):
 
 
 def check_level(scratch):
-    """By default the library is for this processor, but names a level of instructions that others have too."""
+    """By default the library is for this processor, but names an instruction level that others share."""
     must("meson", "setup", scratch / "native", common.ROOT, "-Dcompiled=true", "-Dtests=disabled", "-Dexamples=disabled",
          "-Dbenchmarks=disabled", "-Dcuda=disabled")
     flags = (scratch / "native" / "meson-private" / "locus.pc").read_text()
@@ -94,7 +95,7 @@ def check_level(scratch):
 
 
 def check_unknown_gpu(scratch):
-    """A GPU that the toolkit does not know leaves CUDA as it is, for the architectures asked for, and is named."""
+    """A GPU that the toolkit does not know is named in a message; CUDA is built for the requested architectures."""
     smi = scratch / "smi" / "nvidia-smi"
     smi.parent.mkdir()
     smi.write_text("#!/bin/sh\necho 99.7\n")
@@ -146,7 +147,7 @@ def check_all(report):
         attempt_cmake("find_package that finds no match", cmake_projects.check_refusals, scratch / "prefix")
         attempt_cmake("CMake's add_subdirectory", cmake_projects.check_subdirectory, scratch)
         compiled = scratch / "compiled"
-        # Whether programs find and use the library does not depend on the level, by which it compiles for twice as long.
+        # Less optimized: finding and using the library does not depend on it, and the default takes twice as long.
         attempt("meson install with the compiled library", install, compiled, "-Dcompiled=true", "-Dnative=false",
                 "-Doptimization=1")
         attempt("outside program with the compiled library", check_compiled_host, scratch, env)

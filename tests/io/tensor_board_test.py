@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What io::TensorBoard wrote is read by TensorBoard itself: records and their checksums, scalars, histograms, images, texts,
-hyperparameters; a file that a killed process left, one that is cut off within a record, and one of a run that goes on.
+"""TensorBoard itself reads the files of io::TensorBoard: records and their checksums, scalars, histograms, images,
+texts, hyperparameters; a file of a killed process, a file truncated within a record, and a file of a resumed run.
 
 usage: tensor_board_test.py        (needs tensorboard; without it only compiles the program)
 """
@@ -26,14 +26,14 @@ except ImportError as missing:
 
 
 def events_of(path):
-    """What the accumulator of TensorBoard makes of a file, all of it."""
+    """All events of a file, through TensorBoard's accumulator."""
     kinds = ["SCALARS", "HISTOGRAMS", "IMAGES", "TENSORS"]
     events = event_accumulator.EventAccumulator(str(path), size_guidance={getattr(event_accumulator, kind): 0 for kind in kinds})
     return events.Reload()
 
 
 def whole_events(path):
-    """The records whose checksums hold: the loader stops, or raises, at another."""
+    """The records up to the first wrong checksum, where the loader stops or raises."""
     return list(event_file_loader.LegacyEventFileLoader(str(path)).Load())
 
 
@@ -56,7 +56,7 @@ def check_histograms(events):
 
 
 def pixels_of(image):
-    """(width, height), and the pixels where an image library is here."""
+    """(width, height), and the pixels if PIL is installed."""
     try:
         from PIL import Image
     except ImportError:
@@ -97,7 +97,7 @@ def check_hyper_parameters(events):
 
 
 def check_killed(program, folder):
-    """A process is killed while it writes; then the file is cut at each byte of its last records."""
+    """A process is killed while it writes; then the file is truncated at each byte of its last records."""
     with subprocess.Popen([program, folder, "on"], stdout=subprocess.PIPE, text=True) as process:
         path = pathlib.Path(process.stdout.readline().strip())
         while path.stat().st_size < 10_000:
@@ -121,9 +121,9 @@ def check_killed(program, folder):
 
 
 def check_going_on(program, folder):
-    """A second file takes the place of what the first has from its step on."""
+    """A second file replaces the events of the first from its first step on."""
     subprocess.run([program, folder], check=True, stdout=subprocess.DEVNULL)
-    time.sleep(1.1)  # files are read in the order of their names, which begin with the second
+    time.sleep(1.1)  # files are read in the order of their names, which begin with the time in seconds
     subprocess.run([program, folder, "100"], check=True)
     points = [(point.step, point.value) for point in events_of(folder).Scalars("loss/train")]
     assert [step for step, _ in points] == list(range(105)), points

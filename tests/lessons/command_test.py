@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/lessons does when it is called, with a course of two small lessons."""
+"""scripts/lessons as a command, with a course of two small lessons."""
 
 import json
 import re
@@ -75,8 +75,8 @@ class Runner(Calls):
         self.edit(f"learner/{self.UNITS}", MENDED, "")
         self.expect(0, "  1  changed  units", "  2  done     twice", "changed: it passed", options=["--list"])
         self.expect(1, "Lesson 1 of 2", "(1 solved)", "its check fails")
-        self.expect(0, "changed  units", options=["--list"])  # to fail is not to begin again
-        self.solve()  # what passed is back: no need to check
+        self.expect(0, "changed  units", options=["--list"])  # a failed attempt does not reset the lesson
+        self.solve()  # the version that passed is back: no check needed
         self.expect(0, "done     units", "!changed", options=["--list"])
         self.expect(0, "All 2 lessons are solved")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The course: every lesson as shipped, solved and deleted, on every compiler that is here, many of them in one file.
+"""The course: every lesson as shipped, solved and deleted, on every installed compiler, many of them in one file.
 scripts/lessons --verify-all compiles each by itself, as a learner does."""
 
 import pathlib

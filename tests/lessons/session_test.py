@@ -19,7 +19,7 @@ import cases
 
 
 class Terminal:
-    """The runner at a terminal of its own."""
+    """The program in a pseudo-terminal."""
 
     def __init__(self, command, columns=80, **env):
         self.mine, theirs = pty.openpty()
@@ -36,7 +36,7 @@ class Terminal:
         fcntl.ioctl(self.mine, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def wait_for(self, *texts, seconds=60):
-        """What was printed since the last call, up to and with all of these."""
+        """The output since the last call, up to and including all of these texts."""
         end = time.monotonic() + seconds
         while not all(text in self.text for text in texts):
             if not select.select([self.mine], [], [], max(0, end - time.monotonic()))[0]:
@@ -53,7 +53,7 @@ class Terminal:
         return self.wait_for(*texts)
 
     def leave(self, key="q"):
-        """(exit status, whether the terminal is as it was), once it said goodbye"""
+        """(exit status, whether the terminal's mode is restored), after the goodbye"""
         self.press(key, "Goodbye. ")
         return self.end()
 

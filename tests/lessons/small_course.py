@@ -67,7 +67,7 @@ int main() {
 
 
 class Course(Scratch):
-    """Two lessons that include nothing, so that each compiles at once: one does not compile, one is wrong."""
+    """Two lessons without includes, which compile quickly: one does not compile, one computes a wrong value."""
 
     def setUp(self):
         super().setUp()
@@ -101,7 +101,7 @@ class Calls(Course):
         return status, output
 
     def expect(self, status, *texts, options=(), **more):
-        """One call: its exit status, and what it prints. A text that begins with '!' must not be there."""
+        """One call: checks its exit status and output. A text that begins with '!' must be absent."""
         got, output = self.call(*options, **more)
         self.assertEqual(got, status, output)
         for text in texts:

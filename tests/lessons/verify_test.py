@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each fault of a course is reported: a small course is shown with it."""
+"""Each kind of fault in a course is reported."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from lessons import batch, course, verify
 
 @unittest.skipUnless(shutil.which("g++"), "no g++ here")
 class Verification(Course):
-    """A course with a known fault must be reported, be its lessons compiled alone or in one file."""
+    """A course with a known fault must be reported, whether its lessons are compiled alone or in one file."""
 
     def faults(self, names=("gcc",), alone=True):
         report, said = common.Report(), io.StringIO()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example cifar10: it learns, writes what it should, goes on after it was killed, and says what is wrong.
+"""The example cifar10: it learns, writes its files, resumes after it was killed, and reports errors.
 
 usage: cifar10_example_test.py PROGRAM
 
@@ -31,7 +31,7 @@ def command_of(program, *options):
 
 
 def check_results(report, program, folder):
-    """A run that nothing interrupts."""
+    """A run without interruption."""
     status, output = common.run(command_of(program, "--images", 600, "--output", folder))
     if status:
         return report.fail("a run", output)
@@ -53,7 +53,8 @@ def check_results(report, program, folder):
 
 
 def interrupted(command, send, checkpoint, steps, pause):
-    """(exit status, output) of a run that gets a signal some seconds after it has saved so many steps; None: none."""
+    """(exit status, output) of a run that receives a signal `pause` seconds after it saved this number of steps; None:
+    no signal."""
     def version():
         return checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
 
@@ -97,14 +98,14 @@ def check_interruptions(report, program, folder):
 
 
 def check_refusal(report, status, words, command):
-    """It ends with this status and says these words."""
+    """Checks the exit status and these words of the output."""
     given, output = common.run(command)
     report.add(f"refused: {words}", None if given == status and words in output else f"status {given}: {output}")
 
 
 def check_types(report, program, folder):
-    """It learns in 16 bits, and a run goes on in its own type alone. Few images of half, which no processor multiplies: that it
-    learns, the test of mnist.cpp shows."""
+    """It learns in 16 bits, and resumes a run only in the run's own type. Few images for half, which no processor
+    multiplies: the test of mnist.cpp shows that half learns."""
     for kind, held, images, least in ("bfloat16", "bfloat16", 600, 20), ("half", "float16", 40, 0):
         checkpoint = folder / kind
         command = command_of(program, "--images", images, "--test-images", images // 6, "--type", kind, "--checkpoint", checkpoint)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ResNets beside torchvision's: weights that PyTorch saved are loaded, a training step is made, and what Locus saved is
-loaded by PyTorch with strict=True. Compares logits, gradients, running statistics, counters and the new weights.
+"""ResNets beside torchvision's: Locus loads weights that PyTorch saved and makes a training step; PyTorch loads the
+result with strict=True. Compares logits, gradients, running statistics, counters and the new weights.
 
 usage: torchvision_test.py        (needs torch, torchvision and safetensors; without them it only compiles the program)
 """
@@ -25,9 +25,9 @@ except ImportError as missing:
 
 # Model, stem for small images, extent of a batch of four.
 CASES = [("resnet18", False, 96), ("resnet18", True, 32), ("resnet34", False, 96), ("resnet50", False, 96)]
-# What may be off by how much, relative to the root of the mean square. A rounding error that lets an input of ReLU change its
-# sign makes other gradients: in float those of a few images are compared with what PyTorch's own float is off by. The
-# logits of an evaluation depend on rounding steadily.
+# Tolerances relative to the root mean square. A rounding error that flips the sign of a ReLU input changes gradients:
+# in float, gradients of few images are compared with the error of PyTorch's own float. The logits of an evaluation are
+# continuous in rounding errors.
 ALLOWED = {"logits": 1e-4, "gradients": 1e-4, "state": 1e-4, "evaluation": 1e-4}
 ALLOWED_OF_DOUBLE = 1e-10
 
@@ -42,7 +42,7 @@ def model_of(name, small):
 
 
 def step(model, images, labels):
-    """What one_step.cpp does, and the state after it."""
+    """The computation of one_step.cpp, and the state after it."""
     results = {"logits": model.eval()(images).detach()}
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     logits = model.train()(images)
@@ -55,8 +55,8 @@ def step(model, images, labels):
 
 
 def errors(given, expected):
-    """The largest error of each kind: of logits and the state, relative to the root of the mean square of a tensor where that
-    is above 1; of gradients the norm of the difference relative to the norm."""
+    """The largest error of each kind: of logits and the state, relative to the root mean square of a tensor if above 1;
+    of gradients, the norm of the difference relative to the norm."""
     largest = dict.fromkeys(ALLOWED, 0.0)
     for name, tensor in expected.items():
         kind = {"logits": "evaluation", "gradient": "gradients"}.get(name.partition(" ")[0], "state")
@@ -71,7 +71,7 @@ def errors(given, expected):
 
 
 def of_locus(program, name, small, dtype, model, images, labels, env):
-    """Results of Locus, the state that it saved, and what went wrong, if anything."""
+    """Locus's results, the state that it saved, and the error or None."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         save_file(copy.deepcopy(model).to(dtype).state_dict(), folder / "weights.safetensors")
@@ -106,7 +106,7 @@ def compare(report, program, name, small, extent):
         print(f"{title + ', ' + form:38}" + "".join(f"  {kind} {error:.1e}" for kind, error in off.items()), flush=True)
         for kind, error in off.items():
             allowed = ALLOWED_OF_DOUBLE if form == "double" else max(ALLOWED[kind], 2 * of_torch[kind])
-            if form != "float" or kind == "evaluation":  # Winograd's errors are larger, and change more signs
+            if form != "float" or kind == "evaluation":  # Winograd's errors are larger, and flip more signs
                 report.add(f"{title}, {form}: {kind}", None if error < allowed else f"off by {error:.2g}, allowed {allowed:.2g}")
     print(f"{title + ', PyTorch in float':38}" + "".join(f"  {kind} {error:.1e}" for kind, error in of_torch.items()), flush=True)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs a pack of scripts/gpu --pack on a bare machine: a root of its own with a shell, Python's standard library and the
-shared libraries of both, libcublasLt inside a package of Python, and nothing else. No GPU answers there: the run must
-come to its end, list what it skipped and leave its results. Needs root, for unshare and chroot.
+"""Runs a pack of scripts/gpu --pack on a bare machine: a chroot with only a shell, Python's standard library, the
+shared libraries of both, and libcublasLt inside a Python package. It has no GPU: the run must finish, list the skipped
+work and write its results. Needs root, for unshare and chroot.
 
 usage: bare_machine.py PACK [--out DIR] [--nvidia-smi] [--without-libraries]
 
@@ -42,13 +42,13 @@ exec chroot {root} /usr/bin/env -i PATH=/usr/bin:/bin /pack/run --out /results
 
 
 def shared_libraries(path):
-    """What the loader brings in for a program or library, itself included."""
+    """The shared libraries that the loader loads for a program or library, including the file itself."""
     _, output = common.run(["ldd", path])
     return re.findall(r"(/\S+) \(0x", output)
 
 
 def put(root, path):
-    """A file of this system, at its place in the root; what its path goes through is a folder there."""
+    """Copies a file of this system to its place in the root; symbolic links in its path become folders."""
     target = root / os.path.realpath(os.path.dirname(path)).lstrip("/") / os.path.basename(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists():
@@ -74,7 +74,7 @@ def make_root(root, pack):
 
 
 def find_library(needs):
-    """The one library that a pack needs, of the toolkit here."""
+    """The one library that a pack needs, from the installed toolkit."""
     name = needs[0]
     nvcc = common.find_nvcc()
     homes = [pathlib.Path(nvcc).parents[1]] if nvcc else []
@@ -101,7 +101,7 @@ def expect(report, name, found, expected):
 
 
 def check_results(report, options, manifest, results, status, output):
-    """What the run must have left."""
+    """Checks the results of the run."""
     tests = [name for name in manifest["programs"] if name.endswith("_cuda_test")]
     fails = options.nvidia_smi or options.without_libraries
     expect(report, "state", (status, results["state"]), (1 if fails else 77, "complete"))

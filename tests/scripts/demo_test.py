@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What scripts/demo does with a GPU in each state that a machine may be in, and what it says.
+"""scripts/demo with a GPU in each state that a machine may be in: its actions and messages.
 
-Stand-ins for nvidia-smi, the toolkit, Meson, ninja and the programs that they build make up the machine, in a copy of
-scripts/. One case is configured by the Meson that is here, with a stand-in for nvcc. Takes about 15 seconds.
+Stand-ins for nvidia-smi, the toolkit, Meson, ninja and the programs that they build form the machine, in a copy of
+scripts/. One case is configured by the installed Meson, with a stand-in for nvcc. Takes about 15 seconds.
 """
 
 import os
@@ -43,10 +43,10 @@ WITHOUT = "    CUDA : no"
 PASSES = "echo 'cuda:0: NVIDIA H100, sm_90'; echo all parts passed"
 FAILS = ("echo 'cuda:0: NVIDIA H100, sm_90; driver 580.65.06, for CUDA 13.0'; echo 'sort       ok      error 0';"
          "echo 'gemm, float32    FAILED  error 3.0; at most 1e-4 was expected'; echo '1 part failed'; exit 1")
-# What is told before a part ends, or not.
+# Output of the self-check before the end of its first part.
 STARTS = "echo 'cuda:0: NVIDIA H100, sm_90; driver 580.65.06, for CUDA 13.0'; printf '%-36s ' 'map, contiguous'; "
 
-# name: (the machine, what is said of the GPU, whether the GPU is used)
+# name: (the machine, the message about the GPU, whether the GPU is used)
 STATES = {
     "neither a GPU nor a toolkit": (
         {"SUMMARY": WITHOUT}, r"no GPU answers \(nvidia-smi shows none, and says: NVIDIA-SMI has failed\), and no CUDA "
@@ -101,7 +101,7 @@ STATES = {
 
 
 class Machine:
-    """A copy of scripts/ with stand-ins for what is outside it."""
+    """A copy of scripts/ with stand-ins for external programs."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -114,7 +114,7 @@ class Machine:
             target.chmod(0o755)
 
     def run(self, device, *, anew=True, **state):
-        """(exit status, output) of scripts/demo; anew: without what an earlier run left."""
+        """(exit status, output) of scripts/demo; anew: removes the files of an earlier run."""
         state = {"GPU": "", "DRIVER": "13.0", "SUMMARY": TOOLKIT, "SELF_CHECK": PASSES, "BUILD": "", **state}
         if anew:
             shutil.rmtree(self.folder / "build", ignore_errors=True)
@@ -124,7 +124,7 @@ class Machine:
 
 
 def problem_of(machine, state, said, is_used):
-    """What is wrong with how the state is met; None: nothing."""
+    """How the reaction to a state differs from the expected one, or None."""
     status, output = machine.run("auto", **state)
     is_silent = state == {"SUMMARY": WITHOUT}
     expected = rf"trained with --device {'auto' if is_used else 'cpu'} --plot \S+ --epochs 3\n"
@@ -139,20 +139,20 @@ def problem_of(machine, state, said, is_used):
 
 
 def check_cpu(machine):
-    """Whoever asks for the CPU is not told of GPUs, and needs no toolkit that works."""
+    """With --device cpu there is no message about GPUs, and no working toolkit is needed."""
     status, output = machine.run("cpu", GPU=H100, SELF_CHECK=FAILS, BUILD="fails")
     return None if status == 0 and "trained with --device cpu" in output and "GPU" not in output else output
 
 
 def check_stubborn(machine):
-    """What ignores the signal of a time-out is ended by signal 9, too, but for another reason."""
+    """A program that ignores SIGTERM at its time-out is ended by SIGKILL, and reported as timed out."""
     status, output = machine.run("auto", GPU=H100, SELF_CHECK=STARTS + "trap '' TERM; while :; do sleep 0.1; done")
     said = "did not end within 1 seconds; it was in: map, contiguous"
     return None if status == 0 and said in output and "trained with --device cpu" in output else output
 
 
 def check_broken_toolkit(machine, state):
-    """Where nvcc cannot compile, the CPU trains all the same; and a second run finds everything as it is."""
+    """If nvcc cannot compile, the CPU trains; a second run reuses the configured folder."""
     configured = machine.folder / "configured"
     for anew in (True, False):
         configured.unlink(missing_ok=True)
@@ -163,7 +163,7 @@ def check_broken_toolkit(machine, state):
 
 
 def check_old_toolkit(machine):
-    """With the Meson that is here and an nvcc that is too old."""
+    """With the installed Meson and a too old nvcc."""
     (machine.folder / "bin" / "meson").unlink()
     nvcc = machine.folder / "bin" / "nvcc"
     nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 11.8, V11.8.89'\n")

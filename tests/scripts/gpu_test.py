@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/gpu and its packs, with shell scripts in place of the programs; what they look for by name is looked up in the
-build folder, where one is given.
+"""scripts/gpu and its packs, with shell scripts in place of the programs. With a build folder, also checks that it has
+the programs that the scripts look for by name.
 
 usage: gpu_test.py [BUILD_DIR]
 """
@@ -51,7 +51,7 @@ extern "C" int cuDeviceGetAttribute(int* value, int, int) { return *value = 9, 0
 
 @functools.cache
 def driver_library():
-    """The bytes of a libcuda.so.1 that shows as many GPUs as the environment says. It is compiled once."""
+    """The bytes of a libcuda.so.1 that shows the number of GPUs in the environment. It is compiled once."""
     with tempfile.TemporaryDirectory() as folder:
         source, library = pathlib.Path(folder) / "driver.cpp", pathlib.Path(folder) / "libcuda.so.1"
         source.write_text(DRIVER)
@@ -68,7 +68,7 @@ class Pretended(cases.Scratch):
         self.write(path, "#!/bin/sh\n" + body).chmod(0o755)
 
     def sources(self, name, **sources):
-        """A test program of several sources: {folder_name: what the shell does where it runs that source}."""
+        """A test program of several sources: {folder_name: shell code for this source}."""
         paths = {source.replace("_", "/", 1): body for source, body in sources.items()}
         listed = "".join(LISTING.format(path) for path in paths)
         choices = "\n".join(f"  *{path}_test.cpp*) {body} ;;" for path, body in paths.items())
@@ -91,14 +91,14 @@ esac
         self.verbs({})
 
     def driver(self, gpus):
-        """The environment in which libcuda.so.1, be there another one on this machine or not, shows so many GPUs, and
-        nvidia-smi is not there."""
+        """An environment without nvidia-smi, in which libcuda.so.1 shows this number of GPUs, whether or not the
+        machine has another one."""
         (self.root / "bin/nvidia-smi").unlink(missing_ok=True)
         (self.root / "libcuda.so.1").write_bytes(driver_library())
         return {"LD_LIBRARY_PATH": str(self.root), "GPUS": str(gpus)}
 
     def sanitizer(self, body):
-        """compute-sanitizer, which notes how it was called, does `body` and runs the program."""
+        """A compute-sanitizer that logs its call, executes `body` and runs the program."""
         self.program("bin/compute-sanitizer",
                      f'echo "pool=$LOCUS_CUDA_POOL $*" >> {self.root}/sanitized\n{body}\n'
                      'while [ "${1#/}" = "$1" ]; do shift; done; exec "$@"\n')
@@ -236,7 +236,7 @@ class GpuScript(Pretended):
         self.assertIn(f"no GPU answers ({self.root}/libcuda.so.1 lists no GPU); nothing was built", output)
 
     def test_a_gpu_that_the_driver_alone_shows(self):
-        """Where nvidia-smi is not installed."""
+        """Without nvidia-smi."""
         status, output, results = self.run_script("--quick", env=self.driver(1))
         self.assertEqual((status, results["gpus"]), (0, [{"name": "Pretend 2", "compute_cap": "9.9"}]), output)
 
@@ -247,7 +247,7 @@ class GpuScript(Pretended):
             self.assertFalse(gpu_program_test.has_gpu())
 
     def test_a_build_that_takes_all_the_time(self):
-        status, output, results = self.run_script(env={"SECONDS": "600"})  # with which bash begins to count
+        status, output, results = self.run_script(env={"SECONDS": "600"})  # bash counts SECONDS from this value
         self.assertEqual((status, results), (1, None), output)
         self.assertRegex(output, r"gpu: building took 6\d\d s, .*Run this again: what is built stays")
 
@@ -263,7 +263,7 @@ class GpuScript(Pretended):
 
 class Driven(Pretended):
     def run_gpu(self, *options, budget=60, timeout=1):
-        """scripts/lib/gpu.py, with little patience: also what is cut off soon is started."""
+        """Runs scripts/lib/gpu.py with short time-outs; programs are started even shortly before the deadline."""
         driver = (f"import sys, device_tests; device_tests.TIMEOUT, device_tests.SHORT_TIMEOUT = {timeout}, {timeout / 4};"
                   "import processes; processes.SHORTEST = 0.3; import gpu; sys.exit(gpu.main())")
         out = self.root / "out.json"
@@ -275,7 +275,7 @@ class Driven(Pretended):
 
 
 class DeviceTests(Driven):
-    """Every source of tests by itself, first and with a time-out; every result written as it ends."""
+    """Every source of tests runs by itself with a time-out; every result is written when it ends."""
 
     def test_a_source_that_crashes_or_hangs_hides_no_other(self):
         self.sources("many", ops_a="kill -SEGV $$", ops_b="sleep 60", ops_c=GOOD, ops_d="echo 1 passed, 2 failed, 0 skipped; exit 1",
@@ -444,7 +444,7 @@ class Sanitizing(Driven):
         environment, _, _ = machine.library_environment(programs, None)
         known = {unit.source for program in programs for unit in device_tests.units_of(
             program, lambda command, seconds: processes.run(command, seconds, environment))}
-        for translated in BUILD.glob("tests/*.ptx"):  # without a GPU, most are no programs
+        for translated in BUILD.glob("tests/*.ptx"):  # without a GPU, most are translated only
             unit = translated.with_name(f"{translated.stem}_unit.cpp")
             known.update(re.findall(r'^#line 1 ".*/tests/(.*)_test\.cpp"$', unit.read_text() if unit.exists() else "", re.MULTILINE))
         self.assertLessEqual(set(device_tests.RACECHECK), known)
@@ -501,12 +501,12 @@ class Packs(Pretended):
         self.assertIn("skipped training: nvidia-smi lists none, and there is no libcuda.so.1", output)
 
     def hangs(self):
-        """What a program does that notes its process and one that it starts, and hangs."""
+        """Shell code that records its process and a child, and hangs."""
         return f"sleep 60 & echo $$ $! > {self.root}/pid; wait"
 
     def cut_off(self, number):
-        """A pack of which a program hangs, ended by a signal; (status, output, results, whether the program ended, and
-        what it started)."""
+        """A pack with a hanging program, ended by a signal; (status, output, results, whether the program and its child
+        ended)."""
         with subprocess.Popen([str(part) for part in self.command(self.make())], stdout=subprocess.PIPE, text=True,
                               env={**os.environ, **self.environment()}) as process:
             for _ in range(300):
@@ -564,7 +564,7 @@ class Packs(Pretended):
         self.assertIn("programs.tar.xz: damaged or missing; copy the pack again", output)
 
     def test_programs_are_as_they_were_packed(self):
-        """Those are stripped ones."""
+        """Stripped ones."""
         shutil.copy(shutil.which("true"), self.root / "build/tests/unstripped_cuda_test")
         section = ["objcopy", "--add-section", f".note.x={__file__}", self.root / "build/tests/unstripped_cuda_test"]
         self.assertEqual(common.run(section)[0], 0)
@@ -590,7 +590,7 @@ class Packs(Pretended):
         self.assertIn("bin/python3 is Python 3.8.10; 3.9 or newer is needed. Put the folder of one first in PATH: ", output)
 
     def test_the_toolkit_is_that_of_the_build(self):
-        """nvcc is looked for where Meson looks: in PATH, in CUDA_HOME, in /usr/local/cuda."""
+        """nvcc is searched for where Meson searches: in PATH, in CUDA_HOME, in /usr/local/cuda."""
         self.program("home/bin/nvcc", "echo Cuda compilation tools, release 12.9, V12.9.1\n")
         self.program("bin/meson", """echo '[{"name": "gpu_arch", "value": ["sm_90"]}]'\n""")
         (self.root / "build/meson-info").mkdir()
@@ -668,10 +668,10 @@ class Libraries(Pretended):
         names = machine.elf_names(pathlib.Path(shutil.which("ls")))
         self.assertIn("libc.so.6", names)
         self.assertEqual(machine.elf_names(self.write("text", "text")), [])
-        self.assertEqual(machine.cuda_needs([pathlib.Path(shutil.which("git"))]), [])  # which needs others
+        self.assertEqual(machine.cuda_needs([pathlib.Path(shutil.which("git"))]), [])  # git needs other libraries only
 
     def library(self, path):
-        """What looks like a library of this machine."""
+        """A file with the header of a library of this machine."""
         with open("/proc/self/exe", "rb") as program:
             self.write(path, "").write_bytes(program.read(64))
         return self.root / path
@@ -724,7 +724,7 @@ class Libraries(Pretended):
             program = self.linked(f"with{at}", *options)
             self.assertEqual(self.found_for([program]), ({}, {"libcublasLt.so.13": own}, None))
         other = str(self.root / "other" / "libcublasLt.so.13")
-        # As the loader does: LD_LIBRARY_PATH comes before RUNPATH, and after RPATH.
+        # As in the loader: LD_LIBRARY_PATH comes before RUNPATH, and after RPATH.
         told = {"LD_LIBRARY_PATH": f"/x:{self.root}/other"}
         self.assertEqual(self.found_for([self.root / "with0"], **told), ({}, {"libcublasLt.so.13": other}, None))
         self.assertEqual(self.found_for([self.root / "with1"], **told), ({}, {"libcublasLt.so.13": own}, None))

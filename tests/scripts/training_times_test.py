@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""benchmarks/training_times: the fit finds the numbers of a known model, the study runs to its end with tiny sizes, and what is
-asked wrongly is told. Takes about five seconds.
+"""benchmarks/training_times: the fit recovers the numbers of a known model, the study runs to its end with tiny sizes,
+and invalid options are reported. Takes about five seconds.
 
 usage: training_times_test.py PROGRAM
 """
@@ -31,7 +31,7 @@ NETWORKS = [Network(hidden, depth, batch) for hidden in (16, 64, 256, 1024, 4096
 
 
 def line(device, network, step, images=0, noise=1.0):
-    """As the program prints it."""
+    """A line as the program prints it."""
     steps = -(-images // network.batch) if images else 10
     return {"device": device, "threads": 1, "hidden": network.hidden, "depth": network.depth, "batch": network.batch, "whole": images > 0,
             "images": images or 10 * network.batch, "steps": steps, "loss": 1.0, "seconds": [steps * step * noise, steps * step * 2],
@@ -135,7 +135,7 @@ class Driver(cases.Scratch):
         return common.run([sys.executable, DRIVER, "--program", PROGRAM, "--results", self.root / "results.json", "--docs", self.root, *options])
 
     def peer(self):
-        """A program in place of a Python with PyTorch, which takes 1,000 seconds with one thread."""
+        """A stand-in for a Python with PyTorch; it takes 1,000 seconds with one thread."""
         program = self.write("torch-python", f"""#!{sys.executable}
 import json, sys
 print(json.dumps({{"environment": {{"torch": "9.9"}}}}))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that scripts write whole, whatever ends them."""
+"""Scripts write files atomically, however they end."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ import cases  # noqa: E402
 import common  # noqa: E402
 import whole_file  # noqa: E402
 
-# Writes the file of its first argument, and at the sync does what the second says.
+# Writes the file of its first argument; at the sync, executes the second argument.
 WRITER = f"""
 import os, signal, sys
 sys.path.insert(0, {str(LIBRARY)!r})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That x(i, j) costs no call: what g++ -O2 makes of a loop over elements calls nothing but what throws."""
+"""x(i, j) is inlined: g++ -O2 compiles a loop over elements without calls, except to functions that throw."""
 
 import pathlib
 import re
@@ -34,7 +34,8 @@ def check(report):
     function = re.search(r"^_Z1f\w*:.*?\.cfi_endproc", text, re.DOTALL | re.MULTILINE)
     if not function:
         return report.fail("element access", "the function is not in the assembly")
-    # What throws is in another section of the same function, "f.cold", or called with a tail that does not return.
+    # The throwing code is in another section of the same function, "f.cold", or called with a tail that does not
+    # return.
     calls = [name for name in re.findall(r"\bcall\s+(\S+)", function[0]) if "refuse" not in name and "fail" not in name]
     report.add("element access", f"a loop over x(i, j) calls {', '.join(calls)}" if calls else None)
 

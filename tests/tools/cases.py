@@ -1,4 +1,4 @@
-"""Tests of scripts as unittest cases, counted like those of the test programs: common.main(cases.check)."""
+"""Tests of scripts as unittest cases, counted like the cases of test programs: common.main(cases.check)."""
 
 import pathlib
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No two Python modules of the tree import each other, be it through others.
+"""No two Python modules of the tree import each other, directly or through others.
 
 usage: check_imports.py [--root DIR]
 """
@@ -14,7 +14,7 @@ FOLDERS = ("scripts", "tests", "benchmarks")
 
 
 def modules(root):
-    """{name: file} of the modules; those of a package have its name before theirs."""
+    """{name: file} of the modules; a module of a package has the package's name as prefix."""
     found = {}
     for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py")):
         package = path.parent.name if (path.parent / "__init__.py").exists() else ""
@@ -44,7 +44,7 @@ def graph(root):
 
 
 def circles(edges):
-    """Circles, as lists of modules of which each imports the next; one at least where there is any."""
+    """Import cycles, as lists of modules of which each imports the next; at least one if there is any."""
     found, done = [], set()
 
     def walk(name, above):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every example and benchmark compiles with clang++ too, templates instantiated, warnings as errors. (Tests are run as
-clang++ compiles them, in the sanitizer build.)
+"""Every example and benchmark compiles with clang++, too: templates instantiated, warnings as errors. (The sanitizer
+build compiles the tests with clang++.)
 """
 
 import common

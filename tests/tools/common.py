@@ -1,4 +1,4 @@
-"""What the checks share: where the tree and the compilers are, running in parallel, counting cases."""
+"""Shared by the checks: paths of the tree and the compilers, parallel runs, counts of cases."""
 
 import functools
 import os
@@ -16,7 +16,7 @@ INCLUDES = [f"-I{ROOT / 'include'}"]
 
 
 class Report:
-    """Counts cases, prints what failed, and ends with the line that every test program ends with."""
+    """Counts cases, prints failures, and ends with the line that every test program ends with."""
 
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
@@ -33,11 +33,11 @@ class Report:
         print(f"skipped {name}: {why}")
 
     def add(self, name, problem):
-        """problem: None or an empty text where all is well."""
+        """problem: None or an empty text for success."""
         self.fail(name, problem) if problem else self.ok(name)
 
     def merge(self, other):
-        """Adds what another one counted."""
+        """Adds the counts of another report."""
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
@@ -48,8 +48,8 @@ class Report:
 
 
 def find_compilers(*, every=False):
-    """{'gcc': path, 'clang': path, 'nvcc': path}, each only where present; `every`: also 'clang19', whose messages are
-    laid out otherwise than those of clang 14."""
+    """{'gcc': path, 'clang': path, 'nvcc': path} of the installed compilers; `every`: also 'clang19', whose messages
+    have another layout than clang 14's."""
     found = {
         "gcc": shutil.which("g++"),
         "clang": shutil.which("clang++-14") or shutil.which("clang++"),
@@ -60,7 +60,7 @@ def find_compilers(*, every=False):
 
 
 def find_nvcc():
-    """The build's own answer where it gave one (empty: none), else where toolkits usually are."""
+    """The nvcc that the build found (empty: none), otherwise from the usual folders of toolkits."""
     if "LOCUS_NVCC" in os.environ:
         return os.environ["LOCUS_NVCC"] or None
     homes = [os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
@@ -70,12 +70,12 @@ def find_nvcc():
 
 @functools.cache
 def fastest(nvcc):
-    """What has nvcc translate the GPU's part in the least time, where it knows how."""
+    """The options with which nvcc translates device code fastest, if it has them."""
     return ["--Ofast-compile=max"] if "--Ofast-compile" in run([nvcc, "--help"])[1] else []
 
 
 def told(options):
-    """How a program is run whose output is read: stdout and stderr together, in English."""
+    """Options of subprocess for a program whose output is read: stdout and stderr together, in English."""
     env = dict(os.environ, LC_ALL="C", **options.pop("env", {}))
     return {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace", "env": env,
             **options}
@@ -88,7 +88,7 @@ def run(command, **options):
 
 
 def run_timed(command, **options):
-    """(exit status, output, seconds of processor time): what else runs on the machine hardly changes these seconds."""
+    """(exit status, output, seconds of processor time). Other load on the machine hardly affects processor time."""
     with subprocess.Popen([str(part) for part in command], **told(options)) as process:
         try:
             output = process.stdout.read()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What g++ needs to compile canonical programs, against the record in compile_budget.json.
+"""The memory of g++ for canonical programs, compared with the record in compile_budget.json.
 
 usage: compile_budget.py [--write]
 
-The time of one compilation says little on a busy machine. The memory that g++'s front and middle end ask for
+On a busy machine, the time of one compilation says little. The memory that g++'s front and middle end allocate
 (-ftime-report, the total of the last column) grows with it and is the same in every run. More than a fifth above the
-record fails; --write records what is needed now, for a change that is worth it. benchmarks/compile_time.py measures
-seconds, beside libtorch and with the other compilers.
+record fails; --write records the current numbers, for a change that is worth its cost. benchmarks/compile_time.py
+measures seconds, beside libtorch and with the other compilers.
 """
 
 import json
@@ -34,7 +34,8 @@ int main() {
 }
 """
 
-# Name: a program of the repository, or text. What moves a network compiles every layer, or those that it names.
+# Name: a program of the repository, or its text. A program that moves a network compiles every layer, or the layers
+# that it names.
 PROGRAMS = {
     "fwd.hpp": "#include <locus/fwd.hpp>\n",
     "locus.hpp": "#include <locus/locus.hpp>\n",
@@ -48,13 +49,13 @@ AT_O0 = {"a network moved to half, at -O0", "the same with its layers named"}
 
 
 def megabytes(report_text):
-    """The total of a time report; None where there is none."""
+    """The total of a time report, or None."""
     found = TOTAL.search(report_text)
     return round(float(found[1]) * UNITS[found[2]], 1) if found else None
 
 
 def problem(recorded, needed):
-    """What is wrong with a program that needs so much; None where nothing is."""
+    """The problem of a program with this memory, or None."""
     if recorded is None:
         return "it is not on record; compile_budget.py --write records it"
     if needed > recorded * (1 + TOLERANCE):
@@ -64,7 +65,7 @@ def problem(recorded, needed):
 
 
 def measure(gcc, name, text, folder):
-    """(megabytes, None), or (None, what is wrong)."""
+    """(megabytes, None), or (None, error)."""
     source = common.ROOT / name
     if text is not None:
         source = folder / "program.cpp"

@@ -1,6 +1,6 @@
-"""docs/compile-errors.md, the catalogue of compile errors: each mistake with the wrong code, the messages of compilers, the
-reason and the fix, and an index of the messages. It is made of tests/compile_fail, and compile_fail.py compares it with the
-messages that compilers just printed.
+"""docs/compile-errors.md, the catalogue of compile errors: each mistake with the wrong code, the compilers' messages,
+the reason and the fix, and an index of the messages. It is generated from tests/compile_fail; compile_fail.py compares
+it with the messages that compilers just printed.
 
 The rules themselves, docs/placement.md, are written by hand; their examples are lines of these cases.
 """
@@ -13,8 +13,8 @@ PAGE = common.ROOT / "docs" / "compile-errors.md"
 RULES_PAGE = common.ROOT / "docs" / "placement.md"
 COMPILERS = {"gcc": "g++ 12", "clang": "clang 14"}
 
-# The subjects in reading order: title, rule, and the mistakes against it, which are files of tests/compile_fail. The last ones
-# are shown in a table, by clang's words alone.
+# The subjects in reading order: title, rule, and the mistakes against it, which are files of tests/compile_fail. The
+# last list is shown in a table, with clang's messages alone.
 SUBJECTS = [
     ("Operands",
      "An operation runs on one device, and reads and writes memory of that device alone.",
@@ -170,7 +170,7 @@ The names within the type after `why =`, without the remedy, in alphabetical ord
 
 
 def code_of(text, fails):
-    """The source as it reads in the failing or the corrected branch, without comments and includes."""
+    """The source of the failing or the corrected branch, without comments and includes."""
     lines, keep = [], True
     for line in text.splitlines():
         if line.startswith("#ifdef LOCUS_MUST_FAIL"):
@@ -187,7 +187,7 @@ def code_of(text, fails):
 
 
 def branches(text):
-    """(the lines that are wrong, those instead of them); one may be empty."""
+    """(the wrong lines, the lines that replace them); one may be empty."""
     parts = re.search(r"^#if(n?)def LOCUS_MUST_FAIL\n(.*?)(?:^#else\n(.*?))?^#endif", text, re.MULTILINE | re.DOTALL)
     wrong, right = parts[2], parts[3] or ""
     return (right, wrong) if parts[1] else (wrong, right)
@@ -198,15 +198,15 @@ def fixed_lines(text):
 
 
 def message(line):
-    """What a line says, in whatever build, and however many parameters called auto stand in the headers: g++ counts them
-    through the whole program, the page in one message."""
+    """The message of a line, independent of the build and of the number of `auto` parameters in the headers: g++
+    numbers them through the whole program, the page within one message."""
     said = re.sub(r"\bcpu_only_\w+", "cpu_only_generic", re.sub(r"^.*?\berror: ", "", line))
     counted = list(dict.fromkeys(re.findall(r"\bauto:\d+", said)))
     return re.sub(r"\bauto:\d+", lambda parameter: f"auto:{counted.index(parameter[0]) + 1}", said)
 
 
 def shown(folder, name, first_lines):
-    """A mistake with its code, what compilers say, why, and what to write."""
+    """A mistake with its code, the compilers' messages, the reason and the fix."""
     text = (folder / f"{name}.cpp").read_text()
     heading = re.match(r"// (.*)", text)[1].rstrip(".")
     because = re.search(r"^// because: (.*)$", text, re.MULTILINE)[1]
@@ -226,7 +226,7 @@ def in_code(text):
 
 
 def row(text, said, anchor=""):
-    """A mistake as a line of a table; where something is missing, in words."""
+    """A mistake as a row of a table; if code is missing, in words."""
     def cell(code):
         return "<br>".join(f"`{in_code(line.strip())}`" for line in code.splitlines())
     wrong, right = branches(text)
@@ -238,7 +238,7 @@ def anchor_of(name):
 
 
 def sentence(said):
-    """What clang says up to the remedy, without places."""
+    """clang's message up to the remedy, without places."""
     begun = re.split(r";|(?<=\?) ", re.sub(r"^'.*?' is unavailable: ", "", said))[0]
     return re.sub(r"\b(Cpu|Cuda|Pinned)\b(?!>)", "...", begun)
 
@@ -258,7 +258,7 @@ def arguments(text):
 
 
 def names_of_type(said):
-    """The names in the type after g++'s "why =", without their arguments and without the last, which is the remedy."""
+    """The names in the type after g++'s "why =", without their arguments and without the last one, the remedy."""
     mistake = re.search(r"\b[wW]hy = locus::error::\w+<(.*)", said)[1]
     return ", ".join(re.sub(r"<.*>", "<...>", argument).removeprefix("locus::error::") for argument in arguments(mistake)[:-1])
 
@@ -305,8 +305,8 @@ def plain(code):
 
 
 def unknown_examples(text, folder):
-    """Examples of the rules that are lines of no case: wrong lines as comments, with a remark after two spaces, then right
-    ones; blank lines part the examples of a block."""
+    """Examples in the rules that match no case. An example has wrong lines as comments, with a remark after two spaces,
+    then right ones; blank lines separate the examples of a block."""
     cases = [tuple(map(plain, branches(path.read_text()))) for path in sorted(folder.glob("*.cpp"))]
     blocks = re.findall(r"^```cpp\n(// [^\n]*;(?:  [^\n]*)?\n.*?)^```", text, re.MULTILINE | re.DOTALL)
     found = []
@@ -325,21 +325,21 @@ def unknown_messages(text, catalogue):
 
 
 def problem_of_rules(folder):
-    """None, or what is wrong with the examples of the rules."""
+    """The problem of the rules' examples, or None."""
     text, catalogue = RULES_PAGE.read_text(), PAGE.read_text() if PAGE.exists() else ""
     return "\n".join([*(f"no case of {folder.name} has these lines:\n{example}" for example in unknown_examples(text, folder)),
                       *(f"{PAGE.name} has no such message: {said}" for said in unknown_messages(text, catalogue))])
 
 
 def one_spelling(page):
-    """The page without arguments of templates that are defaults, as in Tensor<T, locus::Cpu> and Sequential<T, D, T>: g++ spells
-    a type as the translation unit did first, which is another one where many mistakes share a translation unit."""
+    """The page without default template arguments, as in Tensor<T, locus::Cpu> and Sequential<T, D, T>: g++ spells a
+    type as at its first occurrence in the translation unit, which depends on the mistakes that share the unit."""
     page = re.sub(r"(\b(?:Tensor|Traced|Parameter)<[\w: ]+), locus::Cpu>", r"\1>", page)
     return re.sub(r"(\bSequential<([\w: ]+), [\w: ]+), \2>", r"\1>", page)
 
 
 def problem(folder, first_lines):
-    """None, or what is wrong with the page."""
+    """The problem of the page, or None."""
     strays = unlisted(folder)
     if strays:
         return f"compile_errors_page.py and tests/compile_fail differ in: {', '.join(strays)}"

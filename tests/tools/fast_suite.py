@@ -15,7 +15,7 @@ import unchanged
 
 
 def not_built(tests, build, inputs):
-    """The tests of the suite whose program the target does not build. tests: as unchanged.tests_of gives them"""
+    """The tests of the suite whose program the target does not build. tests: as unchanged.tests_of returns them"""
     programs = {name: pathlib.Path(command[0]) for name, (suites, command) in tests.items() if "fast" in suites}
     return sorted(name for name, program in programs.items()
                   if program.is_relative_to(build) and program.relative_to(build).as_posix() not in inputs)

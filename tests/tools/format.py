@@ -51,7 +51,7 @@ def check(report):
         report.skip("format", "clang-format 16 is not here")
         return
     files = common.sources(*FOLDERS)
-    # Not --dry-run, which also reports namespace comments that it would replace by themselves.
+    # Not --dry-run, which also reports namespace comments that formatting leaves unchanged.
     results = common.parallel(lambda path: laid_out(formatter, path), files)
     bad = [str(path.relative_to(common.ROOT)) for path, text in results if text != path.read_text()]
     report.add("format", "\n".join(["tests/tools/format.py --fix would change", *bad]) if bad else None)

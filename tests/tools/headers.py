@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Every public header compiles alone and twice in a row, with all warnings on.
 
-Headers of include/ are for g++ and clang++, which need no CUDA toolkit. g++ compiles each alone. What a header needs does
-not depend on the compiler, so clang++ compiles alone those that name it, and the others as one unit, for its warnings.
-Without g++ it compiles each. Headers that declare what the compiled library holds compile alone in its programs, too.
+g++ and clang++ compile the headers of include/ without a CUDA toolkit. g++ compiles each alone. Missing includes do not
+depend on the compiler, so clang++ compiles alone only the headers that mention it, and the others as one unit, for its
+warnings. Without g++ it compiles each alone. Headers that declare symbols of the compiled library are compiled alone in
+its programs, too.
 
-Headers of cuda_kernels/ need a toolkit: .hpp are for g++, .cuh for nvcc. It parses the host's part of each alone and
-translates the GPU's; as one unit it compiles all of them, so that its host compiler warns as well.
+Headers of cuda_kernels/ need a toolkit: g++ compiles .hpp, nvcc .cuh. nvcc parses the host code of each alone and
+translates its device code; all of them are also compiled as one unit, for the host compiler's warnings.
 """
 
 import pathlib
@@ -16,7 +17,7 @@ import common
 
 KERNELS = common.ROOT / "cuda_kernels"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-# Of the host's part of what nvcc makes of a unit, g++ would warn of its line markers (-Wpedantic).
+# In nvcc's output, g++ would warn about line markers (-Wpedantic).
 HOST_WARNINGS = ",".join(flag for flag in WARNINGS if flag != "-Wpedantic")
 
 
@@ -36,7 +37,7 @@ def toolkit(nvcc):
 
 
 def kernel_headers(nvcc, suffix):
-    """Those of cuda_kernels, without cuDNN's where that has no headers here."""
+    """The headers of cuda_kernels, without cuDNN's if cuDNN is not installed."""
     has_cudnn = any((folder / "cudnn_graph.h").exists()
                     for folder in (toolkit(nvcc), pathlib.Path("/usr/include"), pathlib.Path("/usr/local/include")))
     return [header for header in common.sources("cuda_kernels", suffixes=(suffix,))
@@ -44,7 +45,7 @@ def kernel_headers(nvcc, suffix):
 
 
 def check(headers, compiler, path):
-    """What the compiler says of a unit that includes all of them, twice; None where it compiles."""
+    """The compiler's output for a unit that includes all of them, twice; None if it compiles."""
     folder = KERNELS if headers[0].is_relative_to(KERNELS) else common.ROOT / "include"
     with tempfile.TemporaryDirectory() as scratch:
         unit = pathlib.Path(scratch) / "unit.cpp"
@@ -61,7 +62,7 @@ def cases_of(compilers, nvcc):
     if "gcc" in compilers:
         cases += [([header], "gcc") for header in public]
         cases += [([header], "gcc, compiled library") for header in public if "<locus/instances/" in header.read_text()
-                  and header.name != "compiled.hpp"]  # which asks for whom the library was compiled
+                  and header.name != "compiled.hpp"]  # requires the macros of the compiled library
     if "clang" in compilers:
         alone = [header for header in public if "gcc" not in compilers or "__clang__" in header.read_text()]
         together = [header for header in public if header not in alone]
@@ -78,7 +79,7 @@ def check_all(report):
     compilers = common.find_compilers()
     nvcc = compilers.pop("nvcc", None)
     cases = cases_of(compilers, nvcc)
-    cases.sort(key=lambda case: -len(case[0]))  # the long ones first
+    cases.sort(key=lambda case: -len(case[0]))  # the longest first
     if not nvcc:
         report.skip("headers of cuda_kernels", "no nvcc here")
     for name in sorted({"gcc", "clang"} - set(compilers)):

@@ -1,6 +1,6 @@
-"""docs/mistakes.md, made of tests/compile_fail/usage: code, what a compiler says, what to write instead.
+"""docs/mistakes.md, generated from tests/compile_fail/usage: code, the compiler's message, the fix.
 
-Also keeps the options that messages list in step with the structs that have them.
+Also compares the options that messages list with the fields of the structs.
 """
 
 import re
@@ -23,7 +23,7 @@ This page is made of [`tests/compile_fail/usage`](../tests/compile_fail/usage) b
 """
 OPTIONS = re.compile(r"its options, in this order, are ((?:\.\w+(?:, )?)+)")
 
-# The struct whose options a message lists, by the beginning of the message.
+# The struct of the options that a message lists, by the beginning of the message.
 STRUCTS = {"Adam:": "optim/adam.hpp AdamOptions", "AdamW:": "optim/adam.hpp AdamWOptions", "Sgd:": "optim/sgd.hpp SgdOptions",
            "RMSprop:": "optim/rmsprop.hpp RMSpropOptions", "Adagrad:": "optim/adagrad.hpp AdagradOptions",
            "Lion:": "optim/lion.hpp LionOptions", "fit:": "training/fit_options.hpp FitOptions",
@@ -35,7 +35,7 @@ STRUCTS = {"Adam:": "optim/adam.hpp AdamOptions", "AdamW:": "optim/adam.hpp Adam
            "nn::MaxPool1d:": "ops/pool.hpp MaxPool1dOptions", "nn::MaxPool2d:": "ops/pool.hpp MaxPool2dOptions",
            "nn::AvgPool1d:": "ops/pool.hpp AvgPoolOptions", "nn::AvgPool2d:": "ops/pool.hpp AvgPoolOptions"}
 
-# The same of classes whose messages are types, by their files in refuse/.
+# The same for classes whose messages are types, by their files in refuse/.
 GUIDES = {"criterion_cross_entropy_guide.inc": "ops/cross_entropy.hpp CrossEntropyOptions",
           "criterion_nll_guide.inc": "nn/nll_loss.hpp NLLLossOptions",
           "criterion_bce_with_logits_guide.inc": "nn/criterion.hpp LossOptions"}
@@ -48,7 +48,7 @@ def fields_of(text, struct):
 
 
 def stale_options(include=common.ROOT / "include" / "locus"):
-    """What is wrong with the lists of options in refuse/: [text]."""
+    """Problems of the lists of options in refuse/: [text]."""
     problems, found = [], set()
     for path in sorted((include / "refuse").rglob("*.inc")):
         for text, why in re.findall(r"#define LOCUS_REFUSED_TEXT (.*?)\n#define LOCUS_REFUSED_WHY(.*?)\n#include", path.read_text(), re.DOTALL):
@@ -89,7 +89,7 @@ def render(folder, first_lines):
 
 
 def row(text, said):
-    """Where both branches differ in their includes or in a class, the title says what is wrong."""
+    """If the branches differ in their includes or in a class, the title describes the mistake."""
     if re.search(r"^#ifndef LOCUS_MUST_FAIL", text, re.MULTILINE):
         title = re.match(r"// (.*)", text)[1].rstrip(".")
         include = re.search(r"#include <[^>]*>", said)
@@ -99,7 +99,7 @@ def row(text, said):
 
 
 def problem(folder, first_lines):
-    """None, or what is wrong with the page, or with the options that messages list."""
+    """The problem of the page, or of the options that messages list, or None."""
     if stale := stale_options():
         return "\n".join(stale)
     if not PAGE.exists() or PAGE.read_text() != render(folder, first_lines):

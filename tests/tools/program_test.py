@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program that has to end with status 0, counted as one case.
+"""A program that must end with status 0, counted as one case.
 
     program_test.py PROGRAM [ARGUMENT...]
 """
@@ -11,7 +11,7 @@ import common
 
 
 def problem_of(command):
-    """How the program failed; None: it did not."""
+    """How the program failed, or None."""
     status, output = common.run(command)
     return f"ended with status {status}\n{output[-6000:]}" if status else None
 

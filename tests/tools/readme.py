@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""The documents keep their word: what README.md, CONTRIBUTING.md and the pages of docs show is what compilers make of it.
+"""Checks the examples of README.md, CONTRIBUTING.md and the pages of docs with the compilers.
 
 A ```cpp block that begins with `// NAME.cpp` is a complete program. g++ builds it, clang++ accepts it, and it prints
-the ```text block that comes right after it, if one does.
+the ```text block right after it, if there is one.
 
-A ```console block with `$ g++ ...` or `$ clang++ ...` in it runs in a folder that holds all these programs, and prints
-what the block says. Messages are those of g++ 12 and clang 14; other versions are not asked. A program that such a block
-shows failing is not built otherwise. Other console blocks are left alone.
+A ```console block that contains `$ g++ ...` or `$ clang++ ...` runs in a folder that holds all these programs, and
+prints the output in the block. Messages are g++ 12's and clang 14's; other versions are not checked. A program that
+fails in such a block is not built elsewhere. Other console blocks are ignored.
 
-In expected output, `...` stands for anything. Links to files of the repository, and to headings of pages, must lead
-somewhere. A ```python block must parse.
+In expected output, `...` matches anything. Links to files of the repository, and to headings of pages, must have a
+target. A ```python block must parse.
 
-README.md stays short, and quotes rows of tables that stand in docs. It links to every page of docs, as docs/README.md does.
+README.md has a maximal length, and quotes rows of tables in docs. It links to every page of docs, as docs/README.md
+does.
 
 usage: readme.py [DOCUMENT...]
 """
@@ -43,7 +44,7 @@ BUILD = ["-std=c++20", "-O0", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Wc
 
 
 def programs(text):
-    """[(file name, source, what it prints or None)] of the complete programs."""
+    """[(file name, source, expected output or None)] of the complete programs."""
     found = []
     blocks = list(BLOCK.finditer(text))
     for block, following in zip(blocks, [*blocks[1:], None]):
@@ -55,7 +56,7 @@ def programs(text):
 
 
 def sessions(text):
-    """[(command, what it prints)] of the console blocks that ask a compiler."""
+    """[(command, expected output)] of the console blocks that run a compiler."""
     found = []
     for block in BLOCK.finditer(text):
         if block[1] == "console":
@@ -67,7 +68,8 @@ def sessions(text):
 
 
 def matches(expected, given):
-    """Whether `given` is `expected`, in which `...` stands for anything. Instruction sets in names are all alike."""
+    """Whether `given` matches `expected`, in which `...` matches anything. Instruction sets in names are treated as
+    equal."""
     lines = [re.sub(r"\bcpu_only_\w+", "cpu_only_generic", line).rstrip() for line in given.strip().splitlines()]
     pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
     return re.fullmatch(pattern, "\n".join(lines), re.DOTALL) is not None
@@ -83,7 +85,7 @@ def major_version(path):
 
 
 def sound_programs(text):
-    """Those of programs() that no console block shows failing."""
+    """The programs() that no console block shows failing."""
     def fails(name):
         return any(name in command and "error:" in output for command, output in sessions(text))
 
@@ -91,8 +93,8 @@ def sound_programs(text):
 
 
 def accepted_together(paths, clang):
-    """Whether clang++ accepts the programs of these pages as namespaces of one file, in a third of the time that it takes
-    for each. A program may borrow a header of another there, but not where g++ builds it."""
+    """Whether clang++ accepts the programs of these pages as namespaces of one file, in a third of the time of separate
+    files. A program may depend on another one's includes there; g++ builds each alone."""
     with tempfile.TemporaryDirectory() as scratch:
         sources = []
         for i, path in enumerate(paths):
@@ -102,12 +104,12 @@ def accepted_together(paths, clang):
                 sources[-1].write_text(source)
         unit = pathlib.Path(scratch, "unit.cpp")
         unit.write_text(together.in_one_file(sources))
-        # A main() in a namespace returns nothing by itself.
+        # main() in a namespace has no implicit return.
         return common.run([clang, "-fsyntax-only", *BUILD, "-Wno-return-type", unit], cwd=common.ROOT) == (0, "")
 
 
 def check_program(name, expected, folder, compilers):
-    """None, or what is wrong with a program that must compile and run."""
+    """The problem of a program that must compile and run, or None."""
     if "clang" in compilers:
         status, output = common.run([compilers["clang"], "-fsyntax-only", *BUILD, name], cwd=folder)
         if status or output:
@@ -134,7 +136,7 @@ def check_session(command, expected, folder, compilers):
 
 
 def anchors(text):
-    """What GitHub calls the headings of a page in links, and the anchors of its own."""
+    """GitHub's anchors of the headings of a page, and the explicit anchors."""
     plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in HEADING.findall(BLOCK.sub("", text))]
     named = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in plain}
     return named | set(re.findall(r'<a id="([^"]+)">', text))
@@ -166,7 +168,7 @@ def links_of(path):
 
 
 def check_overview(root, report):
-    """What README.md promises as a whole, and that each page of docs is found from it and from docs/README.md."""
+    """The size and the quoted rows of README.md, and the links from it and from docs/README.md to each page of docs."""
     readme, index = root / "README.md", root / "docs" / "README.md"
     text = readme.read_text()
     lines, characters = text.count("\n"), len(text)
@@ -186,7 +188,7 @@ def check_overview(root, report):
 
 
 def check_document(path, report, compilers=None, is_accepted=False):
-    """is_accepted: by clang++, all its programs."""
+    """is_accepted: clang++ has accepted all its programs."""
     compilers = common.find_compilers() if compilers is None else compilers
     builders = {name: compiler for name, compiler in compilers.items() if name != "clang" or not is_accepted}
     text = path.read_text()

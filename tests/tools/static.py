@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tests/static/*.cpp: files of static_asserts that every compiler present accepts. A case is a file and a compiler.
+"""tests/static/*.cpp: files of static_asserts that every installed compiler accepts. A case is a file and a compiler.
 
-A line `// compilers: gcc clang` keeps nvcc, which takes seconds for each, away from a file.
+A line `// compilers: gcc clang` excludes nvcc, which takes seconds per file.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ def check(source, compiler, path):
     command = [path, *common.CXX, *common.INCLUDES, f"-I{common.ROOT / 'tests'}"]
     if compiler == "nvcc":
         with tempfile.TemporaryDirectory() as scratch:
-            # -ptx reads all, and calls no host compiler, which is here for itself.
+            # -ptx reads the whole file, and calls no host compiler, which is tested by itself.
             command += [f"-I{common.ROOT / 'cuda_kernels'}", "-x", "cu", "-arch=compute_90", "-Werror", "all-warnings"]
             status, output = common.run([*command, *common.fastest(path), "-ptx", source, "-o", pathlib.Path(scratch) / "out"])
     else:

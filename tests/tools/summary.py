@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Sums the cases of every test that `meson test` ran, says which failed or were skipped, and ends with the plain line
-`N passed, N failed, N skipped`. Before it stand the slowest tests and steps of the builds, with their seconds. A test
-that ended without its own last line, or with an exit status that its line does not explain, counts as one failure. Exits
-with 1 unless nothing failed and something passed.
+"""Sums the cases of every test that `meson test` ran, lists failed and skipped ones, and ends with the line `N passed,
+N failed, N skipped`. Before it come the slowest tests and build steps, with their seconds. A test without its own last
+line, or with an exit status that its line does not explain, counts as one failure. Exits with 1 unless nothing failed
+and something passed.
 
 usage: summary.py [--note TEXT]... [--since FILE] BUILD_DIR...
 
-  --since FILE   name only those steps that were built after the file was written: ninja's log has those of earlier runs
+--since FILE   list only steps built after the file was written: ninja's log also has steps of earlier runs
 """
 
 import argparse
@@ -39,13 +39,12 @@ def read_log(build):
 
 
 def is_newer(path, since):
-    """Whether the file is there, and no older than the time; without one, it may be anything."""
+    """Whether the file exists, and is no older than `since` if given."""
     return since is None or path.exists() and path.stat().st_mtime_ns >= since
 
 
 def seconds_of_steps(build, since=None):
-    """[(seconds, what was built)] of the last time that ninja built each of its targets; of those only that are no older
-    than `since`, in nanoseconds."""
+    """[(seconds, target)] of ninja's last build of each target; only targets no older than `since`, in nanoseconds."""
     log = pathlib.Path(build) / ".ninja_log"
     rows = [line.split("\t") for line in log.read_text().splitlines() if not line.startswith("#")] if log.exists() else []
     last = {row[3]: (int(row[1]) - int(row[0])) / 1000 for row in rows if len(row) > 3}
@@ -54,7 +53,7 @@ def seconds_of_steps(build, since=None):
 
 
 def slowest(builds, most=10, since=None):
-    """Lines that name what took longest, of the tests and of the builds."""
+    """Lines with the slowest tests and build steps."""
     found = [timed for build in builds for timed in seconds_of_steps(build, since)]
     found += [(test.get("duration", 0), f"{test['name']} in {build}") for build in builds for test in read_log(build)]
     lines = [f"{seconds:7.1f} s  {name}" for seconds, name in sorted(found, reverse=True)[:most]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Indexers read the headers: Universal Ctags finds functions of each folder, as editors and code browsers do."""
+"""Indexers can read the headers: Universal Ctags finds functions of each folder, as editors and code browsers do."""
 
 import shutil
 

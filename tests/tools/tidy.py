@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""clang-tidy, with the short list of .clang-tidy, over all public headers at once and over a few tests that between
-them instantiate most of the templates."""
+"""clang-tidy, with the short list of .clang-tidy, over all public headers at once and over a few tests that together
+instantiate most of the templates."""
 
 import pathlib
 import shutil

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checks themselves can fail: each is shown a tree or a log with a known fault and must report it."""
+"""The checks can fail: each is shown a tree or a log with a known fault and must report it."""
 
 import contextlib
 import io
@@ -336,7 +336,7 @@ class CompileFail(Scratch):
            "#ifdef LOCUS_MUST_FAIL\nauto c = A{} + B{};\n#endif\n"
 
     def judge(self, text):
-        """What the harness prints about one file, with g++ alone; empty where it is content."""
+        """The harness's output for one file, with g++ alone; empty if the file is as expected."""
         self.write("case.cpp", text)
         compilers = {name: path for name, path in common.find_compilers().items() if name == "gcc"}
         if not compilers:
@@ -456,7 +456,7 @@ class ArchitecturePage(Scratch):
 
 
 class CompileTogether(Scratch):
-    """Many programs in one file, and what is said about each."""
+    """Many programs in one file, and the messages for each."""
 
     def sources(self, *texts):
         return [self.write(f"case_{i}.cpp", text) for i, text in enumerate(texts)]
@@ -525,7 +525,7 @@ class CompileTogether(Scratch):
 
 
 class Diagnostics(Scratch):
-    """The comparison of compile errors, shown what compilers might say."""
+    """The comparison of compile errors, with sample compiler output."""
     DIRECTIVES = {"both": "Host.*Cuda|Cuda.*Host", "remedy": "(?i)cast", "unnoticed": "aborts"}
 
     def judge(self, status, output, control=""):
@@ -615,7 +615,7 @@ class Summary(Scratch):
 
 
 class HostBenchmarks(unittest.TestCase):
-    """benchmarks/cpu.py: its targets, and what its dry run finds wrong."""
+    """benchmarks/cpu.py: its targets, and the problems that its dry run finds."""
 
     @staticmethod
     def ratios(**medians):
@@ -798,7 +798,7 @@ $ g++ -fsyntax-only wrong.cpp
 
 
 class GeneratedCode(unittest.TestCase):
-    """The checks of kernels, shown what compilers might say."""
+    """The checks of kernels, with sample compiler output."""
     NAME = ("void locus::abi::cuda::detail::map_contiguous<locus::abi::cuda::detail::MapKernels<locus::abi::detail::Forward<"
             "locus::abi::Apply<locus::abi::functor::Multiply, locus::abi::Apply<locus::abi::functor::Add, locus::abi::Symbol<0>, "
             "locus::abi::Constant<float> >, locus::abi::Symbol<1> >, float, float, float>, locus::abi::Pack<float const*, float "

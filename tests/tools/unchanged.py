@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Which tests of a suite are to run again: all but programs that passed and have not been built since, nor have the golden
-numbers changed that they read.
+"""The tests of a suite that have to run again: all but programs that passed since their last build and since the last
+change of the golden numbers.
 
 usage: unchanged.py BUILD_DIR SUITE       prints how many need not run, and the names of those to run, a line each
        unchanged.py BUILD_DIR --record    after they ran: remembers which programs passed
@@ -17,14 +17,14 @@ import summary
 
 
 def state_of(program):
-    """When the program was built, and when the numbers were written that it may read."""
+    """The build time of the program, and of the newest golden numbers, which it may read."""
     golden = max((path.stat().st_mtime_ns for path in (common.ROOT / "tests" / "golden").rglob("*")), default=0)
     path = pathlib.Path(program)
     return [path.stat().st_mtime_ns if path.exists() else 0, golden]
 
 
 def tests_of(build):
-    """{name: (suites, command)} of what Meson would run."""
+    """{name: (suites, command)} of Meson's tests."""
     text = subprocess.run(["meson", "introspect", "--tests", str(build)], check=True, capture_output=True, text=True).stdout
     return {test["name"]: ([suite.split(":")[-1] for suite in test["suite"]], test["cmd"]) for test in json.loads(text)}
 
@@ -34,7 +34,7 @@ def record_of(build):
 
 
 def passed_before(build):
-    """{name: state} of the programs that passed; none where the record cannot be read."""
+    """{name: state} of the programs that passed; {} if the record cannot be read."""
     try:
         return json.loads(record_of(build).read_text())
     except (OSError, ValueError):
@@ -50,7 +50,7 @@ def choose(build, suite):
 
 
 def record(build):
-    """A program alone is remembered: what a check written in Python reads is not known."""
+    """Records programs alone: the inputs of a check written in Python are unknown."""
     tests, before = tests_of(build), passed_before(build)
     for test in summary.read_log(build):
         name = test["name"].split(" / ", 1)[-1]

@@ -1,4 +1,4 @@
-"""An attempt at a lesson: what the compiler and the check of the lesson say to the learner's file."""
+"""An attempt at a lesson: the compiler's output for the learner's file, and the result of the lesson's check."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ import common
 from .course import Trouble
 
 WARNINGS = ["-Wall", "-Wextra"]
-BRIEF = 12  # lines that are shown at once
+BRIEF = 12  # lines that are shown at first
 PATIENCE = 20  # seconds until a check program is stopped
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;.*?(?:\x1b\\|\x07)")
 ERROR = re.compile(r"\berror:(?!:)")
@@ -47,7 +47,7 @@ def syntax_command(compiler, file):
 
 
 def check_flags(compiler):
-    """A function that no longer returns would do what it likes, with each compiler something else: it is an error."""
+    """A missing return is undefined behaviour, which differs between compilers; therefore it is an error."""
     return [*base(compiler), "-Werror=return-type"]
 
 
@@ -59,10 +59,10 @@ def check_command(compiler, lesson, file, program):
 class Attempt:
     solved: bool
     verdict: str
-    brief: list = field(default_factory=list)  # lines to show at once
+    brief: list = field(default_factory=list)  # lines to show at first
     whole: str = ""
-    ran: bool = False  # the check, that is
-    seconds: float = 0  # of processor time, to compile
+    ran: bool = False  # whether the check ran
+    seconds: float = 0  # processor time of the compilation
 
     def left_out(self):
         return len(self.whole.splitlines()) - len(self.brief)
@@ -106,7 +106,7 @@ def attempt_run(command):
 
 
 def run_check(command):
-    """(exit status, what the program printed and how it ended)"""
+    """(exit status, output of the program and how it ended)"""
     try:
         status, output = common.run(command, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
@@ -117,7 +117,8 @@ def run_check(command):
 
 
 def first_error(output, file):
-    """The first error line and its snippet; where it points elsewhere, also the first line about the learner's file."""
+    """The first error line and its snippet; if it points into another file, also the first line about the learner's
+    file."""
     lines = output.splitlines()
     plain = [ANSI.sub("", line) for line in lines]
 

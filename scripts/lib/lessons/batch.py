@@ -1,6 +1,6 @@
-"""For maintainers: checks of several lessons as one program, which compiles in a fraction of the time of as many.
+"""For maintainers: compiles the checks of several lessons as one program, in a fraction of the time of separate ones.
 
-Each check stands in a namespace of its own, with the file that it judges, below what all of them include.
+Each check is in a namespace of its own, together with the file that it tests, after the includes of all checks.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ import together
 
 from . import attempts, course
 
-GLOBAL = re.compile(r"(?<![\w>:])::(?=\w)")  # ::name, which is not global here
+GLOBAL = re.compile(r"(?<![\w>:])::(?=\w)")  # ::name, which is not global inside the namespace
 
 
 def unit(cases):
@@ -31,15 +31,15 @@ def unit(cases):
 
 
 def refused(output, cases):
-    """The numbers of the cases that the compiler has an error for, in the file to be judged or in its check."""
+    """The numbers of the cases with a compiler error in the tested file or in its check."""
     errors = [line for line in output.splitlines() if compile_fail.says("error", line)]
     return {i for i, (_, file) in enumerate(cases)
             if any(compile_fail.points_into(name, line) for name in (file.absolute(), f"check_{i}.cpp") for line in errors)}
 
 
 def outcomes(cases, name, path):
-    """{case: Attempt} of cases whose checks are compiled together. Those with errors are left out of the next try, until
-    the others compile. Cases are missing where errors belong to none of them."""
+    """{case: Attempt} of cases whose checks are compiled together. Cases with errors are left out of the next try until
+    the others compile. Cases are missing if an error belongs to none of them."""
     found, left = {}, list(cases)
     with tempfile.TemporaryDirectory() as scratch:
         source, program = pathlib.Path(scratch) / "checks.cpp", pathlib.Path(scratch) / "checks"

@@ -4,8 +4,8 @@ The exercises are copied into a folder of your own. Open the file that is shown 
 is compiled again, and once it compiles a check is run. What you wrote is never overwritten, and the course goes on
 where you left it.
 
-Where input or output is no terminal, the lesson is shown and checked once. Exit status: 0 solved, 1 not solved yet,
-2 something else is wrong, 130 left with Ctrl-C.
+If input or output is no terminal, the lesson is shown and checked once. Exit status: 0 solved, 1 not solved yet,
+2 any other error, 130 left with Ctrl-C.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def reset(folder, which):
 
 
 def verify_all(lessons, names):
-    from . import verify  # which learners do not need
+    from . import verify  # imported only here, because learners do not need it
     unknown = set(names) - set(verify.compile_fail.COMPILERS)
     if unknown:
         expected = ",".join(verify.compile_fail.COMPILERS)
@@ -51,7 +51,7 @@ def verify_all(lessons, names):
 
 
 def at_a_terminal():
-    """Whether somebody sees colours and can press keys."""
+    """Whether the terminal shows colours and reads single keys."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
@@ -121,7 +121,7 @@ def main():
 
 
 def run():
-    """main(), and the exit status where it ends early."""
+    """main(), and the exit status if it throws Trouble."""
     try:
         return main()
     except Trouble as trouble:

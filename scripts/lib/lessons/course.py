@@ -1,4 +1,4 @@
-"""The course as shipped: what stands in the files of its lessons."""
+"""The course as shipped: the content of the lessons' files."""
 
 import pathlib
 import re
@@ -13,11 +13,11 @@ HINT = "hint:"
 
 
 class Trouble(Exception):
-    """What the learner has to be told, in one line."""
+    """A one-line message for the learner."""
 
 
 def comment_paragraphs(text):
-    """The comment that a file begins with: its paragraphs, each a list of lines without the slashes."""
+    """The paragraphs of the comment at the head of a file, each a list of lines without the slashes."""
     paragraphs = [[]]
     for line in text.splitlines():
         if not line.startswith("//"):
@@ -31,7 +31,8 @@ def comment_paragraphs(text):
 
 
 def split_hints(paragraphs):
-    """(the paragraphs without hints, the hints: lines that begin with 'hint:' and what is indented below, joined)"""
+    """(the paragraphs without hints, the hints). A hint is a line that begins with 'hint:', joined with the indented
+    lines below."""
     kept, hints = [], []
     for paragraph in paragraphs:
         others, hint = [], []
@@ -56,14 +57,14 @@ class Lesson:
         self.title = head.group(2) if head else self.name
 
     def story(self):
-        """Goal and PyTorch: all but title and banner."""
+        """Goal and PyTorch: all paragraphs but title and banner."""
         return [lines for lines in self.paragraphs[1:] if not lines[0].startswith(BANNER)]
 
     def hints(self):
         return split_hints(comment_paragraphs(read(self.solution)))[1]
 
     def expected_output(self):
-        """What the check prints with the exercise as shipped, where that one compiles."""
+        """The expected output of the check with the exercise as shipped, if the exercise compiles."""
         return EXPECT_OUTPUT.findall(read(self.check))
 
 
@@ -83,7 +84,7 @@ def read_course(folder):
 
 
 def find_lesson(lessons, text):
-    """The lesson of a number ('3', '03') or name."""
+    """The lesson with this number ('3', '03') or name."""
     for lesson in lessons:
         if text == lesson.name or (text.isdecimal() and int(text) == lesson.number):
             return lesson

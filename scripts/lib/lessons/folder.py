@@ -1,4 +1,4 @@
-"""The learner's folder: the exercises to be changed, and which are solved."""
+"""The learner's folder: the exercises, and which of them are solved."""
 
 import hashlib
 import json
@@ -18,12 +18,12 @@ DEFAULT = common.ROOT / "build" / "lessons"
 @dataclass
 class Progress:
     current: str = ""
-    solved: dict = field(default_factory=dict)  # {name of a lesson: fingerprint of what passed}
+    solved: dict = field(default_factory=dict)  # {name of a lesson: fingerprint of the version that passed}
 
 
 def parse_progress(text):
-    """raises ValueError where the text is not what Folder.update writes. A list of names, without fingerprints, is
-    understood too: it counts as changed since, so each of them is checked again."""
+    """raises ValueError unless Folder.update wrote the text. A list of names without fingerprints is accepted: its
+    lessons count as changed, so each is checked again."""
     data = json.loads(text)
     if not isinstance(data, dict):
         raise ValueError("not an object")
@@ -37,13 +37,13 @@ def parse_progress(text):
 
 
 def unused(path):
-    """path.bak, or path.bak2 and so on: backups do not overwrite backups."""
+    """path.bak, or path.bak2 and so on: never overwrites an earlier backup."""
     names = [f"{path}.bak"] + [f"{path}.bak{i}" for i in range(2, 1000)]
     return pathlib.Path(next(name for name in names if not os.path.lexists(name)))
 
 
 def shown(names):
-    """Names that a file holds, for a message: some of them, printable, and not too long."""
+    """Formats names from a file for a message: at most five, printable, truncated."""
     names = sorted(names)
     texts = [ascii(name)[1:-1] for name in names[:5]]
     texts = [text if len(text) <= 40 else text[:40] + "..." for text in texts]
@@ -51,7 +51,7 @@ def shown(names):
 
 
 class Folder:
-    """Where the learner's files are, and how far they got."""
+    """The learner's files and progress."""
 
     def __init__(self, path, lessons):
         self.path, self.lessons = pathlib.Path(path).expanduser().absolute(), lessons
@@ -64,7 +64,7 @@ class Folder:
                             " is kept until --reset all.")
 
     def load(self):
-        """What is recorded. A record that cannot be understood is kept under another name, with a warning."""
+        """The recorded progress. An unreadable record is kept under another name, with a warning."""
         try:
             return parse_progress(self.record.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
@@ -79,7 +79,7 @@ class Folder:
         return Progress()
 
     def take_warning(self):
-        """What has not been said yet, once."""
+        """The pending warning, once."""
         warning, self.warning = self.warning, None
         return warning
 
@@ -90,7 +90,7 @@ class Folder:
             raise Trouble(f"cannot write in {self.path}: {error.strerror}; choose another folder with --dir DIR")
 
     def prepare(self):
-        """Copies the exercises that are not there yet."""
+        """Copies the missing exercises."""
         self.guard(lambda: self.path.mkdir(parents=True, exist_ok=True))
         for lesson in self.lessons:
             if not os.path.lexists(self.file(lesson)):
@@ -100,7 +100,7 @@ class Folder:
         return self.path / lesson.exercise.name
 
     def fingerprint(self, lesson):
-        """Changes with the learner's file and with the check of the lesson; None where one cannot be read."""
+        """Changes with the learner's file and with the check of the lesson; None if one cannot be read."""
         try:
             parts = [path.read_bytes() for path in (self.file(lesson), lesson.check)]
         except OSError:
@@ -108,7 +108,7 @@ class Folder:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
     def state(self, lesson):
-        """'done', 'changed' where it passed, but what passed is not what is there now, or 'open'."""
+        """'done'; 'changed' if an earlier version passed; or 'open'."""
         passed = self.progress.solved.get(lesson.name)
         if passed is None:
             return "open"
@@ -125,12 +125,13 @@ class Folder:
         return next((lesson for lesson in self.lessons if lesson.name == self.progress.current), self.lessons[0])
 
     def following(self, lesson):
-        """The next open lesson, from the start again after the last; None where all are solved."""
+        """The next open lesson, wrapping around after the last; None if all are solved."""
         ahead = self.open_lessons()
         return next((other for other in ahead if other.number > lesson.number), ahead[0] if ahead else None)
 
     def ahead(self):
-        """The lesson to go on with: the one last worked on, or where it is solved the next; None where all are."""
+        """The lesson to continue with: the one last worked on, or the next open one if it is solved; None if all
+        are."""
         current = self.current()
         return self.following(current) if self.is_solved(current) else current
 
@@ -138,15 +139,15 @@ class Folder:
         self.update(lambda progress: setattr(progress, "current", lesson.name))
 
     def attempt(self, lesson, file, compiler):
-        """The attempt at what is in the learner's file, recorded unless that was saved meanwhile. file: as it is to be
-        named"""
+        """Attempts the lesson with the learner's file, and records the result unless the file was saved meanwhile.
+        file: the path shown in messages"""
         before = self.fingerprint(lesson)
         tried = attempts.attempt(lesson, file, compiler)
         passed = self.progress.solved.get(lesson.name)
         if before is not None and before == self.fingerprint(lesson):
             if tried.solved and passed != before:
                 self.update(lambda progress: progress.solved.update({lesson.name: before}))
-            elif not tried.solved and passed == before:  # with another compiler, or another Locus
+            elif not tried.solved and passed == before:  # possible with another compiler, or another version of Locus
                 self.forget(lesson)
         return tried
 
@@ -154,7 +155,8 @@ class Folder:
         self.update(lambda progress: progress.solved.pop(lesson.name, None))
 
     def reset(self, lesson):
-        """The exercise as shipped; what the learner wrote is kept under the name that is returned (None: nothing)."""
+        """Restores the exercise as shipped. Returns the name of the backup of the learner's version (None: no
+        backup)."""
         file, kept = self.file(lesson), None
         shipped = lesson.exercise.read_bytes()
 
@@ -178,7 +180,7 @@ class Folder:
         self.update(clear)
 
     def update(self, change):
-        """Changes what is recorded now, which another terminal or an editor may have added to."""
+        """Applies a change to the record, read anew because another terminal or an editor may have changed it."""
         self.progress = self.load()
         change(self.progress)
         data = json.dumps({"current": self.progress.current, "solved": self.progress.solved}, indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""For maintainers: whether the three files of a lesson are in order."""
+"""For maintainers: checks the form of a lesson's three files."""
 
 import re
 
@@ -14,7 +14,7 @@ def includes_of(file):
 
 
 def form_problems(lesson, number):
-    """What is wrong with the comments of a lesson's three files."""
+    """Problems in the comments of a lesson's three files."""
     missing = [path for path in (lesson.solution, lesson.check) if not path.is_file()]
     if missing:
         return [f"{path} is missing" for path in missing]
@@ -37,10 +37,11 @@ def form_problems(lesson, number):
 
 
 def expectations(lesson):
-    """({compiler: [regex]}, line budget) of an exercise that does not compile, {} of one that does."""
+    """({compiler: [regex]}, line budget) of an exercise that must not compile, ({}, 0) of one that does."""
     if lesson.expected_output():
         return {}, 0
-    # A lesson is such a program in two files: its check is the passing half, the exercise the branch that must fail.
+    # A lesson is a compile-fail case in two files: the check is the passing half, the exercise the branch that must
+    # fail.
     return compile_fail.read_expectations(course.read(lesson.check) + "// LOCUS_MUST_FAIL")
 
 
@@ -51,7 +52,7 @@ def stray_files(folder, lessons):
 
 
 def well_formed(lessons, report):
-    """[(lesson, wanted)] of the lessons whose files are in order; the others are reported."""
+    """[(lesson, wanted)] of the lessons with well-formed files; the others are reported."""
     good = []
     for number, lesson in enumerate(lessons, 1):
         problems = form_problems(lesson, number)

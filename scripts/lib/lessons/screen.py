@@ -1,4 +1,4 @@
-"""What the learner sees: a lesson, what the compiler said, the list, all wrapped to the terminal."""
+"""The learner's screen: a lesson, compiler output and the list, all wrapped to the terminal."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import textwrap
 
 from .attempts import MARK
 
-WHY = re.compile(r"why =\s[^;\]]+")  # in an error of g++, over several lines in a narrow terminal
+WHY = re.compile(r"why =\s[^;\]]+")  # in an error of g++; wrapped over several lines in a narrow terminal
 KIND = re.compile(r"(?<=\d: )(?:fatal )?error:|(?<=\d: )(?:note|warning):", re.M)
 KEYS = ["h hint", "w whole error", "n next", "l list", "r reset this lesson", "q quit"]
 READ_ON = ("Read on: docs/placement.md has the rules of placement on one page, and examples/mnist.cpp trains a network"
@@ -17,7 +17,7 @@ READ_ON = ("Read on: docs/placement.md has the rules of placement on one page, a
 
 
 class Painter:
-    """Text for the terminal, in colour unless NO_COLOR is set or nobody sees it."""
+    """Text for the terminal, coloured unless NO_COLOR is set or the output is no terminal."""
 
     def __init__(self, coloured):
         self.coloured = coloured
@@ -35,7 +35,8 @@ class Painter:
         return self.paint("1;31", text)
 
     def compiler(self, lines):
-        """What the compiler said: the kind of message, the mark under the mistake, and what g++ answers."""
+        """Colours compiler output: the kind of message, the mark under the mistake, and the explanation that g++
+        prints."""
         if not self.coloured:
             return lines
         text = "\n".join(lines)
@@ -45,7 +46,7 @@ class Painter:
 
 
 def columns():
-    return shutil.get_terminal_size().columns or 80  # some terminals say that they have none
+    return shutil.get_terminal_size().columns or 80  # some terminals report a width of 0
 
 
 def wrap(text):
@@ -53,8 +54,8 @@ def wrap(text):
 
 
 def cut(source, mark, width):
-    """A source line and the mark under it, as much of both as the width has room for, around the mark."""
-    margin = mark.find("|") + 2 if "|" in mark else 0  # as with older versions of clang
+    """A source line and the mark under it, both cut to the width around the mark."""
+    margin = mark.find("|") + 2 if "|" in mark else 0  # older versions of clang print no margin
     room = max(width - margin, 1)
     at = len(mark) - len(mark.lstrip(" |")) - margin
     begin = max(0, min(at - room // 2, len(source) - margin - room))
@@ -62,7 +63,7 @@ def cut(source, mark, width):
 
 
 def fit(lines, width):
-    """What a compiler said, wrapped between words; lines of the source are cut instead."""
+    """Wraps compiler output between words; source lines are cut instead."""
     done, rest = [], list(lines)
     while rest:
         line = rest.pop(0)
@@ -75,12 +76,12 @@ def fit(lines, width):
 
 
 def show_keys():
-    """The keys, broken between two of them only."""
+    """The keys, wrapped between two of them only."""
     return [line.replace("\xa0", " ") for line in wrap("   ".join(key.replace(" ", "\xa0") for key in KEYS))]
 
 
 def flow(lines):
-    """A paragraph, wrapped to the terminal; lines that are indented stay as they are."""
+    """A paragraph, wrapped to the terminal; indented lines stay as they are."""
     done, words = [], []
     for line in [*lines, " "]:
         if not line.startswith(" "):
@@ -117,7 +118,7 @@ def show_attempt(tried, painter, whole, remedy):
 
 
 def what_next(folder, lesson, key=""):
-    """What comes after a lesson that was just solved, and which were passed over; what to read after the last."""
+    """The next lesson after a solved one, and the open lessons before it; after the last lesson, further reading."""
     following = folder.following(lesson)
     if following is None:
         return finale(folder)
@@ -153,7 +154,7 @@ def finale(folder):
 
 
 def farewell(folder):
-    """One line for who leaves."""
+    """One line for a learner who quits."""
     ahead, solved = folder.ahead(), len(folder.lessons) - len(folder.open_lessons())
     if ahead is None:
         return f"Goodbye. All {solved} lessons are solved."

@@ -1,4 +1,4 @@
-"""A learner at a terminal: keys are answered, and a file that is saved is compiled again."""
+"""The interactive loop: answers keys, and compiles a file again when it is saved."""
 
 import os
 import re
@@ -10,12 +10,12 @@ import time
 from .screen import farewell, show_attempt, show_hints, show_keys, show_lesson, show_list, shown_path, what_next, wrap
 
 ESCAPE = re.compile(r"\x1b(?:\[[0-9;]*.|O.|.)?")
-POLL = 0.2  # seconds between two looks at the file
+POLL = 0.2  # seconds between two polls of the file
 REDRAW, END = "\x0c", "\x04"  # Ctrl-L, Ctrl-D
 
 
 class Keyboard:
-    """Single keys, without Enter and without echo, for as long as it is open."""
+    """While open, reads single keys without Enter and without echo."""
 
     def __enter__(self):
         import termios
@@ -31,14 +31,15 @@ class Keyboard:
         signal.signal(signal.SIGWINCH, lambda *_: setattr(self, "outdated", True))
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         take()
-        self.outdated = False  # what is on the screen
+        self.outdated = False  # whether the screen has to be redrawn
         return self
 
     def __exit__(self, *_):
         self.restore()
 
     def read(self, seconds):
-        """The keys pressed within this time, END where the terminal is gone. Arrows and the like count as none."""
+        """The keys pressed within this time; END if the terminal is closed. Escape sequences, such as arrows, are
+        ignored."""
         typed = ""
         if select.select([self.descriptor], [], [], seconds)[0]:
             typed = ESCAPE.sub("", os.read(self.descriptor, 64).decode(errors="ignore") or END).lower()
@@ -48,7 +49,7 @@ class Keyboard:
 
 
 def stamp(file):
-    """Changes whenever the file is saved, in place or by renaming another over it."""
+    """Changes whenever the file is saved, in place or by renaming another file over it."""
     try:
         found = file.stat()
     except OSError:
@@ -69,7 +70,7 @@ class Session:
         self.hint = self.listing = False
 
     def check(self):
-        if self.tried:  # what was said of the attempt before
+        if self.tried:  # the result of the previous attempt
             self.note, self.listing = [], False
         self.draw([f"Compiling with {self.compiler[0]} ..."])
         self.seen = stamp(self.folder.file(self.lesson))
@@ -95,7 +96,7 @@ class Session:
         return lines + (["", *show_hints(self.lesson)] if self.hint else [])
 
     def press(self, key):
-        """Returns whether the session goes on."""
+        """Returns whether the session continues."""
         if key in ("q", END):
             return False
         if key not in "hwlrn" + REDRAW:

@@ -29,8 +29,8 @@ def judge_exercise(lesson, name, path, wanted):
 
 
 def judge_exercises(name, path, cases):
-    """{lesson: (problem or None, lines printed, None)}, of exercises in one file. What is said of each is judged as if it
-    stood alone; where that is not content, it is compiled alone."""
+    """{lesson: (problem or None, lines printed, None)} of exercises compiled in one file. The output for each is judged
+    as if it were compiled alone; if that fails, it is compiled alone."""
     options = [*compile_fail.EVERY_ERROR[name], *([] if name == "nvcc" else attempts.WARNINGS)]
     sources = [lesson.exercise for lesson, _ in cases]
     said = compile_fail.split_errors(compile_fail.compile_together(name, path, sources, True, options)[1], sources)
@@ -44,14 +44,14 @@ def judge_exercises(name, path, cases):
     return {lesson: judge(lesson, wanted) for lesson, wanted in cases}
 
 
-# ---- programs: solutions, exercises that compile as shipped, and exercises without the line to be mended
+# ---- programs: solutions, exercises that compile as shipped, and exercises without the line to be fixed
 
 def problem_of_solution(tried, _):
     return None if tried.solved else f"{tried.verdict}\n{tried.whole}"
 
 
 def problem_of_run(tried, lesson):
-    """None, or what is wrong with how an exercise that compiles fails when it runs."""
+    """None, or why the run of an exercise that compiles does not fail as intended."""
     if tried.solved:
         return "passes its check as shipped"
     if not tried.ran:
@@ -67,7 +67,7 @@ def problem_of_deletion(tried, _):
 
 
 def without_the_mistake(text):
-    """The exercise of a learner who deletes what is to be mended: the marked line, or the one below the mark."""
+    """The exercise of a learner who deletes the line to be fixed: the marked line, or the line below the mark."""
     lines = text.splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if form.MEND in line)
     if lines[at].lstrip().startswith("//"):
@@ -77,7 +77,7 @@ def without_the_mistake(text):
 
 def judge_programs(name, path, programs, alone):
     """{(lesson, kind): (problem or None, seconds or None)} of programs [(lesson, kind, file, problem_of)]. A problem is
-    always that of a program compiled alone."""
+    always found by compiling the program alone."""
     cases = [(lesson, file) for lesson, _, file, _ in programs]
     found = {} if alone or len(cases) < 2 else batch.outcomes(cases, name, path)
 
@@ -92,15 +92,16 @@ def judge_programs(name, path, programs, alone):
 
 
 def judge_by_itself(name, path, lesson):
-    """Whether the solution, and the check below it, include what they use: in one file with others they might borrow it."""
+    """Checks that the solution and its check include the headers that they use: in one file with others, missing
+    includes go unnoticed."""
     command = [*attempts.check_flags([path]), f'-DLESSON="{lesson.solution.absolute()}"', "-fsyntax-only", lesson.check]
     status, output = common.run(command)
     return {(lesson, "by itself"): (output if status else None, None)}
 
 
 def judge_by_nvcc(path, programs):
-    """The same by nvcc, which takes seconds for each: whether they compile, all of them as one file, or each where that
-    fails. It leaves host code to g++, so that running them would say nothing new."""
+    """Whether the programs compile with nvcc, which takes seconds for each: as one file, or each alone if that fails.
+    They are not run, because nvcc passes host code to g++."""
     sources = [file for _, _, file, _ in programs]
     together = len(sources) > 1 and compile_fail.compile_together("nvcc", path, sources, False)[0] == 0
 
@@ -111,12 +112,13 @@ def judge_by_nvcc(path, programs):
     return {(lesson, kind): (None if together else judge(file), None) for lesson, kind, file, _ in programs}
 
 
-# ---- all of them
+# ---- all programs
 
 def jobs_of(name, path, good, deleted, alone, by_itself):
-    """Functions that return {(lesson, kind): (problem, seconds)} or, of exercises that must not compile,
-    {lesson: (problem, lines, seconds)}. good: [(lesson, ({compiler: [regex]}, line budget))]. by_itself: this compiler
-    shows that no lesson needs the others in the file; it prints more of an error where it says it for the first time."""
+    """Functions that return {(lesson, kind): (problem, seconds)} or, of exercises that must not compile, {lesson:
+    (problem, lines, seconds)}. good: [(lesson, ({compiler: [regex]}, line budget))]. by_itself: this compiler also
+    checks that each lesson compiles without the others in the file; it prints more of an error at its first
+    occurrence."""
     exercises = [(lesson, (regexes[name], budget)) for lesson, (regexes, budget) in good if name in regexes]
     programs = [(lesson, "solved", lesson.solution, problem_of_solution) for lesson, _ in good]
     programs += [(lesson, "as shipped", lesson.exercise, problem_of_run) for lesson, (regexes, _) in good if not regexes]
@@ -153,8 +155,8 @@ def judge_all(good, names, present, alone):
 
 
 def verify(lessons, names, report, alone=True):
-    """Every case of these compilers, reported; returns tables of the lines printed and of the time it took. alone: whether
-    each lesson is compiled by itself, as a learner's is; else, in a third of the time, many are compiled in one file."""
+    """Reports every case of these compilers; returns tables of the lines printed and of the time taken. alone: compiles
+    each lesson by itself, as a learner does; otherwise many are compiled in one file, in a third of the time."""
     present = common.find_compilers(every=True)
     good = form.well_formed(lessons, report)
     judged = judge_all(good, names, present, alone)
@@ -168,7 +170,7 @@ def verify(lessons, names, report, alone=True):
                 case = f"{lesson.name} {kind} ({name})"
                 if (lesson, kind, name) in judged:
                     report.add(case, judged[lesson, kind, name][0])
-                elif kind == "as shipped":  # the check says '// compilers:'
+                elif kind == "as shipped":  # excluded by '// compilers:'
                     report.skip(case, "not a compiler of this lesson")
             problem, printed, until_error[lesson.name, name] = judged.get((lesson, "as shipped", name), (None, "-", None))
             failed = problem or judged[lesson, "solved", name][0]
@@ -178,7 +180,7 @@ def verify(lessons, names, report, alone=True):
 
 
 def times(lessons, names, until_error, until_solved):
-    """A report and no test, since machines differ. nvcc is not what a learner compiles with."""
+    """A report and no test, because machines differ. Without nvcc, which learners do not use."""
     names = [name for name in names if name != "nvcc"]
     shown = {(lesson.name, name): f"{until_error[lesson.name, name]:.1f} {until_solved[lesson.name, name]:.1f}"
              for lesson in lessons for name in names
