@@ -230,10 +230,7 @@ namespace {
 struct Failing {
   static constexpr const char* name = "failing";
   bool* fails;
-  template <class T, class D>
-  auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{x.clone(), Tuple<>()};
-  }
+  template <class T, class D> auto forward(const Tensor<T, D>& x) const { return Forwarded{x.clone(), Tuple<>()}; }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto target = dx.open();

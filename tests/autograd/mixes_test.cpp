@@ -214,10 +214,7 @@ void check_mixes(const char* name, const Op& op, const Tensor<T>&... x) {
   }
 
 struct Blend {
-  template <class X, class Y, class Z>
-  auto operator()(X x, Y y, Z z) const {
-    return x * y + z * z * x;
-  }
+  template <class X, class Y, class Z> auto operator()(X x, Y y, Z z) const { return x * y + z * z * x; }
   template <class X, class Y, class Z>
   auto by_inputs(X x, Y y, Z z) const {
     return Pack<X, Y, Z>(y + z * z, x, Z(2) * z * x);

@@ -23,14 +23,8 @@ void check_gradients(const GradcheckResult& result, int line) { check_empty(resu
 
 /// A wrong derivative: half of the true one.
 struct WrongSquare {
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return x * x;
-  }
-  template <class T>
-  LOCUS_FN T by_input(T x) const {
-    return x;
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return x * x; }
+  template <class T> LOCUS_FN T by_input(T x) const { return x; }
 };
 
 }  // namespace

@@ -40,10 +40,7 @@ struct SumAndDifference {
   }
 };
 struct PlusIndex {
-  template <class Index>
-  void operator()(float x, Index index, float& y) const {
-    y = x + static_cast<float>(index);
-  }
+  template <class Index> void operator()(float x, Index index, float& y) const { y = x + static_cast<float>(index); }
 };
 
 struct MixedHalf {

@@ -28,10 +28,7 @@ struct Sum {
   LOCUS_FN float finish(float a) const { return a; }
 };
 struct Itself {
-  template <class X>
-  LOCUS_FN X operator()(X x) const {
-    return x;
-  }
+  template <class X> LOCUS_FN X operator()(X x) const { return x; }
 };
 
 /// The message that f throws; empty if it throws nothing.

@@ -112,10 +112,7 @@ struct AnyUnary {
   template <class T>
   struct ValueOf {
     T x;
-    template <class F>
-    LOCUS_FN T operator()(const F& f) const {
-      return f(x);
-    }
+    template <class F> LOCUS_FN T operator()(const F& f) const { return f(x); }
   };
   template <class T>
   struct SlopeOf {
@@ -126,14 +123,8 @@ struct AnyUnary {
       else return f.by_input(x);
     }
   };
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return use<T>(ValueOf<T>{x});
-  }
-  template <class T>
-  LOCUS_FN T by_input(T x) const {
-    return use<T>(SlopeOf<T>{x});
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return use<T>(ValueOf<T>{x}); }
+  template <class T> LOCUS_FN T by_input(T x) const { return use<T>(SlopeOf<T>{x}); }
 };
 
 struct AnyBinary {

@@ -23,10 +23,7 @@ auto residual(const X& x) {
 
 /// A user's scalar function.
 struct Cube {
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return x * x * x;
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return x * x * x; }
 };
 
 /// An expression of tensors without other handles.

@@ -60,10 +60,7 @@ struct BatchNorm {
   template <class T>
   using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Tensor<R, D>, Tensor<T, D>>;
 
-  template <class T>
-  auto forward(const Tensor<T, D>& x) const {
-    return forward(x, Tensor<T, D>{}, Tensor<T, D>{});
-  }
+  template <class T> auto forward(const Tensor<T, D>& x) const { return forward(x, Tensor<T, D>{}, Tensor<T, D>{}); }
   template <class T>
   auto forward(const Tensor<T, D>& x, const Tensor<T, D>& given_weight, const Tensor<T, D>& given_bias) const {
     return forward(x, given_weight, given_bias, Tensor<T, D>{});

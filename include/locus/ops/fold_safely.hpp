@@ -8,10 +8,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 /// The result of Fast, or the safe one if Fast lost terms.
 template <class Fast>
 struct UnlessLost {
-  template <class R>
-  LOCUS_FN R operator()(R fast, R safe) const {
-    return Fast::is_whole(fast) ? fast : safe;
-  }
+  template <class R> LOCUS_FN R operator()(R fast, R safe) const { return Fast::is_whole(fast) ? fast : safe; }
 };
 /// run(fast), or mended(its result) if `fast` lost terms, on a device that folds_again: the host checks. Other devices
 /// compute safe() at once, so that nothing waits. Both `run` and `mended` are generic lambdas, so that their launches

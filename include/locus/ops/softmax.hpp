@@ -17,17 +17,11 @@ namespace detail {
 
 /// e^(x - largest) of an x that is at most `largest`
 struct ExponentialBelow {
-  template <class R>
-  LOCUS_FN R operator()(R x, R largest) const {
-    return math::exp_of_negative(x - largest);
-  }
+  template <class R> LOCUS_FN R operator()(R x, R largest) const { return math::exp_of_negative(x - largest); }
 };
 /// e^(x - base)
 struct ExponentialOfDifference {
-  template <class R>
-  LOCUS_FN R operator()(R x, R base) const {
-    return math::exp(x - base);
-  }
+  template <class R> LOCUS_FN R operator()(R x, R base) const { return math::exp(x - base); }
 };
 /// The softmax of x from the inverse of the sum of exponentials; its logarithm from the logarithm of the sum, which is
 /// subtracted after the largest: their sum would round at the size of x.
@@ -41,10 +35,7 @@ struct SoftmaxOf {
 };
 /// g y, the summand of softmax's gradient
 struct SoftmaxSummand {
-  template <class R>
-  LOCUS_FN R operator()(R g, R y) const {
-    return times_slope<SoftmaxSummand>(g, y);
-  }
+  template <class R> LOCUS_FN R operator()(R g, R y) const { return times_slope<SoftmaxSummand>(g, y); }
 };
 /// dx = y (g - sum(g y)), and for the logarithm g - e^y sum(g), where a sum of 0 contributes nothing, whatever y is
 template <bool logarithm>
@@ -66,18 +57,12 @@ struct OfSum {
 };
 /// The largest number of a row where it is finite, or else 0: subtracted before exponentials are taken.
 struct BaseOf {
-  template <class R>
-  LOCUS_FN R operator()(R largest) const {
-    return largest - largest == R(0) ? largest : R(0);
-  }
+  template <class R> LOCUS_FN R operator()(R largest) const { return largest - largest == R(0) ? largest : R(0); }
 };
 /// A fold whose result goes through a function.
 template <class Fold, class Then>
 struct FoldThen : Fold {
-  template <class R>
-  LOCUS_FN R finish(R folded) const {
-    return Then{}(folded);
-  }
+  template <class R> LOCUS_FN R finish(R folded) const { return Then{}(folded); }
 };
 
 template <class T, bool logarithm>
@@ -323,14 +308,8 @@ struct JoinedAxes {
     joined = folded.squeezed;
     joined.push_back(folded.count);
   }
-  template <class X>
-  [[nodiscard]] auto of(const X& x) const {
-    return reshape(permute(x, order), joined);
-  }
-  template <class Y>
-  [[nodiscard]] auto undone(const Y& y) const {
-    return permute(reshape(y, permuted), back);
-  }
+  template <class X> [[nodiscard]] auto of(const X& x) const { return reshape(permute(x, order), joined); }
+  template <class Y> [[nodiscard]] auto undone(const Y& y) const { return permute(reshape(y, permuted), back); }
 };
 }  // namespace detail
 

@@ -1,10 +1,11 @@
 #pragma once
 // Types that describe the mistakes of a call.
 //
-// refuse/ holds all refusals: overloads that exist to reject a mistaken call with a clear message. Most files are written
-// by tests/tools/refusals.py from the tables in refusals/. operands.inc and if.inc declare the overloads; the other files
-// here do so for functions of one kind. Subfolders mirror the headers: ops/join.hpp includes its refusals from
-// refuse/ops/join.inc. *_mistakes.inc hold the types that describe mistakes, *_class.inc the refusals within a class.
+// refuse/ holds all refusals: overloads that exist to reject a mistaken call with a clear message. Most files are
+// written by tests/tools/refusals.py from the tables in refusals/. operands.inc and if.inc declare the overloads; the
+// other files here do so for functions of one kind. Subfolders mirror the headers: ops/join.hpp includes its refusals
+// from refuse/ops/join.inc. *_mistakes.inc hold the types that describe mistakes, *_class.inc the refusals within a
+// class.
 
 #include <locus/refuse/vocabulary.hpp>
 
