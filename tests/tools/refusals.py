@@ -19,6 +19,7 @@ A table names each file that it writes, then has a row for each refused call:
     sum(...)                             calls that match no overload, by refuse/usage.inc
       says: sum: no such option or argument; say sum(x)
     AvgPool1d{...}                       the same of a constructor, by refuse/options.inc
+    optimizer Adam                       the same of an optimizer's constructors, by refuse/parameters.inc
       says: nn::AvgPool1d: no such option or argument; say nn::AvgPool1d{kernel}
     use axis: softmax, log_softmax       the rows of a form, for each of these
     use missing: sort, topk | ops/sort.hpp   a form with several parameters
@@ -27,6 +28,8 @@ A table names each file that it writes, then has a row for each refused call:
 Further keys: `template` (by default `class` for each letter of the parameters, in their order), `result`, and
 `result of nvcc`. A line that begins with no key continues the line above. A form, [form axis(f)], has rows with {f};
 several arguments are separated by |.
+
+With `options: HEADER STRUCT`, OPTIONS in a sentence stands for the names of the struct's fields.
 
 A sentence is written once. clang prints it; g++ and nvcc print types, whose names are made of it: the mistake up to the
 semicolon, the remedy behind it. Where the types take arguments, `why` states them; a plain `why` is an error.
@@ -41,9 +44,10 @@ import textwrap
 import common
 
 TABLES = common.ROOT / "refusals"
-FOLDER = common.ROOT / "include" / "locus" / "refuse"
+INCLUDE = common.ROOT / "include" / "locus"
+FOLDER = INCLUDE / "refuse"
 WORDS = FOLDER / "words.hpp"
-KEYS = ["template", "if", "mistake", "call", "places", "remedy", "tensors", "result", "result of nvcc", "first", "says", "why"]
+KEYS = ["template", "if", "mistake", "call", "places", "remedy", "tensors", "result", "result of nvcc", "first", "says", "options", "why"]
 KEY = re.compile(rf"\s+({'|'.join(sorted(KEYS, key=len, reverse=True))}): ?(.*)")
 CALL = re.compile(r"([\w:~.]+(<\w+>)?(\([^()]*\))?(\[\w\])?|a \S+ b|\w\[\w\]): ")
 SYMBOLS = [(" && ", " and "), (" || ", " or "), ("!x", "not x"), (" += ", " plus equals "), (" -= ", " minus equals "),
@@ -53,6 +57,7 @@ SYMBOLS = [(" && ", " and "), (" || ", " or "), ("!x", "not x"), (" += ", " plus
 def type_name(words):
     """The name of a type that reads as these words."""
     words = words[:1].lower() + words[1:]
+    words = words.replace("its options, in this order,", "the options")
     for symbol, word in SYMBOLS:
         words = words.replace(symbol, word)
     return re.sub(r"_+", "_", "_".join(re.findall(r"\w+", words)))
@@ -93,6 +98,21 @@ def remedy_of(text):
     return re.sub(r'"" | ""$', "", literal(text).replace("LEFT", '" left "').replace("RIGHT", '" right "'))
 
 
+def fields_of(text, struct):
+    """The names of a struct's fields, each of which has a default."""
+    body = re.search(rf"^struct {struct} {{\n(.*?)^}};", text, re.MULTILINE | re.DOTALL)[1]
+    return re.findall(r"(\w+) = ", re.sub(r"//.*", "", body))
+
+
+def with_options(row):
+    """The row with the names of options in its sentence."""
+    if "options" not in row:
+        return row
+    header, struct = row["options"].split()
+    names = ", ".join(f".{name}" for name in fields_of((INCLUDE / header).read_text(), struct))
+    return row | {"says": row["says"].replace("OPTIONS", names)}
+
+
 def macros(row, declared):
     """[(macro, value)] and the file that they are for."""
     head = row["head"]
@@ -106,6 +126,9 @@ def macros(row, declared):
     if options := re.fullmatch(r"(\w+)\{\.\.\.\}", head):
         return "options", [("_CLASS", options[1]), ("_FIRST", row.get("first")), ("_TEXT", literal(row["says"])),
                            ("_WHY", why_of(row, declared))]
+    if optimizer := re.fullmatch(r"optimizer (\w+)", head):
+        return "parameters", [("_OPTIMIZER", optimizer[1]), ("_OPTIONS", f"{optimizer[1]}Options"), ("_TEXT", literal(row["says"])),
+                              ("_WHY", why_of(row, declared))]
     template = row.get("template", template_of(head))
     if "says" in row:
         return "if", [("", head), ("_RESULT", row.get("result")), ("_RESULT of nvcc", row.get("result of nvcc")),
@@ -126,7 +149,7 @@ def stanza(row, declared):
     """The lines of a row in its file."""
     if row["head"].startswith("include "):
         return [f"#include <locus/refuse/{row['head'].removeprefix('include ')}>"]
-    form, defined = macros(row, declared)
+    form, defined = macros(with_options(row), declared)
     lines = []
     for name, value in defined:
         if value and name.endswith(" of nvcc"):
