@@ -125,7 +125,7 @@ def macros(row, declared):
 def stanza(row, declared):
     """The lines of a row in its file."""
     if row["head"].startswith("include "):
-        return [f"#include <locus/refuse/{row['head'].removeprefix('include ')}>"]
+        return ["", f"#include <locus/refuse/{row['head'].removeprefix('include ')}>", ""]  # clang-format sorts includes without gaps
     form, defined = macros(row, declared)
     lines = []
     for name, value in defined:
