@@ -1,13 +1,10 @@
 """docs/mistakes.md, generated from tests/compile_fail/usage: code, the compiler's message, the fix.
-
-Also compares the options that messages list with the fields of the structs.
 """
 
 import re
 
 import common
 import compile_errors_page
-import refusals
 
 PAGE = common.ROOT / "docs" / "mistakes.md"
 COMPILER = "clang"
@@ -22,23 +19,6 @@ Mistakes of place are in [the catalogue of compile errors](compile-errors.md).
 This page is made of [`tests/compile_fail/usage`](../tests/compile_fail/usage) by
 `tests/tools/compile_fail.py --dir tests/compile_fail/usage --write-page`; the test suite compares it with the compiler.
 """
-
-# The structs of the options that types list, by the files of the types in refuse/nn.
-GUIDES = {"criterion_cross_entropy_guide.inc": "ops/cross_entropy.hpp CrossEntropyOptions",
-          "criterion_nll_guide.inc": "nn/nll_loss.hpp NLLLossOptions",
-          "criterion_bce_with_logits_guide.inc": "nn/criterion.hpp LossOptions"}
-
-
-def stale_options(include=common.ROOT / "include" / "locus"):
-    """Problems of the lists of options in refuse/: [text]."""
-    problems = []
-    for name, place in GUIDES.items():
-        header, struct = place.split()
-        if not (guide := include / "refuse" / "nn" / name).exists():
-            problems.append(f"{name} of GUIDES of mistakes_page.py is not there")
-        elif f"_options_{'_'.join(names := refusals.fields_of((include / header).read_text(), struct))}>" not in guide.read_text():
-            problems.append(f"{name} lists other options than {struct}, which has {', '.join(names)}")
-    return problems
 
 
 def render(folder, first_lines):
@@ -65,9 +45,7 @@ def row(text, said):
 
 
 def problem(folder, first_lines):
-    """The problem of the page, or of the options that messages list, or None."""
-    if stale := stale_options():
-        return "\n".join(stale)
+    """The problem of the page, or None."""
     if not PAGE.exists() or PAGE.read_text() != render(folder, first_lines):
         return (f"{PAGE.name} is not what the compiler says now: run tests/tools/compile_fail.py "
                 "--dir tests/compile_fail/usage --write-page")

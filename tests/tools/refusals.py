@@ -20,6 +20,7 @@ A table names each file that it writes, then has a row for each refused call:
       says: sum: no such option or argument; say sum(x)
     AvgPool1d{...}                       the same of a constructor, by refuse/options.inc
     optimizer Adam                       the same of an optimizer's constructors, by refuse/parameters.inc
+    guide MSELoss                        the same of deduction guides of a loss, by refuse/nn/criterion_guide.inc
       says: nn::AvgPool1d: no such option or argument; say nn::AvgPool1d{kernel}
     use axis: softmax, log_softmax       the rows of a form, for each of these
     use missing: sort, topk | ops/sort.hpp   a form with several parameters
@@ -129,6 +130,8 @@ def macros(row, declared):
     if optimizer := re.fullmatch(r"optimizer (\w+)", head):
         return "parameters", [("_OPTIMIZER", optimizer[1]), ("_OPTIONS", f"{optimizer[1]}Options"), ("_TEXT", literal(row["says"])),
                               ("_WHY", why_of(row, declared))]
+    if guide := re.fullmatch(r"guide (\w+)", head):
+        return "nn/criterion_guide", [("_LOSS", guide[1]), ("_WHY", why_of(row, declared))]
     template = row.get("template", template_of(head))
     if "says" in row:
         return "if", [("", head), ("_RESULT", row.get("result")), ("_RESULT of nvcc", row.get("result of nvcc")),
@@ -148,7 +151,7 @@ def macros(row, declared):
 def stanza(row, declared):
     """The lines of a row in its file."""
     if row["head"].startswith("include "):
-        return [f"#include <locus/refuse/{row['head'].removeprefix('include ')}>"]
+        return ["", f"#include <locus/refuse/{row['head'].removeprefix('include ')}>", ""]  # clang-format sorts includes without gaps
     form, defined = macros(with_options(row), declared)
     lines = []
     for name, value in defined:

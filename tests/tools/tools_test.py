@@ -20,8 +20,8 @@ import compile_errors_page
 import compile_fail
 import fast_suite
 import format as layout
-import mistakes_page
 import readme
+import refusals
 import summary
 import test_tables
 import together
@@ -57,19 +57,31 @@ class ShortMembers(unittest.TestCase):
             self.assertEqual(layout.join_short_members(text), text)
 
 
-class ListsOfOptions(Scratch):
-    def problems(self, fields):
-        self.write("optim/sgd.hpp", "struct SgdOptions {\n" + "".join(f"  double {name} = 0;  ///< x = 1\n" for name in fields) + "};\n")
-        self.write("refuse/sgd.inc", '#define LOCUS_REFUSED_TEXT \\\n  "Sgd: none; its options, in this order, are .lr, " \\\n'
-                   '  ".momentum"\n#define LOCUS_REFUSED_WHY error::the_options_are_lr_momentum\n#include <x.inc>\n')
-        return [text for text in mistakes_page.stale_options(self.root) if "sgd.inc" in text]
+class Refusals(Scratch):
+    def test_a_message_lists_the_fields_of_the_struct(self):
+        self.write("optim/sgd.hpp", "struct SgdOptions {\n  double lr = 0;  ///< x = 1\n  bool nesterov = false;\n};\n")
+        row = {"head": "optimizer Sgd", "says": "Sgd: none; its options, in this order, are OPTIONS", "options": "optim/sgd.hpp SgdOptions"}
+        with unittest.mock.patch.object(refusals, "INCLUDE", self.root):
+            lines = refusals.stanza(row, declared := set())
+        self.assertIn('#define LOCUS_REFUSED_TEXT "Sgd: none; its options, in this order, are .lr, .nesterov"', lines)
+        self.assertEqual(declared, {"none", "the_options_are_lr_nesterov"})
 
-    def test_that_are_complete_are_accepted(self):
-        self.assertEqual(self.problems(["lr", "momentum"]), [])
+    def test_a_file_that_is_not_what_the_tables_say_is_reported(self):
+        self.write("refuse/sum.inc", "// Written by tests/tools/refusals.py from refusals/ops.txt.\n")
+        self.write("refuse/mean.inc", "// Written by tests/tools/refusals.py from refusals/ops.txt.\n")
+        with unittest.mock.patch.object(refusals, "FOLDER", self.root / "refuse"), \
+             unittest.mock.patch.object(refusals, "written_files", lambda: {"sum.inc": "sum"}):
+            self.assertEqual([text.partition(" ")[0] for text in refusals.problems()], ["sum.inc", "mean.inc"])
 
-    def test_that_leave_one_out_are_found(self):
-        self.assertEqual(self.problems(["lr", "momentum", "nesterov"]),
-                         ["sgd.inc lists lr, momentum, but SgdOptions has lr, momentum, nesterov"])
+    def test_a_row_without_its_sentence_is_an_error(self):
+        self.write("ops.txt", "[ops/sum]\nsum(...)\n  template: class X\n")
+        with self.assertRaisesRegex(ValueError, r"ops.txt, \[ops/sum\], sum\(...\): 'says' is missing"):
+            refusals.written_files(self.root)
+
+    def test_a_key_that_stands_twice_is_an_error(self):
+        self.write("ops.txt", "[ops/sum]\nsum(x)\n  mistake: A\n  mistake: B\n")
+        with self.assertRaisesRegex(ValueError, "ops.txt, line 4: `mistake` stands there twice"):
+            refusals.written_files(self.root)
 
 
 class Imports(Scratch):

@@ -221,8 +221,5 @@ struct write_it_in_braces_as_in_optim_Adam_w;
 struct a_schedule_without_an_optimizer_before_it;
 struct say_optim_Scheduler_optimizer_schedule;
 struct write_its_element_type_and_device_as_in_nn_Linear_float_Cpu;
-struct make_it_of_weights_and_options_reduction_ignore_index;
-struct make_it_of_weights_and_options_reduction_ignore_index_label_smoothing;
-struct make_it_of_nn_PosWeight_and_options_reduction;
 
 }  // namespace locus::error
