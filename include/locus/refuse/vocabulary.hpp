@@ -197,12 +197,9 @@ struct make_the_scaler_for_the_device_of_the_optimizer;
 template <class T>
 struct loss_of_16_bits_has_no_room_for_the_scale;
 struct compute_it_in_float_of_model_x_as_float;
-struct say_scaled_loss_backward_then_scaler_step_optimizer;
 struct gradients_of_half_need_a_GradScaler;
-struct say_scaler_scale_loss_backward_then_scaler_step_optimizer;
 struct pass_scaler_with_optimizer_in_place_of_the_optimizer;
 struct a_scaler_instead_of_an_optimizer;
-struct a_scaler_instead_of_a_flag;
 struct pass_scaler_with_optimizer;
 struct say_scaler_step_optimizer;
 
