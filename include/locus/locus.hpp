@@ -99,6 +99,7 @@
 
 #include <locus/optim/sgd.hpp>
 
+#include <locus/optim/adadelta.hpp>
 #include <locus/optim/adagrad.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>

@@ -46,7 +46,7 @@ SECTIONS = [
                 "nn/init.hpp", "nn/orthogonal.hpp", "nn/state_dict.hpp", "nn/averaged_model.hpp", "nn/advise.hpp"]),
     ("Models", ["models/mlp.hpp", "models/lenet5.hpp", "models/resnet.hpp", "models/gpt2.hpp"]),
     ("Optimizers", ["optim/optimizer.hpp", "optim/method.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/rmsprop.hpp",
-                    "optim/adagrad.hpp", "optim/lion.hpp", "optim/clip.hpp", "optim/grad_scaler.hpp", "optim/scaled_optimizer.hpp",
+                    "optim/adadelta.hpp", "optim/adagrad.hpp", "optim/lion.hpp", "optim/clip.hpp", "optim/grad_scaler.hpp", "optim/scaled_optimizer.hpp",
                     "optim/scheduler.hpp", "optim/schedule.hpp"]),
     ("Data", ["data/dataset.hpp", "data/sets/tensor_dataset.hpp", "data/sets/parts.hpp", "data/loading/loader.hpp", "data/loading/workers.hpp", "data/sampler.hpp", "data/loading/distributed_sampler.hpp",
               "data/sets/labelled_images.hpp", "data/sets/mnist.hpp", "data/sets/fashion_mnist.hpp", "data/sets/cifar.hpp", "data/sets/fake_data.hpp", "data/transforms/transforms.hpp", "data/transforms/color_jitter.hpp", "data/transforms/compose.hpp",

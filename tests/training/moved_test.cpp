@@ -278,6 +278,7 @@ TEST_CASE("optimizers, schedules, scalers and averages that were moved from") {
   check(optim::Adam{layer.parameters()});
   check(optim::AdamW{layer.parameters()});
   check(optim::RMSprop{layer.parameters()});
+  check(optim::Adadelta{layer.parameters()});
   check(optim::Adagrad{layer.parameters()});
   check(optim::Lion{layer.parameters()});
 
