@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Square products of 1,000 to 1,056 of float and bfloat16: what a size costs that is no multiple of a tile.
+"""Square products of 1,000 to 1,056 in float and bfloat16: the cost of sizes that are no multiple of a tile.
 
 usage: aligned_dimensions.py [--threads 1] [--turns 5] [--processor-time] [--step 1] [--write]
 
-The time of a multiply-add of each size is compared with that of the next multiple to which nn::advise pads (16 of float with
-AVX-512, 32 of bfloat16 with AMX), measured right before it; the result is the median of the turns, beside the model of
-nn::advise for a product alone. --processor-time, with --threads 1, is for machines on which other programs run. --write
-keeps the results in results/cpu-aligned-dimensions.json: measure them with nothing else running.
+Compares the time per multiply-add of each size with the next multiple to which nn::advise pads (16 in float with
+AVX-512, 32 in bfloat16 with AMX), measured right before it. The result is the median over the turns, beside the
+prediction of nn::advise for a single product. --processor-time, with --threads 1, is for machines on which other
+programs run. --write stores the results in results/cpu-aligned-dimensions.json: measure them with nothing else running.
 """
 
 import argparse
@@ -30,14 +30,14 @@ def next_multiple(size, tile):
 
 
 def tiles_of(kind):
-    """Rows, columns and depth by which this processor multiplies, as nn::advise has them."""
+    """Rows, columns and depth of this processor's tiles, as in nn::advise."""
     flags = pathlib.Path("/proc/cpuinfo").read_text().split()
     depth = 32 if "amx_bf16" in flags else 2 if "avx512_bf16" in flags else 1
     return 2, 16 if "avx512dq" in flags else 8 if "avx2" in flags else 4, depth if kind == "bfloat16" else 1
 
 
 def modelled(size, tiles):
-    """The time of a multiply-add over that of one without waste, by tile quantization."""
+    """The predicted time per multiply-add, relative to no waste, by tile quantization."""
     return math.prod(next_multiple(size, tile) / size for tile in tiles)
 
 

@@ -4,10 +4,10 @@
 usage: cifar10_accuracy.py --program build/examples/cifar10 --data FOLDER --torch-python PYTHON [--images 10000]
                            [--epochs 3] [--width 64] [--seeds 3] [--threads 2]
 
-FOLDER holds the binary version of CIFAR-10. Both train ResNet-18 with SGD, Nesterov momentum, a one-cycle schedule, label
-smoothing, and random crops and flips, from initial values of one distribution. Each seed is a run of each; they take
-turns. The difference of the means is compared with its standard error. Results go to results/cifar10-accuracy.json after
-each run of both, in place of what stood there for the same width, images and epochs.
+FOLDER holds the binary version of CIFAR-10. Both train ResNet-18 with SGD, Nesterov momentum, a one-cycle schedule,
+label smoothing, and random crops and flips, with the same distribution of initial values. Each seed is one run of each;
+they take turns. The difference of the means is compared with its standard error. After each pair of runs, results go to
+results/cifar10-accuracy.json, and replace the entry with the same width, images and epochs.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def of_torch(options, seed):
 
 
 def summary(results):
-    """Means, their difference, and its standard error, where there are two runs of each."""
+    """Means, their difference, and its standard error if there are at least two runs of each."""
     means = {name: statistics.mean(values) for name, values in results.items()}
     difference = means["locus"] - means["pytorch"]
     if min(map(len, results.values())) < 2:
@@ -52,7 +52,7 @@ def summary(results):
 
 
 def record(report):
-    """The report among those of other widths, images and epochs."""
+    """Stores the report among the reports with other widths, images and epochs."""
     file = RESULTS / "cifar10-accuracy.json"
     reports = json.loads(file.read_text()) if file.exists() else []
     def settings(each):

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""What a program costs to compile, beside an empty file, one that only includes the library, and libtorch's program.
+"""The compile time of programs, beside an empty file, a file that only includes the library, and a libtorch program.
 
 usage: compile_time.py [--runs N] [--compiler gcc|clang|nvcc]... [--json FILE] [SOURCE...]
 
-Without sources: the example examples/mnist.cpp, and the shortest program that trains on every device; each from the
-headers alone, and beside the compiled library (the Meson option `compiled`), which is not compiled again. Times are
-processor time of the compiler and all it starts (-O2; nvcc for sm_90), so that other programs disturb little. Runs take
-turns (empty, header, program, peer, empty, ...), one at a time; a row gives medians. The peer is the same training
-written for the libtorch of the system (Debian: apt-get install libtorch-dev), compiled with g++; it is left out where
-there is none. Machines differ, and one machine from hour to hour: compare the ratios to the peer.
+Without sources: the example examples/mnist.cpp, and the shortest program that trains on every device; each with the
+headers alone, and with the compiled library (the Meson option `compiled`), whose own compilation does not count. Times
+are processor time of the compiler and its children (-O2; nvcc for sm_90), which other programs disturb little. Runs
+take turns (empty, header, program, peer, empty, ...), one at a time; a row gives medians. The peer is the same training
+with the system's libtorch (Debian: apt-get install libtorch-dev), compiled with g++; without libtorch it is left out.
+Times differ between machines, and on one machine from hour to hour: compare the ratios to the peer.
 
-"silent" is the first source against a library that refuses nothing (its refuse/operands.inc and if.inc declare no overloads): the last
-column is what the refusing overloads cost a program that makes no mistake. (Object files are the same.)
+"silent" is the first source with a library without deleted overloads (its refuse/operands.inc and if.inc are empty).
+The last column is the compile-time cost of these overloads for a correct program. (Object files are the same.)
 """
 
 import argparse
@@ -29,7 +29,7 @@ import common  # noqa: E402
 import json_text  # noqa: E402
 import whole_file  # noqa: E402
 
-# Of examples that train in float or in 16 bits, what the peer does: in float alone.
+# Examples train in float and in 16 bits; the peer trains in float alone.
 PLAIN = "-DEXAMPLES_OF_FLOAT_ALONE"
 HOST = ["-std=c++20", "-O2", "-fopenmp", PLAIN, f"-I{ROOT / 'include'}"]
 DEVICE = ["-x", "cu", "-std=c++20", "-O2", "-arch=sm_90", "-Xcompiler=-fopenmp", PLAIN, f"-I{ROOT / 'include'}",
@@ -41,7 +41,7 @@ PEER_FLAGS = ["-std=c++17", "-O2", "-fopenmp", f"-isystem{TORCH}"]
 
 
 def make_silent(scratch):
-    """A folder of includes in which nothing is refused."""
+    """A folder of includes without deleted overloads."""
     folder = scratch / "silent" / "locus" / "refuse"
     folder.mkdir(parents=True)
     for name in ("operands.inc", "if.inc"):
@@ -51,7 +51,7 @@ def make_silent(scratch):
 
 
 def with_library(compiler, path, scratch):
-    """What a program defines that links the compiled library."""
+    """The macros of a program that links the compiled library."""
     source = scratch / "abi.cpp"
     source.write_text("#include <locus/core/config.hpp>\nthe name is LOCUS_ABI\n")
     status, output = common.run([path, *(DEVICE if compiler == "nvcc" else HOST), "-E", source])

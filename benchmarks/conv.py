@@ -4,12 +4,12 @@
 usage: conv.py --torch-python PYTHON [--threads 2] [--batch 64] [--turns 3] [--processor-time] [--pin] [--exact]
                [--type float32] [--depthwise] [--channels-last]
 
-Each pass of PyTorch is measured in both memory formats, and the faster one counts. The time of a turn is that of its
-fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for machines on which other programs
-run. --exact turns Winograd's convolutions off; --type is float32 or bfloat16; --depthwise measures the depthwise
-convolutions of a MobileNetV2 instead; --channels-last gives Locus images that lie so. Results are written to
-results/cpu-conv.json, with options to files of their names, as cpu-conv-depthwise-bfloat16.json, unless --only selects
-some of the shapes.
+Each pass of PyTorch is measured in both memory formats, and the faster one counts. The time of a turn is its fastest
+run; the result is the fastest turn. --processor-time, with --threads 1, is for machines on which other programs run.
+--exact turns Winograd convolutions off; --type is float32 or bfloat16; --depthwise measures the depthwise convolutions
+of a MobileNetV2 instead; --channels-last gives Locus channels-last images. Results are written to
+results/cpu-conv.json, with options to files named after them, such as cpu-conv-depthwise-bfloat16.json, unless --only
+selects some of the shapes.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
-# channels in and out, size of the image, kernel, stride; how often it is in the network
+# channels in and out, size of the image, kernel, stride; occurrences in the network
 SHAPES = {(3, 64, 32, 3, 1): 1, (64, 64, 32, 3, 1): 4, (64, 128, 32, 3, 2): 1, (64, 128, 32, 1, 2): 1,
           (128, 128, 16, 3, 1): 3, (128, 256, 16, 3, 2): 1, (128, 256, 16, 1, 2): 1, (256, 256, 8, 3, 1): 3,
           (256, 512, 8, 3, 2): 1, (256, 512, 8, 1, 2): 1, (512, 512, 4, 3, 1): 3}

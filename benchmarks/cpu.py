@@ -3,15 +3,15 @@
 
 usage: cpu.py [gemm|elementwise|rows|reduce|training]... [--data FOLDER] [--torch-python PYTHON] [--only PATTERN]
 
-Without a part: all of them; training needs --data, a folder with MNIST's IDX files. Each library is a program of its own
-(cpu_PART.cpp, peers/), compiled here and asked for one workload after the other: all of them once, then all again. Their
-threads sleep soon after their turn. A turn's time is that of its fastest sample of some milliseconds; what counts is the
-median over the turns, and of ratios the median of those turn by turn. Operands are random, new in each run of this
-script, and the same in all programs; results are compared with float64 before a time counts.
+Without a part: all parts; training needs --data, a folder with MNIST's IDX files. Each library is a separate program
+(cpu_PART.cpp, peers/), compiled here. A turn measures every workload once; its time is the fastest sample of some
+milliseconds. Threads sleep soon after their turn. The result is the median over the turns; a ratio is the median of the
+turns' ratios. Operands are random, new in each run of this script, and the same in all programs; results are compared
+with float64 before a time counts.
 
 Peers that are not installed are left out, and named. The newest PyTorch: pip install torch, and --torch-python with the
-python that has it. Results go to results/cpu-PART.json, unless --only measured a few of them; report.py makes a page of
-them. Close other programs first; where that cannot be, --processor-time.
+Python that has it. Results go to results/cpu-PART.json, unless --only selects workloads; report.py makes a page of
+them. Close other programs first; otherwise use --processor-time.
 """
 
 import argparse
@@ -36,7 +36,7 @@ import whole_file  # noqa: E402
 from cpu_programs import ANYWHERE, BY_FLOAT, OURS, say  # noqa: E402
 
 PARTS = (*cpu_workloads.PARTS, "training")
-LONG, AT_LEAST = 10.0, 3  # a workload whose turns take so many seconds has only so many turns
+LONG, AT_LEAST = 10.0, 3  # seconds of a workload's turns after which it gets only AT_LEAST turns
 
 
 def rounded(seconds):
@@ -56,7 +56,8 @@ class Player:
         self.times, self.error, self.problem = [], 0.0, None
 
     def line_for(self, work):
-        """What to ask it for; None for what it does not do. memcpy moves as many bytes as the workload."""
+        """The request for a workload; None if the program does not implement it. memcpy moves the workload's number of
+        bytes."""
         if self.name == "memcpy":
             return f"copy {int(work.bytes / 8)}" if work.bytes else None
         return work.line if work.operation in self.server.hello["operations"] and self.only in work.operation else None
@@ -77,11 +78,11 @@ class Player:
     def forget(self):
         self.times, self.error, self.problem = [], 0.0, None
         if self.server.process.poll() is None:
-            self.server.ask("", 60)  # gives its memory back
+            self.server.ask("", 60)  # frees its memory
 
 
 def ratio_of(ours, theirs):
-    """Turn by turn, how many times faster `ours` is."""
+    """Statistics of the turns' ratios: how many times faster `ours` is."""
     spread = alternate.spread([b / a for a, b in zip(ours.times, theirs.times)])
     return {key: rounded(spread[key]) for key in ("median", "p10", "p90")}
 
@@ -91,7 +92,7 @@ def best_of(players):
 
 
 def ratios_of(own, players):
-    """{peer: {threads: ratio}}: at the same number of threads, and each at its best."""
+    """{peer: {threads: ratio}}: at the same number of threads, and each at its best number."""
     found = {}
     for name in sorted({player.name for player in players} - {own}):
         mine = [player for player in players if player.name == own]
@@ -160,7 +161,7 @@ def duration(seconds):
 
 
 def line_of(result):
-    """Our best time, and how many times faster that is than each peer at its best."""
+    """Our best time, and its ratio to each peer's best time."""
     mine = result["programs"].get(OURS)
     if not mine:
         return f"{result['name']:34} " + "; ".join(result["problems"])
@@ -181,8 +182,8 @@ def print_verdicts(lines):
 
 
 def kept(work):
-    """Without what follows from the rest: ratios of our other build, spreads of ratios, targets that were not measured and
-    their values. Of the random shapes, which are many, the medians alone."""
+    """The entry without derived values: ratios of our other build, spreads of ratios, targets that were not measured
+    and their values. The many random shapes keep only medians."""
     def entry(of):
         return {key: value for key, value in of.items() if work["group"] != "random" or key == "median"}
     return {**work,
@@ -194,7 +195,7 @@ def kept(work):
 
 
 def write(path, report):
-    """A workload to a line."""
+    """Writes one workload per line."""
     head = {key: value for key, value in report.items() if key != "workloads"}
     lines = ",\n".join(json.dumps(kept(work), separators=(",", ":")) for work in report["workloads"])
     text = json.dumps(head, indent=1)[:-2] + ',\n "workloads": [\n' + lines + "\n ]\n}\n"
@@ -208,7 +209,7 @@ def workloads_of(part, options):
 
 
 def run_part(part, options, peers, missing):
-    """The report of a part, which is written too."""
+    """Measures a part; writes and returns its report."""
     began = time.monotonic()
     head = {"benchmark": f"cpu {part}", "environment": {**cpu_programs.environment(), "flags": {
         **{name: " ".join(flags) for name, flags in cpu_programs.FLAGS.items()}, "peers": " ".join(cpu_programs.PEER_FLAGS)}},

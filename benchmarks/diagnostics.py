@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What compilers print about four mistakes, made with Locus, Kokkos, Thrust and Eigen.
+"""Compiler output for four mistakes, made with Locus, Kokkos, Thrust and Eigen.
 
 usage: diagnostics.py [--kokkos DIR]... [--thrust DIR] [--eigen DIR] [--json FILE] [MISTAKE...]
 
-The mistakes: operands in two places, the host reading memory of the GPU, operands of two element types, and a wrong
-argument that passes through one function template into another. Each is a program in peers/diagnostics/LIBRARY, built
-twice by g++, clang++ and nvcc (-std=c++20, common warnings on): as it stands, corrected, which must succeed, else the
-result is void; and with -DMISTAKE. Its leading comments say what to look for:
+The mistakes: operands in two places, a host access to GPU memory, operands of two element types, and a wrong argument
+that passes through one function template into another. Each is a program in peers/diagnostics/LIBRARY, built twice by
+g++, clang++ and nvcc (-std=c++20, common warnings on): corrected, as it stands, which must succeed, or the result is
+void; and with -DMISTAKE. Its leading comments are directives:
 
     // way: kernel               which of a library's ways this is, where it has several
     // compilers: nvcc           default: all three; host compilers see one place alone in Kokkos and in Thrust
@@ -14,11 +14,11 @@ result is void; and with -DMISTAKE. Its leading comments say what to look for:
     // remedy: (?i)cast          names what to write instead
     // unnoticed: rounds         what happens where the mistake compiles
 
-Lines that the corrected program prints too do not count. "yes": in the first error, or in the first warning where the
-mistake compiles; "line 12": only there. File names are no part of what a line says.
+Lines that the corrected program prints, too, do not count. "yes": in the first error, or in the first warning if the
+mistake compiles; "line 12": only there. File names are ignored.
 
-Peers that are not here are left out: Kokkos is an installation (give two, one with the Cuda backend for nvcc and one
-without for the others), Thrust is in the CUDA toolkit, Eigen in Debian's libeigen3-dev.
+Libraries that are not installed are left out: Kokkos is an installation (give two, one with the Cuda backend for nvcc
+and one without for the host compilers), Thrust is in the CUDA toolkit, Eigen in Debian's libeigen3-dev.
 """
 
 import argparse
@@ -48,7 +48,7 @@ COLUMNS = {"mistake": 13, "library": 19, "compiler": 9, "outcome": 9, "lines": 6
 class Library(NamedTuple):
     name: str
     version: str
-    flags: dict  # {compiler: flags}, of the compilers that it serves
+    flags: dict  # {compiler: flags} of the supported compilers
 
 
 def system(*folders):
@@ -60,7 +60,7 @@ def number(header, macro):
 
 
 def first_folder(holding, given, usual):
-    """The first of the folders with such a file in it; None where none has. Exits where one was asked for."""
+    """The first of the folders that holds such a file, or None. Exits if a given folder does not."""
     found = next((folder for folder in ([given] if given else usual) if (folder / holding).is_file()), None)
     if given and not found:
         sys.exit(f"diagnostics.py: '{given}' has no {holding}")
@@ -106,7 +106,7 @@ def find_eigen(given):
         return None
     macros = include / "Eigen" / "src" / "Core" / "util" / "Macros.h"
     version = [number(macros, f"EIGEN_{part}_VERSION") for part in ("WORLD", "MAJOR", "MINOR")]
-    # nvcc would warn of every defaulted function that is marked for the device.
+    # nvcc would warn about every defaulted function that is marked __device__.
     flags = {"gcc": system(include), "clang": system(include), "nvcc": [*system(include), "-diag-suppress=20012"]}
     return Library("Eigen", ".".join(map(str, version)), flags)
 
@@ -129,22 +129,23 @@ def command(compiler, path, flags, source, scratch):
 
 
 def said(line):
-    """The line without names of files."""
+    """The line without file names."""
     return re.sub(r"\S*/\S*", "", line).strip()
 
 
 def number_of(lines, matches):
-    """Of the first line that matches, from 1; None where none does."""
+    """The number of the first line that matches, from 1, or None."""
     return next((i for i, line in enumerate(lines, 1) if matches(line)), None)
 
 
 def leads_to(source, line):
-    """Whether it names a line of the program, as where an error arose or what led to it."""
+    """Whether the line names a line of the program: the place of an error or of an instantiation."""
     return compile_fail.points_into(source, line) or re.search(rf"at line \d+ of {re.escape(str(source))}$", line)
 
 
 def judge(source, directives, status, output, control):
-    """What the compiler said of a mistake, and had not said of the corrected program."""
+    """A row of facts about the compiler's output for a mistake, without lines that the corrected program prints,
+    too."""
     known = set(control.splitlines())
     lines = [line for line in output.splitlines() if line.strip() and line not in known]
     first = compile_fail.first_error("\n".join(lines), "error" if status else "warning")

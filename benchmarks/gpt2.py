@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Tokens per second of the small GPT-2 of examples/text.cpp, in turns with PyTorch: trained, and writing.
+"""Tokens per second of the small GPT-2 of examples/text.cpp, in turns with PyTorch: training and generation.
 
 usage: gpt2.py --torch-python PYTHON [--threads 2] [--batch 16] [--steps 10] [--turns 7] [--processor-time] [--pin]
 
-A turn is a few steps of each, the fastest of which counts: of training on a batch of windows of 64 tokens, with clipping
-and AdamW, and of writing one token after a window. The results are the fastest and the median of the turns, the ratio is
-that of the fastest. bfloat16 is beside autocast. --processor-time, with --threads 1, is for machines on which other programs
-run. Results are written to results/cpu-gpt2.json.
+A turn is a few steps of each program, of which the fastest counts: training on a batch of windows of 64 tokens, with
+clipping and AdamW, and generating one token after a window. The results are the fastest turn and the median; the ratio
+is of the fastest turns. bfloat16 is compared with autocast. --processor-time, with --threads 1, is for machines on
+which other programs run. Results are written to results/cpu-gpt2.json.
 """
 
 import pathlib

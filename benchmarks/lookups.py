@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Lookups, what is put by index, and parts of matrices, in turns with PyTorch.
+"""Lookups, scatters, and parts of matrices, in turns with PyTorch.
 
 usage: lookups.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time] [--pin]
 
-The time of a turn is that of its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
+The time of a turn is its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
 machines on which other programs run. Results are written to results/cpu-lookups.json, unless --only selects some.
 """
 
@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
-# What is done, and its numbers: rows of a table, their width, indices; or rows and columns of a matrix.
+# Operation and sizes: rows of a table, their width, indices; or rows and columns of a matrix.
 CASES = [("embedding_gradient", 100_000, 64, 1_000_000), ("index_add", 100_000, 64, 1_000_000),
          ("scatter_add", 100_000, 64, 1_000_000), ("scatter_add_list", 100_000, 64, 1_000_000),
          ("scatter_add", 100_000, 1, 1_000_000), ("gather_gradient", 100_000, 8, 1_000_000),

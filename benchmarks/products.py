@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Products of several dimensions in turns with PyTorch: einsum, and distances between sets of vectors.
+"""Tensor products in turns with PyTorch: einsum, and distances between sets of vectors.
 
 usage: products.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time] [--pin]
 
-The time of a turn is that of its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
+The time of a turn is its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
 machines on which other programs run. Results are written to results/cpu-products.json, unless --only selects some.
 """
 
@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
-# What cpu_products.cpp and peers/torch_products.py know by these names.
+# Names in cpu_products.cpp and peers/torch_products.py.
 NAMES = ["einsum_scores", "einsum_scores_apart", "einsum_values", "einsum_bilinear", "cdist"]
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""One page of all that was measured on the host: how many times faster than each peer, losses first.
+"""One page of all measurements on the host: how many times faster than each peer, losses first.
 
 usage: report.py [--results FOLDER] [--out FILE]
 
-Reads cpu-*.json, which cpu.py writes, and compile-time*.json, which compile_time.py writes, from FOLDER (default: results
-beside this script), and writes an HTML file (default build/report.html) that needs nothing else: plots are SVG within.
+Reads cpu-*.json, which cpu.py writes, and compile-time*.json, which compile_time.py writes, from FOLDER (default:
+results beside this script), and writes a self-contained HTML file (default build/report.html) with plots as inline SVG.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import report_plots as plots  # noqa: E402
 import whole_file  # noqa: E402
 from report_plots import OURS  # noqa: E402
 
-SHOWN = 15  # of the losses, without unfolding
+SHOWN = 15  # losses that are shown unfolded
 STYLE = (HERE / "support" / "report.css").read_text()
 TITLES = {"gemm": "Products", "elementwise": "Formulas of elements", "rows": "Rows", "reduce": "Folds", "training": "Training"}
 NOTES = {"gemm": "float32, bfloat16 where named. nn, nt, tn: which operand is given transposed; sizes m, n, k, and how many.",
@@ -50,13 +50,13 @@ def ratio(value):
 
 
 def fastest_peer(work):
-    """(ratio, name) of the fastest library that is not ours."""
+    """(ratio, name) of the fastest peer library."""
     return min(((by["best"]["median"], name) for name, by in work["ratios"].get(OURS, {}).items()
                 if name not in plots.NO_LIBRARY), default=None)
 
 
 def verdict_table(lines):
-    """Of (title of the part, verdict)."""
+    """A table of verdicts; lines: (title of the part, verdict)."""
     rows = []
     for part, line in lines:
         at_most = line.get("at_most", False)
@@ -68,7 +68,7 @@ def verdict_table(lines):
 
 
 def losses(parts):
-    """Every workload at which a library is faster, the worst first."""
+    """Every workload at which a peer library is faster, the worst first."""
     found = []
     for report in parts.values():
         for work in report["workloads"]:
@@ -90,7 +90,7 @@ def losses(parts):
 
 
 def numbers(report):
-    """Medians of every program, at each number of threads."""
+    """Medians of every program at each number of threads."""
     names = list(dict.fromkeys(name for work in report["workloads"] for name in work["programs"]))
     columns = [(name, threads) for name in names
                for threads in sorted({t for work in report["workloads"] for t in work["programs"].get(name, {})})]

@@ -3,11 +3,11 @@
 
 usage: resnet.py --torch-python PYTHON [--threads 2] [--batch 64] [--steps 3] [--turns 5] [--processor-time] [--pin]
 
-A turn is a few steps of each: forward, cross-entropy, backward, SGD with momentum. The fastest step counts, of Locus with
-row-major and with channels-last images, of PyTorch in the faster of its memory formats. The results are medians of the
-turns, and the ratios those of the medians. float32 is measured with Winograd's convolutions and without, bfloat16 beside
-autocast. --processor-time, with --threads 1, is for machines on which other programs run. Results are written to
-results/cpu-resnet.json.
+A turn is a few steps of each program: forward, cross-entropy, backward, SGD with momentum. The fastest step counts;
+Locus runs with row-major and with channels-last images, PyTorch in the faster of its memory formats. The results are
+medians over the turns, and the ratios of the medians. float32 is measured with and without Winograd convolutions,
+bfloat16 beside autocast. --processor-time, with --threads 1, is for machines on which other programs run. Results are
+written to results/cpu-resnet.json.
 """
 
 import pathlib

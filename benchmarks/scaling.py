@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""docs/scaling.svg and the tables of docs/scaling.md: what a step of data-parallel training costs on up to 1,024 GPUs, by a model
-of latency, bandwidth and overlap. Latency and bandwidth of the host are fitted to results/all-reduce-*.json; those of GPUs,
-which nothing here has measured, are of data sheets or assumed, as GPU and WORKLOADS say.
+"""docs/scaling.svg and the tables of docs/scaling.md: the predicted time of a step of data-parallel training on up to
+1,024 GPUs, by a model of latency, bandwidth and overlap. Latency and bandwidth of the host are fitted to
+results/all-reduce-*.json. The numbers for GPUs are not measured here; they come from data sheets or are assumed, as GPU
+and WORKLOADS state.
 
 usage: scaling.py            prints the tables
        scaling.py --write    writes docs/scaling.svg, and the tables of docs/scaling.md
@@ -23,7 +24,7 @@ COUNTS = [2 ** power for power in range(11)]
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """What a message of some bytes takes: latency + bytes / bandwidth."""
+    """The time of a message: latency + bytes / bandwidth."""
     latency: float    # seconds
     bandwidth: float  # bytes per second, in each direction
 
@@ -33,8 +34,8 @@ class Link:
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """Machines of some GPUs each: links within a machine, and between machines for each GPU. `meeting` is a message
-    of those by which ranks meet on the host before and after a collective: one to each other rank."""
+    """Machines of some GPUs each: links within a machine, and between machines for each GPU. `meeting` is the time of
+    one message of the barrier before and after a collective, in which each rank sends one message to every other."""
     inside: Link
     between: Link
     of_machine: int
@@ -54,14 +55,14 @@ class Workload:
         return self.forward + self.backward
 
 
-# NVIDIA H100 SXM5 and ConnectX-7, by their data sheets: NVLink 900 GB/s in both directions together, 400 Gb/s of the network for
-# each GPU, 989 TFLOP/s of dense bfloat16. Assumed: that 80 % of the bandwidth is reached, and the latencies.
+# NVIDIA H100 SXM5 and ConnectX-7, from their data sheets: NVLink 900 GB/s in both directions together, 400 Gb/s of the
+# network for each GPU, 989 TFLOP/s of dense bfloat16. Assumed: 80 % of the bandwidth, and the latencies.
 PEAK, REACHED = 989e12, 0.8
 GPU = Cluster(inside=Link(3e-6, REACHED * 450e9), between=Link(8e-6, REACHED * 50e9), of_machine=8, meeting=1e-6)
 
 
 def workload(name, forward_flop, share_of_peak, gradient_bytes):
-    """A backward pass computes twice what the forward pass does."""
+    """A backward pass computes twice as much as the forward pass."""
     forward = forward_flop / (share_of_peak * PEAK)
     return Workload(name, forward, 2 * forward, gradient_bytes)
 
@@ -75,8 +76,8 @@ WORKLOADS = [
 
 
 def all_reduce(data, ranks, cluster):
-    """Seconds of an all_reduce as Locus makes it between processes: each rank receives its part from all others and sums it, then
-    sends the sum to all. Both times, ranks - 1 messages of data / ranks, one after the other on the slower link."""
+    """Seconds of Locus's all_reduce between processes: each rank receives its part from all ranks and sums it, then
+    sends the sum to all. Each phase is ranks - 1 messages of data / ranks, sequential on the slower link."""
     if ranks < 2:
         return 0.0
     inside = min(ranks, cluster.of_machine) - 1
@@ -87,8 +88,9 @@ def all_reduce(data, ranks, cluster):
 
 
 def hierarchical_all_reduce(data, ranks, cluster):
-    """The same in three steps: a reduce-scatter within machines, sums of each part between machines by a tree or a ring, whichever
-    is faster, and an all-gather within machines. Locus does not do it; a lower bound of what another algorithm might gain."""
+    """A hierarchical all_reduce in three steps: a reduce-scatter within machines, sums of each part between machines by
+    a tree or a ring, whichever is faster, and an all-gather within machines. Locus does not implement it; it bounds the
+    gain of another algorithm."""
     if ranks < 2:
         return 0.0
     inside, machines = min(ranks, cluster.of_machine), math.ceil(ranks / cluster.of_machine)
@@ -110,8 +112,8 @@ def buckets_of(data, first=MIB, others=25 * MIB):
 
 
 def step(work, ranks, cluster, overlap=True, reduce=all_reduce):
-    """Seconds of a step. Gradients are ready at an even pace in the backward pass; a bucket is reduced as soon as it is ready and
-    the one before it is done."""
+    """Seconds of a step. Gradients become ready at an even pace in the backward pass; a bucket is reduced as soon as it
+    is ready and the previous one is reduced."""
     done, given = work.forward, 0
     for bucket in buckets_of(work.gradient_bytes):
         given += bucket
@@ -122,13 +124,14 @@ def step(work, ranks, cluster, overlap=True, reduce=all_reduce):
 
 
 def efficiency(work, ranks, cluster, **how):
-    """Of linear: images per second over `ranks` times those of one."""
+    """Parallel efficiency: images per second of `ranks` ranks over `ranks` times one rank's."""
     return work.compute / step(work, ranks, cluster, **how)
 
 
 def fit(points):
-    """Latency and bandwidth of a link from (bytes of a rank, seconds) of all_reduce between two ranks, by least squares of relative
-    errors. Each of the two messages of two_shot has half of the bytes: seconds = 2 latency + bytes / bandwidth."""
+    """Latency and bandwidth of a link from (bytes of a rank, seconds) of all_reduce between two ranks, by least squares
+    of relative errors. Each of the two messages of two_shot has half of the bytes: seconds = 2 latency + bytes /
+    bandwidth."""
     rows = [(2 / seconds, data / seconds) for data, seconds in points]
     aa, ab, bb = (sum(f(*row) for row in rows) for f in (lambda a, b: a * a, lambda a, b: a * b, lambda a, b: b * b))
     a1, b1 = sum(a for a, _ in rows), sum(b for _, b in rows)
@@ -185,7 +188,7 @@ def tables():
 
 
 def with_tables(page):
-    """The page with the tables of now, between two comments."""
+    """The page with the current tables between two comments."""
     begin, end = "<!-- made by benchmarks/scaling.py -->\n", "<!-- end -->"
     before, rest = page.split(begin)
     return f"{before}{begin}\n{tables()}\n{end}{rest.split(end)[1]}"
@@ -225,7 +228,7 @@ def picture():
 
 
 def problems():
-    """What is wrong with the model, or with page and picture."""
+    """Problems of the model, the page and the picture."""
     flat = Cluster(Link(1e-6, 1e9), Link(1e-6, 1e9), of_machine=4)
     small, large = Workload("small", 1e-3, 2e-3, 3e5), Workload("large", 1e-3, 2e-3, 3e9)
     link = fit([(data, 2 * 5e-6 + data / 2e9) for data in (1e3, 1e5, 1e7)])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How the time of training depends on the sizes of data set, model and batch, on the CPU and on a GPU: measures it with
-benchmarks/training_times.cpp, fits a model of costs, and makes docs/training-times.md and docs/training-times.svg of both.
+"""Training time as a function of the sizes of data set, model and batch, on the CPU and on a GPU: measures it with
+benchmarks/training_times.cpp, fits a cost model, and writes docs/training-times.md and docs/training-times.svg.
 
 usage: training_times.py                         prints the tables of results/training-times.json
        training_times.py --measure [--data MNIST] [--rounds 8] [--part epochs] [--quick]    measures, and writes that file
@@ -8,10 +8,10 @@ usage: training_times.py                         prints the tables of results/tr
        training_times.py --write                 writes the picture, and the tables of the page
        training_times.py --check                 tests that page and picture are what --write makes
 
-Threads and devices take turns at each point. The fastest epoch of all rounds counts: what disturbs a measurement only adds
-to it; how far the medians are above is told. Steps are measured at each hidden size with each depth and batch, whole epochs
-of some numbers of images with three hidden sizes. --results names another file, also one that scripts/gpu wrote. Measure
-with nothing else running; where other programs run all the same, --pin binds each thread to a core of its own.
+Threads and devices take turns at each point. The fastest epoch of all rounds counts, because disturbances only increase
+a time; the excess of the medians is reported. Steps are measured at each hidden size with each depth and batch, whole
+epochs of some numbers of images with three hidden sizes. --results names another file, also one that scripts/gpu wrote.
+Measure with nothing else running; otherwise, --pin binds each thread to a core of its own.
 """
 
 import argparse
@@ -36,17 +36,17 @@ QUICK = {"steps": ["--hidden", "8,32,64", "--depth", "1,2", "--batch", "8,32", "
          "epochs": ["--hidden", "8,64", "--depth", "1", "--batch", "32", "--images", "100,400", "--min-time", "0.002"]}
 
 
-# Of both, beside PyTorch, on the CPU: random images.
+# Arguments of both programs, for the comparison with PyTorch on the CPU: random images.
 PEER = ["--hidden", "16,128,1024,4096", "--depth", "1", "--batch", "16,128", "--images", "4000"]
 QUICK_PEER = ["--hidden", "8", "--depth", "1", "--batch", "8", "--images", "64", "--min-time", "0.002"]
 
 
 class Wrong(Exception):
-    """What is wrong, for whoever called."""
+    """A message for the caller."""
 
 
 def compiled(folder):
-    """The program for this processor, without CUDA."""
+    """Compiles the program for this processor, without CUDA."""
     target = pathlib.Path(folder) / "training_times"
     sources = [HERE / "training_times.cpp", HERE / "support" / "training_times_options.cpp", HERE / "support" / "environment.cpp"]
     subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", "-DLOCUS_ZLIB=1", f'-DLOCUS_SOURCE_DIR="{HERE.parent}"',
@@ -69,14 +69,14 @@ def machine_of(environment):
 
 
 def require_same_machine(options, before, now):
-    """Rows of two would stand under one name."""
+    """The rows of one file must come from one machine."""
     if before and machine_of(before) != machine_of(now):
         raise Wrong(f"--part {options.part}: the other rows of {options.results} are of {machine_of(before)}, this is "
                     f"{machine_of(now)}; measure all parts, or name another file by --results")
 
 
 def measured(program, options):
-    """The document of results. Of a part that is not measured, what the file has stays."""
+    """The document of results. Parts that are not measured keep the rows of the file."""
     before = read(options.results) if options.part else {"environment": {}, "rows": []}
     parts = [options.part] if options.part else list(FULL)
     rounds, environment = [], None
@@ -96,7 +96,7 @@ def measured(program, options):
 
 
 def beside_peer(program, options, threads):
-    """Both programs in turns. The threads of PyTorch are bound as ours are."""
+    """Runs both programs in turns. PyTorch's threads are bound like ours."""
     arguments = [*(QUICK_PEER if options.quick else PEER), "--threads", ",".join(map(str, threads))]
     ours, theirs = [], []
     for number in range(options.rounds):
@@ -126,7 +126,7 @@ def read(path):
 
 
 def checked_target(path):
-    """Told before anything is measured."""
+    """Checks the target before measuring."""
     if not path.parent.is_dir():
         raise Wrong(f"--results {path}: there is no folder {path.parent}; create it or choose another")
     try:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A benchmark program of two versions of Locus in turns, on one thread.
+"""Compares a benchmark program built with two versions of Locus, in turns, on one thread.
 
 usage: two_versions.py OLD [NEW] [--rounds N] [--only PART] [--program FILE] [--flags FLAGS]
 
-OLD and NEW are folders that hold `include` (NEW: this one). The program, benchmarks/cpu_gradients.cpp, is compiled
-against each and run N times in turns; of each workload the fewest nanoseconds per element count, and the last column is
-new / old: more than 1 is slower. It counts processor time, so that other programs disturb it less, though they do.
+OLD and NEW are folders that hold `include` (NEW: this one). The program, benchmarks/cpu_gradients.cpp, is compiled with
+each and run N times in turns. The result of a workload is the fewest nanoseconds per element, and the last column is
+new / old: more than 1 is slower. It counts processor time, which other programs disturb less than wall time.
 
     git worktree add /tmp/old main && python3 benchmarks/two_versions.py /tmp/old
 """

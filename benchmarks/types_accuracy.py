@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Accuracy of models that are trained in float, bfloat16 and half, and what an epoch takes in each.
+"""Accuracy of models trained in float, bfloat16 and half, and the time of an epoch in each.
 
 usage: types_accuracy.py --programs build/examples --data FOLDER [--seeds 5] [--turns 5] [--only WORDS] [--part accuracy] [--types half]
 
 examples/mnist trains perceptrons on FOLDER/mnist, examples/cifar10 a ResNet-18 on some images of FOLDER/cifar10.
 
-Accuracy: of the test images, once for each seed and type, in turns. A 16-bit type is within noise of float where the means
-differ by two standard errors of their difference, at most.
+Accuracy: on the test images, once for each seed and type, in turns. A 16-bit type is within noise of float if the means
+differ by at most two standard errors of their difference.
 
-Time: processor time of one thread, which other programs on the machine change little: of a longer run less that of a shorter
-one, of each type in turns. Loading of the images is part of it, and the median of the turns counts. Results go to
-results/types-accuracy.json, anew after each run: models and types that are left out stay as they were there, unless their
-settings differ.
+Time: processor time of one thread, which other programs on the machine change little: a longer run minus a shorter one,
+of each type in turns. Loading of the images is included; the result is the median over the turns. Results go to
+results/types-accuracy.json after each run: models and types that are left out keep their entries, unless their settings
+differ.
 """
 
 import argparse
@@ -39,8 +39,8 @@ TRAININGS = {
     "CIFAR-10, ResNet-18 of width 8": ("cifar10", {"width": 8, "images": 10000, "test-images": 2000, "epochs": 4, "batch": 64,
                                                    "average": 0}),
 }
-# Name: the example, its options, what a shorter and a longer run are given, and images of an epoch over those by which they
-# differ.
+# Name: the example, its options, the settings of a shorter and of a longer run, and the images of an epoch divided by
+# the images between the two runs.
 TIMINGS = {
     "MNIST, 784-32-10": ("mnist", {"hidden": 32}, {"steps": 20}, {"steps": 2420}, 0.2),
     "MNIST, 784-256-10": ("mnist", {"hidden": 256}, {"steps": 20}, {"steps": 500}, 1),
@@ -54,7 +54,7 @@ SAID = re.compile(r"^test images: .*?accuracy ([\d.]+) %", re.MULTILINE)
 
 
 def run(options, example, settings, kind, seed):
-    """What an example wrote, and its processor time."""
+    """The output of an example, and its processor time."""
     if "steps" in settings:
         settings = {**settings, "steps-log": options.scratch / "losses.json"}
     given = {"device": "cpu", "data": pathlib.Path(options.data) / example, "seed": seed, "type": kind, "workers": 0, **settings}
@@ -70,7 +70,7 @@ def run(options, example, settings, kind, seed):
 
 
 def accuracy(options, example, settings, kind, seed):
-    """On the test images."""
+    """The accuracy on the test images."""
     return float(SAID.search(run(options, example, settings, kind, seed)[0])[1]) / 100
 
 
@@ -111,7 +111,7 @@ def trainings(options, results):
 
 
 def epochs(options, results):
-    """Seconds of processor time of an epoch, and how many times as fast as float it is."""
+    """Processor seconds of an epoch, and the speed relative to float."""
     for name, (example, settings, short, long, share) in TIMINGS.items():
         if not re.search(options.only, name):
             continue
@@ -134,9 +134,9 @@ class Results:
     path = RESULTS / "types-accuracy.json"
 
     def update(self, part, name, settings, key, by_type, summary=None):
-        """The row of a model with what was measured of some types beside what stands there of others."""
+        """Merges new measurements of some types into the row of a model."""
         kept = json.loads(self.path.read_text()) if self.path.exists() else {}  # another run may have written it
-        if part == "epochs" and kept.get("processor") != processor():  # times of two would stand under one name
+        if part == "epochs" and kept.get("processor") != processor():  # times of two processors must not be mixed
             kept |= {"processor": processor(), "epochs": {}}
         rows = kept.setdefault(part, {})
         others = rows[name][key] if name in rows and rows[name]["settings"] == settings else {}

@@ -17,7 +17,7 @@ if(NOT TARGET locus::locus)
   target_compile_definitions(locus::locus INTERFACE ${locus_definitions})
   target_link_libraries(locus::locus INTERFACE ${locus_libraries})
   if(locus_threads)
-    # Not Threads::Threads, which leaves -pthread out where the C library has the functions. The headers look at what it
+    # Not Threads::Threads, which omits -pthread if the C library has the functions. The headers test a macro that it
     # defines.
     target_compile_options(locus::locus INTERFACE
       "$<IF:$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>,-Xcompiler=-pthread,-pthread>")
@@ -41,13 +41,13 @@ if(NOT TARGET locus::cuda)
   endif()
   if(locus_has_cuda)
     add_library(locus::cuda INTERFACE IMPORTED ${locus_scope})
-    if(CMAKE_VERSION VERSION_LESS 3.26)  # which does not know that nvcc has C++20
+    if(CMAKE_VERSION VERSION_LESS 3.26)  # an older CMake does not know nvcc's C++20
       target_compile_options(locus::cuda INTERFACE "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>")
     else()
       target_compile_features(locus::cuda INTERFACE cuda_std_20)
     endif()
     target_compile_definitions(locus::cuda INTERFACE LOCUS_CUDA=1)
-    # The runtime that CMake links for the language CUDA, or one program would have two of them.
+    # The runtime that CMake links for the language CUDA; another one would put two runtimes into a program.
     set(locus_cuda_libraries CUDA::cublasLt
       "$<IF:$<STREQUAL:$<LOWER_CASE:$<TARGET_PROPERTY:CUDA_RUNTIME_LIBRARY>>,shared>,CUDA::cudart,CUDA::cudart_static>")
     if(locus_cudnn)
@@ -55,7 +55,7 @@ if(NOT TARGET locus::cuda)
       list(APPEND locus_cuda_libraries "${LOCUS_CUDNN_LIBRARY}")
     endif()
     target_link_libraries(locus::cuda INTERFACE locus::locus ${locus_cuda_libraries})
-    # Tells locus::compiled which of its two libraries a program is for.
+    # Selects the library of locus::compiled for a program.
     set_target_properties(locus::cuda PROPERTIES INTERFACE_LOCUS_CUDA ON COMPATIBLE_INTERFACE_BOOL LOCUS_CUDA)
   endif()
 endif()

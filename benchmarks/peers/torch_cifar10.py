@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch's side of benchmarks/cifar10_accuracy.py: what examples/cifar10.cpp does, without the average of weights.
+"""PyTorch's side of benchmarks/cifar10_accuracy.py: the training of examples/cifar10.cpp, without the average of
+weights.
 
 usage: torch_cifar10.py FOLDER IMAGES EPOCHS WIDTH SEED THREADS
 Prints the accuracy on the test images, and the seconds of training.
@@ -27,7 +28,7 @@ def read(folder, names):
 
 
 def augmented(images):
-    """Random crops of 32 x 32 with a padding of 4, half of them mirrored, of each image by itself."""
+    """Random crops of 32 x 32 with a padding of 4, mirrored with probability 1/2, independent for each image."""
     n = len(images)
     padded = F.pad(images, (4, 4, 4, 4))
     top, left = torch.randint(0, 9, (2, n))
@@ -38,7 +39,7 @@ def augmented(images):
 
 
 def model_of(width):
-    """torchvision's initial values."""
+    """ResNet-18 with torchvision's initial values."""
     model = resnet18(width)
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d):

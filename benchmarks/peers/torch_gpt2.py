@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch's side of benchmarks/gpt2.py: the lines of cpu_gpt2.cpp. bfloat16 is autocast's. The network is GPT-2, with
-torch's own attention and the optimizer of one pass."""
+"""PyTorch's side of benchmarks/gpt2.py: the lines of cpu_gpt2.cpp. bfloat16 uses autocast. The network is GPT-2, with
+torch's own attention and its fused optimizer."""
 
 import torch
 from torch import nn

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The workloads of ../verbs.cpp in PyTorch, at the best of its settings, for a program that alternates both.
+"""The workloads of ../verbs.cpp in PyTorch at its best settings, for a program that alternates both.
 
 usage: torch_gpu.py --device cpu|cuda [--dry-run]
 
-Says what it is in a line of JSON. Then every line of the input is a workload, as `verbs --serve` lists them, and is
-answered by a line of JSON: samples of each variant, in seconds, after its result was compared with float64. A workload
-stays in memory until another one is asked for. With --dry-run, once each, and nothing is compiled.
+Prints a line of JSON that describes it. Then every line of the input is a workload, as `verbs --serve` lists them; the
+answer is a line of JSON: samples of each variant, in seconds, after its result was compared with float64. A workload
+stays in memory until another one is requested. With --dry-run, each variant runs once, and nothing is compiled.
 """
 
 import argparse
@@ -29,11 +29,11 @@ DTYPES = {} if torch is None else {"f32": torch.float32, "tf32": torch.float32, 
 
 
 class Device:
-    """Where to measure, and the clock there."""
+    """The device of the measurements, and its clock."""
 
     def __init__(self, name):
         self.name, self.on_gpu = name, name.startswith("cuda")
-        self.cycles = 0.0  # of the GPU, a second
+        self.cycles = 0.0  # of the GPU, per second
         if self.on_gpu:
             self.cycles = 1e7 / self.between_events(lambda: torch.cuda._sleep(int(1e7)))
 
@@ -58,7 +58,7 @@ class Device:
         return (time.perf_counter() - start) / times
 
     def sample(self, run, times, blocks, samples):
-        """The stream is held while the host queues the runs, as in ../verbs/gpu.cu."""
+        """Spinning holds the stream while the host enqueues the runs, as in ../verbs/gpu.cu."""
         wall = self.wall(run, times)
         samples["wall"].append(wall)
         if not self.on_gpu or blocks:
@@ -78,7 +78,8 @@ class Device:
 
 
 class Variant:
-    """A way of doing a workload; check() runs it once more and gives the largest error over what is allowed."""
+    """An implementation of a workload; check() runs it once more and returns the largest error relative to the allowed
+    one."""
 
     def __init__(self, run, check):
         self.run, self.check = run, check
@@ -103,7 +104,7 @@ class Variant:
 
 
 class Peer:
-    """The workloads; a method for each group gives {name: Variant}."""
+    """The workloads; a method for each group returns {name: Variant}."""
 
     def __init__(self, options):
         self.device, self.compiles = Device(options.device), not (options.dry_run or options.no_compile)
@@ -115,7 +116,7 @@ class Peer:
         return torch.randn(*shape, device=self.device.name, dtype=DTYPES[dtype])
 
     def rotation(self, make):
-        """Endless sets of operands, of more memory than three of the GPU's caches; one on the host."""
+        """Cycles through sets of operands that exceed the GPU's caches threefold; one set on the host."""
         first, count = make(), 1
         if self.device.on_gpu:
             size = sum(x.numel() * x.element_size() for x in vars(first).values() if torch.is_tensor(x))
@@ -137,7 +138,7 @@ class Peer:
         return {name: variant(function) for name, function in functions.items()}
 
     def eager_and_compiled(self, function, mode=None):
-        """The same function both ways."""
+        """The function eagerly and, if enabled, compiled."""
         functions = {"PyTorch eager": function}
         if self.compiles:
             functions["PyTorch compile"] = torch.compile(function, dynamic=False, mode=mode)
@@ -235,7 +236,7 @@ class Peer:
                               lambda s: off(s.y, total(s.x.double()), "f32", scale=total(s.x.abs().double()).max().item()))
 
     def optimizer(self, work):
-        """As many steps with one gradient: see ../verbs/optimizer.cpp."""
+        """The same number of steps with one gradient: see ../verbs/optimizer.cpp."""
         count, = work["sizes"]
 
         def variant(**settings):
@@ -369,13 +370,13 @@ class Peer:
 
 
 def off(result, expected, dtype, scale=None):
-    """The largest error, over what rounding allows of the largest element (or of `scale`)."""
+    """The largest error relative to the rounding error allowed for the largest element (or for `scale`)."""
     largest = scale if scale is not None else expected.abs().max().item()
     return ((result.double() - expected).abs().max() / (ROUNDING[dtype] * max(largest, 1e-30))).item()
 
 
 def captured(step):
-    """The step as a CUDA graph, after what has to be made at first was made in a stream of its own."""
+    """The step as a CUDA graph, after warm-up steps in a side stream."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -389,7 +390,7 @@ def captured(step):
 
 
 def made(maker):
-    """The variant, or one that says why there is none."""
+    """The variant, or one that contains the reason why it failed."""
     try:
         return maker()
     except Exception as error:
@@ -421,7 +422,7 @@ class Server:
             self.prepare(work)
         samples = {name: {"wall": [], "gpu": [], "host": []} for name in self.variants}
         gc.disable()
-        for variant in self.variants.values():  # back from the turn of another program
+        for variant in self.variants.values():  # resumes after the turn of another program
             variant.attempt(lambda: self.peer.device.wall(variant.run, 1))
         for _ in range(self.turns):
             for name, variant in self.variants.items():
@@ -443,7 +444,7 @@ def main():
     parser.add_argument("--no-compile", action="store_true", help="without torch.compile")
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed is no answer
+    os.dup2(2, 1)  # other output is no answer
 
     def say(what):
         answers.write(json.dumps(what) + "\n")

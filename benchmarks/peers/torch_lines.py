@@ -1,5 +1,4 @@
-"""PyTorch's answers to the lines of the benchmarks that run in turns with it: clocks, and the fastest of some runs, as
-support/fastest.hpp has them."""
+"""PyTorch's side of the benchmarks in turns: clocks, and the fastest of some runs, as in support/fastest.hpp."""
 
 import sys
 import time
@@ -8,7 +7,7 @@ import torch
 
 
 def fastest(clock, budget, run):
-    """Milliseconds of the fastest run, of 3 to 20: as many as begin within `budget` seconds."""
+    """Milliseconds of the fastest of 3 to 20 runs; runs begin within `budget` seconds."""
     best, total = float("inf"), 0.0
     for i in range(20):
         if i >= 3 and total >= budget:
@@ -21,7 +20,7 @@ def fastest(clock, budget, run):
 
 
 def answer(measure):
-    """A line of numbers for each line "THREADS CLOCK WORDS...": those that measure(clock, *words) returns."""
+    """Answers each line "THREADS CLOCK WORDS..." with a line of the numbers that measure(clock, *words) returns."""
     for line in sys.stdin:
         threads, clock, *words = line.split()
         torch.set_num_threads(int(threads))

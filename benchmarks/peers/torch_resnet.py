@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """PyTorch's side of benchmarks/resnet.py: the lines of cpu_resnet.cpp, answered for both memory formats, NCHW first.
-bfloat16 is autocast's. The network is torchvision's ResNet-18, written out for images of 32 x 32."""
+bfloat16 uses autocast. The network is torchvision's ResNet-18, adapted to images of 32 x 32."""
 
 import torch
 from torch import nn

@@ -3,8 +3,8 @@
 
 usage: torch_training_times.py --hidden 16,1024 --depth 1 --batch 128 --images 15000 --threads 1,2 [--min-time 0.3]
 
-Images are bytes in memory, of which each batch takes those of a random order and makes them numbers in [0, 1]: no
-DataLoader, which takes longer. Adam is the fused one. The first epoch of a model is not measured.
+Images are bytes in memory; each batch gathers its images in random order and converts them to numbers in [0, 1]. There
+is no DataLoader, which takes longer. Adam is fused. The first epoch of a model is not measured.
 """
 
 import argparse

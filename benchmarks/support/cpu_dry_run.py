@@ -1,4 +1,5 @@
-"""What cpu.py --dry-run tells: whether every workload was measured and right, and whether its page can be drawn."""
+"""The report of cpu.py --dry-run: whether every workload was measured with a correct result, and whether its page can
+be drawn."""
 
 import html.parser
 import math
@@ -15,7 +16,7 @@ UNCLOSED = {"meta"}
 
 
 class Page(html.parser.HTMLParser):
-    """Whether elements end where they should."""
+    """Whether elements are nested correctly."""
 
     def __init__(self, text):
         super().__init__()
@@ -33,7 +34,7 @@ class Page(html.parser.HTMLParser):
 
 
 def problems_of_workload(work, ours):
-    """One line each."""
+    """The problems of a workload, one line each."""
     lines = list(work["problems"])
     if ours not in work["programs"]:
         return [*lines, f"was not measured with {ours}"]
@@ -58,7 +59,7 @@ def problem_of_page(text):
 
 
 def finish(reports, ours):
-    """Counts what was tried; the exit status."""
+    """Counts the cases; returns the exit status."""
     result = common.Report()
     for part, report in reports.items():
         for work in report["workloads"]:

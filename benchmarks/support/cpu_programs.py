@@ -1,6 +1,6 @@
-"""The programs that cpu.py lets take turns: ours twice, for the processor at hand and for any, where the processor has an
-instruction for bfloat16 a third time without it, and those of peers, as far as these are installed. Each library is a
-program of its own: two OpenMP runtimes, or threads of OpenBLAS that spin, in one process would disturb one another."""
+"""The programs of cpu.py: ours, compiled for this processor and for any processor, on a processor with bfloat16
+instructions also without them; and the installed peers. Each library is a separate program, because two OpenMP runtimes
+or spinning OpenBLAS threads in one process would disturb each other."""
 
 import dataclasses
 import hashlib
@@ -15,7 +15,7 @@ BENCHMARKS = pathlib.Path(__file__).resolve().parents[1]
 ROOT = BENCHMARKS.parent
 CXX = os.environ.get("CXX", "g++")
 OURS, ANYWHERE, BY_FLOAT = "Locus", "Locus -O2", "Locus avx512"
-FLAGS = {OURS: ["-O2", "-march=native"], ANYWHERE: ["-O2"]}  # of ours
+FLAGS = {OURS: ["-O2", "-march=native"], ANYWHERE: ["-O2"]}  # of our programs
 PEER_FLAGS = ["-O3", "-march=native"]
 TORCH_MODULE = "import torch; print(torch.__path__[0], torch.__version__, int(torch.compiled_with_cxx11_abi()))"
 
@@ -26,8 +26,8 @@ def say(text):
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """What to compile, and which parts of the benchmark it serves; in those of `threaded`, with each number of threads. It is
-    asked for operations in whose name `only` is found."""
+    """A source, its flags, and its parts of the benchmark; parts in `threaded` are measured with each number of
+    threads. It only measures operations whose name contains `only`."""
     name: str
     source: pathlib.Path
     flags: tuple
@@ -40,7 +40,7 @@ class Program:
 
 
 def answer_of(command):
-    """What it prints; empty where it fails."""
+    """The output of a command; empty if it fails."""
     try:
         done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     except OSError:
@@ -65,7 +65,7 @@ def memcpy():
 
 
 def header_peers():
-    """Those that are found by pkg-config or in /usr/include, and what is not."""
+    """(peers found by pkg-config or in /usr/include, peers that are missing)."""
     folder, found, missing = BENCHMARKS / "peers", [memcpy()], []
     flags = (*PEER_FLAGS, "-fopenmp")
     openblas = answer_of(["pkg-config", "--cflags", "--libs", "openblas"]).split()
@@ -97,8 +97,8 @@ def torch_program(name, source, parts, include, lib, abi, standards):
 
 
 def torch_peers(python):
-    """The system's libtorch and that of a Python with torch, and what is not there. Neither is compiled with -fopenmp:
-    each brings its own runtime."""
+    """(the system's libtorch and the one of a Python with torch, missing ones). Neither is compiled with -fopenmp: each
+    has its own runtime."""
     found, missing = [], []
     sources = ((BENCHMARKS / "peers" / "torch.cpp", ("gemm", "elementwise", "rows", "reduce")),
                (BENCHMARKS / "peers" / "torch_mnist.cpp", ("training",)))
@@ -125,7 +125,7 @@ def all_peers(python):
 
 
 def fingerprint(program):
-    """Changes with the command and with what is compiled."""
+    """Changes with the command and with the compiled sources."""
     text = hashlib.sha256(repr((CXX, program.flags, program.libraries, program.standards)).encode())
     files = [program.source]
     if "support/host_" in program.source.read_text():
@@ -138,7 +138,7 @@ def fingerprint(program):
 
 
 def compiled(program, folder):
-    """Its path, compiled anew where something changed, by the first standard that will do; None where none does."""
+    """The path of the program, recompiled after a change with the first standard that works; None if none does."""
     target = folder / f"{program.source.stem}-{program.name.replace(', ', '-').replace(' ', '')}"
     stamp, now = target.with_name(target.name + ".stamp"), fingerprint(program)
     if target.exists() and stamp.exists() and stamp.read_text() == now:
@@ -157,8 +157,8 @@ def compiled(program, folder):
 
 
 def reference_blas(path):
-    """The BLAS that a program is linked with, where that is the reference: it is 20 times slower than any other, and
-    Debian installs it with libtorch unless told otherwise. None where it is another one."""
+    """The path of the reference BLAS if the program is linked with it: it is 20 times slower than any other, and Debian
+    installs it with libtorch by default. None for any other BLAS."""
     for line in answer_of(["ldd", path]).splitlines():
         name, _, rest = line.strip().partition(" => ")
         target = os.path.realpath(rest.split(" ")[0])
@@ -168,7 +168,7 @@ def reference_blas(path):
 
 
 def processor():
-    """/proc/cpuinfo's name and flags."""
+    """Name and flags from /proc/cpuinfo."""
     path = pathlib.Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     value = lambda key: next((line.split(": ", 1)[1] for line in lines if line.startswith(key) and ": " in line), "")  # noqa: E731
@@ -176,7 +176,7 @@ def processor():
 
 
 def environment():
-    """The machine, the commit and the compiler, as every result names them."""
+    """The machine, the commit and the compiler, for every result."""
     compiler = answer_of([CXX, "--version"]).splitlines()
     return {"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "commit": answer_of(["git", "-C", ROOT, "describe", "--always", "--dirty"]),
@@ -184,9 +184,9 @@ def environment():
 
 
 def settings(threads, seed=0):
-    """The environment of a program: so many threads, which stay awake while it is its turn and sleep soon after (waiting
-    for less than a millisecond, in OpenMP and in OpenBLAS). Memory that is freed stays with the process: else results of
-    libtorch larger than 32 MiB would be page faults above all. OpenBLAS of Debian 12 is told what processor it is on."""
+    """The environment of a program. Its threads spin during its turn and sleep soon after (they spin for less than a
+    millisecond, in OpenMP and in OpenBLAS). Freed memory stays with the process: otherwise page faults would dominate
+    libtorch's results larger than 32 MiB. Debian 12's OpenBLAS is told the type of the processor."""
     flags = processor()[1]
     core = {"OPENBLAS_CORETYPE": "SkylakeX" if "avx512f" in flags else "Haswell"} if "avx2" in flags else {}
     variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOCUS_NUM_THREADS")

@@ -1,5 +1,5 @@
-"""Epochs of perceptrons on MNIST, ours beside those of libtorch: processes that take turns, seed by seed, each at the best
-of its settings, which are tried before."""
+"""Epochs of perceptrons on MNIST, ours beside libtorch's: processes that take turns, seed by seed, each with its best
+settings, which are searched for first."""
 
 import dataclasses
 import json
@@ -15,7 +15,7 @@ import cpu_workloads
 from cpu_programs import ANYWHERE, OURS, say
 
 SEEDS, EPOCHS = 5, 5
-POINTS = 0.3  # by which accuracies may differ
+POINTS = 0.3  # largest difference of accuracies
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +33,9 @@ NETWORKS = (Network("784-32-10", 100, 0.5), Network("784-128-10", 64, 0.5), Netw
 
 
 def settings_of(name, threads):
-    """Environments in which a program may be at its best."""
+    """Candidate environments for the best settings of a program."""
     base = cpu_programs.settings(threads)
-    for variable in ("GOMP_SPINCOUNT", "OPENBLAS_THREAD_TIMEOUT"):  # no other program waits in memory
+    for variable in ("GOMP_SPINCOUNT", "OPENBLAS_THREAD_TIMEOUT"):  # spinning is harmless: no other program waits in memory
         base.pop(variable)
     if name in (OURS, ANYWHERE):
         yield base
@@ -46,7 +46,7 @@ def settings_of(name, threads):
 
 
 def run(program, environment, network, epochs, seed, data, limit=600):
-    """The records of the epochs, and processor seconds of the process; None where it took more than `limit` seconds."""
+    """The records of the epochs, and processor seconds of the process; None after a time-out of `limit` seconds."""
     before = os.times()
     command = [str(program), str(data), str(epochs), str(seed), network.layers, str(network.batch), str(network.rate)]
     try:
@@ -59,8 +59,8 @@ def run(program, environment, network, epochs, seed, data, limit=600):
 
 
 def best_settings(name, program, network, options):
-    """By number of threads, the environment of the fastest of two epochs; all are tried twice in turns. What takes five
-    times as long as another is given up."""
+    """The fastest environment by number of threads, over two epochs; all are tried twice in turns. An environment five
+    times slower than another is dropped."""
     tried = [(threads, environment) for threads in options.threads for environment in settings_of(name, threads)]
     best, limit = [float("inf")] * len(tried), 120.0
     for turn in range(2):
@@ -83,8 +83,8 @@ def best_settings(name, program, network, options):
 
 
 def core_distance(options):
-    """Nanoseconds that a cache line takes from one core to another. A virtual machine's cores may share a cache one minute
-    and not the next; threads that share microseconds of work take twice as long then, in every library."""
+    """Nanoseconds of a cache line's transfer between cores. The cores of a virtual machine may share a cache at one
+    time and not at another; otherwise, threads that share microseconds of work take twice as long, in every library."""
     program = cpu_programs.Program("any", cpu_programs.BENCHMARKS / "support" / "core_distance.cpp", ("-O2", "-pthread"))
     path = cpu_programs.compiled(program, options.build)
     answer = cpu_programs.answer_of([path]) if path else ""
@@ -101,12 +101,12 @@ def ratio_of(ours, theirs):
 
 
 def mean_of(runs, key):
-    """Of each epoch, over the runs."""
+    """The mean of each epoch over the runs."""
     return [round(statistics.mean(values), 5) for values in zip(*([epoch[key] for epoch in one["epochs"]] for one in runs))]
 
 
 def entry_of(runs, environment):
-    """What is kept of a program at a network with so many threads."""
+    """The entry of a program for a network and a number of threads."""
     spread = alternate.spread([epoch["seconds"] for one in runs for epoch in one["epochs"]])
     return {**{key: float(f"{spread[key]:.4g}") for key in ("median", "p10", "p90")},
             "accuracy": mean_of(runs, "accuracy"), "loss": mean_of(runs, "loss"),
@@ -115,7 +115,7 @@ def entry_of(runs, environment):
 
 
 def accuracy_targets(runs):
-    """Times of programs that learn something else do not compare."""
+    """Times only compare if the programs learn equally well."""
     last = {name: mean_of(of_program, "accuracy")[-1] for name, of_program in runs.items()}
     for name in last:
         if name.startswith("libtorch"):
@@ -125,7 +125,7 @@ def accuracy_targets(runs):
 
 
 def measure_network(network, programs, options):
-    """The entry of a network in the report. Programs compare at their better number of threads."""
+    """The entry of a network in the report. Programs are compared at their better number of threads."""
     settings = {name: best_settings(name, path, network, options) for name, path in programs.items()}
     runs = {name: {threads: [] for threads in by_threads} for name, by_threads in settings.items() if by_threads}
     distances = []

@@ -1,4 +1,4 @@
-"""What cpu.py measures, and what the measurements are held against."""
+"""The workloads of cpu.py, and their performance targets."""
 
 import dataclasses
 import random
@@ -9,7 +9,7 @@ from cpu_programs import ANYWHERE, BY_FLOAT, OURS
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """`line` is what programs are asked for; bytes: what must be read and written, 0 where arithmetic takes the time."""
+    """`line` is the request to a program; bytes: memory traffic, 0 if the workload is bound by arithmetic."""
     group: str
     line: str
     what: str = ""
@@ -40,14 +40,14 @@ def product(group, form, m, n, k, count=1, what=""):
 
 
 def layer_products(batch, inputs, outputs):
-    """The three of a linear layer whose weight is (outputs, inputs)."""
+    """The three products of a linear layer whose weight is (outputs, inputs)."""
     layer = f"{inputs}-{outputs}, batch {batch}"
     return [product("forward", "nt", batch, outputs, inputs, what=layer), product("dw", "tn", outputs, inputs, batch, what=layer),
             product("dx", "nn", batch, inputs, outputs, what=layer)]
 
 
 def random_products(seed, count):
-    """Extents from 1 to 2048, evenly by order of magnitude, up to 2 G multiply-adds."""
+    """Extents from 1 to 2048, log-uniform, up to 2 G multiply-adds."""
     chance, found = random.Random(seed), []
     while len(found) < count:
         m, n, k = (round(2 ** chance.uniform(0, 11)) for _ in range(3))
@@ -106,9 +106,10 @@ TINY = {"gemm": [product("square", "nn", 33, 33, 33), product("bfloat16", "bfloa
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """For every workload of the groups for which `when` holds: how many times faster than the fastest peer whose name
-    begins so. threads: "1", "2", or "best": each at its best number. memcpy moves as many bytes: where the limit asks for
-    more than `of_copy` of its speed, the workload is bound by memory, and that share is asked for instead."""
+    """Applies to every workload of the groups for which `when` holds: how many times faster than the fastest peer whose
+    name has the prefix `against`. threads: "1", "2", or "best": each at its best number. If the limit exceeds the share
+    `of_copy` of memcpy's speed on the same bytes, the workload is bound by memory, and this share is the limit
+    instead."""
     groups: tuple
     text: str
     limit: float
@@ -165,19 +166,19 @@ TARGETS = (
     Target(("training",), "784-128-10, batch 64, of libtorch", 2.7, "libtorch", when=layers("784-128-10")),
     Target(("training",), "784-512-512-10, batch 128, of libtorch", 1.3, "libtorch", when=layers("784-512-512-10")),
     Target(EVERYTHING, "plain -O2, of -march=native", 0.8, OURS, ours=ANYWHERE),
-    # As fast: two builds of one loop differ by some hundredths from turn to turn.
+    # Equal speed: two builds of one loop differ by some hundredths from turn to turn.
     Target(EVERYTHING, "-march=native, of plain -O2", 0.95, ANYWHERE),
 )
 
 
 def ratio_with(peers, target, against):
-    """With the fastest of the peers whose names begin so; None where there is none."""
+    """The ratio to the fastest peer with this prefix, or None."""
     return min((by_threads[target.threads]["median"] for peer, by_threads in peers.items()
                 if peer.startswith(against) and peer != target.ours and target.threads in by_threads), default=None)
 
 
 def judge(work, ratios, targets=TARGETS):
-    """One entry for each target of the workload; met is None where something was not measured."""
+    """One entry for each target of the workload; met is None if a time is missing."""
     found = []
     for target in targets:
         if work.group not in target.groups or not target.when(work):
@@ -193,7 +194,7 @@ def judge(work, ratios, targets=TARGETS):
 
 
 def verdicts(judged):
-    """For each target that was judged: how often met, missed, not measured, the median, and the worst workload."""
+    """For each target: how often met, missed, not measured, the median, and the worst workload."""
     found = {}
     for name, entries in judged:
         for entry in entries:

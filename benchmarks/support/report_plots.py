@@ -40,7 +40,7 @@ def legend():
 
 
 def along(value, low, high, length):
-    """Where on a logarithmic axis; values beyond its ends are at them."""
+    """The position on a logarithmic axis; values outside are clamped to its ends."""
     share = math.log(max(low, min(high, value)) / low) / math.log(high / low)
     return round(share * length, 1)
 
@@ -65,13 +65,14 @@ def ratio_axis(height):
 
 
 def label_of(work):
-    """What a layer's product is for, where it is of a layer."""
+    """The label of a workload: a layer's product is named after its role."""
     of_layer = work["what"] and work["group"] != "training"
     return f"{work['group']} {work['what']}" if of_layer else work["name"]
 
 
 def bar(work, y):
-    """From 1 to the ratio with the fastest library (memcpy where there is none), a circle for each peer, a tick for each target."""
+    """A bar from 1 to the ratio to the fastest library (or to memcpy), a circle for each peer, a tick for each
+    target."""
     ratios = {name: by["best"]["median"] for name, by in work["ratios"].get(OURS, {}).items() if name != ANYWHERE}
     libraries = {name: value for name, value in ratios.items() if name not in NO_LIBRARY}
     fastest = min(libraries or ratios, key=(libraries or ratios).get)
@@ -125,7 +126,7 @@ def side_by_side(panels):
 
 
 def of_threads(works, threads):
-    """{class: [(work, ratio, what to say)]} at a number of threads."""
+    """{class: [(work, ratio, label)]} at a number of threads."""
     curves = {}
     for work in works:
         for name, by in work["ratios"].get(OURS, {}).items():

@@ -1,4 +1,4 @@
-"""What the benchmarks share that run in turns with PyTorch: a program of ours, compiled here, and one of PyTorch, which answer
+"""Shared by the benchmarks in turns with PyTorch: a program of ours, compiled here, and one of PyTorch, which answer
 the same lines."""
 
 import argparse
@@ -35,7 +35,7 @@ def processor():
 
 
 def write_results(name, results):
-    """Into the folder of results."""
+    """Writes into the folder of results."""
     whole_file.write(RESULTS / name, json_text.text(results) + "\n")
 
 
@@ -46,7 +46,8 @@ class Player:
         self.is_to_bind = is_to_bind
 
     def bind(self):
-        """Threads, which the first question made, to cores in turn: some systems let two share one, and leave the other idle."""
+        """Binds the threads, which the first request created, to cores in turn: some systems let two share a core, and
+        leave another idle."""
         cores = sorted(os.sched_getaffinity(0))
         for i, thread in enumerate(sorted(map(int, os.listdir(f"/proc/{self.process.pid}/task")))):
             os.sched_setaffinity(thread, {cores[i % len(cores)]})
@@ -69,7 +70,7 @@ class Player:
 
 @contextlib.contextmanager
 def players(name, options):
-    """cpu_NAME.cpp, and peers/torch_NAME.py by the Python of --torch-python."""
+    """Starts cpu_NAME.cpp, and peers/torch_NAME.py with the Python of --torch-python."""
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/cpu_{name}"
         subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", f"-I{BENCHMARKS.parent / 'include'}",

@@ -1,9 +1,9 @@
-"""What a step of training a perceptron with Adam costs: counts of a step, and a model fitted to measured steps.
+"""The cost of a step of training a perceptron with Adam: counts per step, and a model fitted to measured steps.
 
 seconds = step + batch * image + traffic / bandwidth + spilled / memory + operations / rate
 
-traffic: bytes of parameters, gradients and moments that a step moves; spilled: those of parameters beyond a cache, which
-memory delivers. The coefficients are no less than 0; they minimize the sum of squares of (model / measured - 1) over the
+traffic: bytes of parameters, gradients and moments that a step moves; spilled: traffic of the parameters that exceed a
+cache, from memory. The coefficients are at least 0; they minimize the sum of squares of (model / measured - 1) over the
 measured steps, for the cache, a power of two, with the smallest such sum.
 """
 
@@ -18,7 +18,7 @@ CACHES = [2 ** power for power in range(18, 28)]  # bytes, 256 KiB to 128 MiB
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """784 inputs, `depth` layers of `hidden` outputs with ReLU, 10 classes; `batch` images a step."""
+    """784 inputs, `depth` layers of `hidden` outputs with ReLU, 10 classes; `batch` images per step."""
     hidden: int
     depth: int
     batch: int
@@ -33,8 +33,8 @@ class Network:
 
     @property
     def operations(self):
-        """Of products: a multiplication and an addition for each weight and image, forward, for the gradient of the weight and,
-        but for the first layer, for that of the input."""
+        """Operations of products: a multiplication and an addition per weight and image, for the forward pass, the
+        gradient of the weight and, except in the first layer, the gradient of the input."""
         return self.batch * (4 * INPUTS * self.hidden + 6 * self.later_weights)
 
     @property
@@ -42,13 +42,13 @@ class Network:
         return "-".join(map(str, [INPUTS, *[self.hidden] * self.depth, CLASSES]))
 
 
-# Of each parameter, 4 bytes each: read forward and backward, gradient written; Adam reads four numbers and writes three.
+# Numbers of 4 bytes per parameter: read forward and backward, gradient written; Adam reads four and writes three.
 TRAFFIC = 4 * (3 + 7)
-HELD = 4 * 4  # of each parameter in memory: value, gradient, two moments
+HELD = 4 * 4  # bytes of each parameter in memory: value, gradient, two moments
 
 
 def counts(network, cache):
-    """What the coefficients are multiplied by, in their order."""
+    """The factors of the coefficients, in their order."""
     held = HELD * network.parameters
     spilled = max(0.0, 1 - cache / held) * TRAFFIC * network.parameters
     return [1.0, float(network.batch), float(TRAFFIC * network.parameters), spilled, float(network.operations)]
@@ -56,7 +56,7 @@ def counts(network, cache):
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """Seconds for each count, and how far it is off the steps that it was fitted to, relative to what was measured."""
+    """Seconds per count, and the errors at the fitted steps, relative to the measured times."""
     seconds: tuple
     cache: int  # bytes
     median_error: float
@@ -73,7 +73,7 @@ class Model:
 
 
 def solved(matrix, right):
-    """The solution of a small symmetric system, None where it is singular."""
+    """The solution of a small symmetric system, or None if it is singular."""
     rows = [[*row, value] for row, value in zip(matrix, right)]
     for i in range(len(rows)):
         pivot = max(range(i, len(rows)), key=lambda k: abs(rows[k][i]))
@@ -90,8 +90,8 @@ def solved(matrix, right):
 
 
 def non_negative(rows):
-    """(sum of squares, coefficients) of the x >= 0 with the smallest sum over (row . x - 1)^2: the best of all sets of
-    coefficients that are not 0."""
+    """(sum of squares, coefficients) of the x >= 0 that minimizes the sum of (row . x - 1)^2, by trying all sets of
+    nonzero coefficients."""
     scales = [max(row[k] for row in rows) or 1.0 for k in range(len(rows[0]))]
     rows = [[value / scale for value, scale in zip(row, scales)] for row in rows]
     best = (math.inf, None)
@@ -129,15 +129,15 @@ def fit(steps):
 
 
 def faster_from(ours, theirs, depth, batch, most=65536):
-    """The hidden size from which on steps of the first model take less time than those of the second, up to `most`; None where
-    they do not at `most`."""
+    """The hidden size from which the first model's steps take less time than the second's, up to `most`; None if not at
+    `most`."""
     def is_faster(hidden):
         network = Network(hidden, depth, batch)
         return ours.step(network) < theirs.step(network)
 
     if not is_faster(most):
         return None
-    slower, faster = 0, most  # both cost curves are sums of powers of the size: looked for from above
+    slower, faster = 0, most  # both costs are sums of powers of the size: bisection from above
     while faster > 1 and is_faster(faster // 2):
         faster //= 2
     slower = faster // 2

@@ -1,4 +1,4 @@
-"""The tables and the picture of docs/training-times.md, of what training_times.py measured."""
+"""The tables and the picture of docs/training-times.md, from the results of training_times.py."""
 
 import json
 import math
@@ -11,13 +11,13 @@ from training_costs import Network
 
 RESULTS = pathlib.Path(__file__).resolve().parents[1] / "results"
 IMAGES, BATCH = 60000, 128  # of the tables that vary the model
-# The step 784-128-10 of 128 images, as benchmarks/verbs measured it on GPUs: without a loader, captured.
+# The step 784-128-10 of 128 images, measured by benchmarks/verbs on GPUs: without a loader, captured.
 GPU_STEPS = {"NVIDIA H100": "2026-11-26-nvidia-h100-verbs.json", "NVIDIA H200": "2026-11-26-nvidia-h200-step.json"}
 
 
 def rows_of(rounds):
-    """What each point gave, of the lines of several runs of the program: the fastest epoch of each round. For steps, seconds
-    of one; for whole epochs, of all."""
+    """A row per point from the lines of several runs: the fastest epoch of each round. For steps, seconds of one step;
+    for whole epochs, of all."""
     found = {}
     for lines in rounds:
         for line in lines:
@@ -36,7 +36,7 @@ def rows_of(rounds):
 
 
 def part_of(row):
-    """Of the study."""
+    """The part of the study."""
     return "epochs" if row["images"] else "steps"
 
 
@@ -49,7 +49,7 @@ def count(number):
 
 
 def beside(growth, size):
-    """How a growth compares with that of a size."""
+    """Compares a growth of time with the growth of a size."""
     return "by less than" if growth < 0.8 * size else "by more than" if growth > 1.25 * size else "in proportion to"
 
 
@@ -63,7 +63,7 @@ def table(head, rows):
 
 
 class Study:
-    """What was measured, and a model of each series: of the CPU with a number of threads, or of a GPU."""
+    """The measurements, and a model of each series: of the CPU with a number of threads, or of a GPU."""
 
     def __init__(self, document):
         self.environment, self.peer = document["environment"], document.get("peer")
@@ -73,13 +73,13 @@ class Study:
                 continue
             of_series = (self.wholes if row["images"] else self.steps).setdefault((row["device"], row["threads"]), {})
             key = (network_of(row), row["images"]) if row["images"] else network_of(row)
-            of_series[key], waiting = min(zip(row["seconds"], row["waiting"]))  # what disturbs a measurement only adds to it
+            of_series[key], waiting = min(zip(row["seconds"], row["waiting"]))  # disturbances only increase a time
             self.waits[row["device"], row["threads"], key] = waiting / of_series[key]
             self.spreads.append(statistics.median(row["seconds"]) / of_series[key] - 1)
         self.series = list(self.steps)
         self.models = {series: training_costs.fit(steps) for series, steps in self.steps.items()}
 
-    # What was measured.
+    # Formatting of the measurements.
 
     def is_gpu(self, series):
         return series[0].startswith("cuda")
@@ -101,11 +101,11 @@ class Study:
         return sorted({getattr(network, name) for steps in self.steps.values() for network in steps})
 
     def batch(self):
-        """The one that the tables over depths have."""
+        """The batch size of the tables over depths."""
         return min(self.values("batch"), key=lambda batch: abs(batch - BATCH))
 
     def epoch(self, series, network, images=IMAGES):
-        """Seconds of steps, as measured; None where they were not."""
+        """Seconds of an epoch's steps, from the measured step; None if not measured."""
         step = self.steps[series].get(network)
         return None if step is None else step * math.ceil(images / network.batch)
 
@@ -114,10 +114,10 @@ class Study:
         model = self.models[series]
         return [(model.epoch(network, images), seconds) for (network, images), seconds in self.wholes.get(series, {}).items()]
 
-    # What a reader wants first.
+    # The summary.
 
     def of_data(self):
-        """What more images cost."""
+        """The effect of more images."""
         series = self.series[0]
         wholes = self.wholes.get(series, {})
         if not wholes:
@@ -130,7 +130,7 @@ class Study:
                 f"many as {count(sizes[0])}, take {times(many / few)} times as long ({duration(few)} to {duration(many)}; {network.name}, batch {network.batch}, {self.name(series)}).")
 
     def of_model(self):
-        """What larger layers cost."""
+        """The effect of larger layers."""
         series, depth = self.series[0], self.values("depth")[0]
         like = sorted((network for network in self.steps[series] if (network.depth, network.batch) == (depth, self.batch())),
                       key=lambda network: network.hidden)
@@ -192,7 +192,7 @@ class Study:
         return table([f"batch {self.batch()}"] + [f"{count(images)} images" for images in sizes], rows)
 
     def cell(self, series, network, images, seconds):
-        """How far the model is off, and the share of waiting for the loader where it is a tenth or more."""
+        """A time with the model's error, and the share of waiting for the loader from a tenth on."""
         model, waits = self.models[series].epoch(network, images), self.waits[(*series, (network, images))]
         return f"{duration(seconds)} ({model / seconds - 1:+.0%}" + (f", waits {waits:.0%})" if waits >= 0.1 else ")")
 
@@ -232,7 +232,7 @@ class Study:
         return f"Hidden outputs from which on {self.name(self.gpu())} is faster, by the models:\n\n" + table(head, rows)
 
     def no_gpu(self):
-        """What is known of GPUs, where none was measured: a step of each that results/ has."""
+        """Without a measured GPU: the known step of each GPU in results/."""
         text = ("No GPU was measured by this study: the machine has none, or the program was built without CUDA. The curves and the models are "
                 "the CPU's, and no break-even is computed from them.\n")
         known = {gpu: seconds for gpu, name in GPU_STEPS.items() if (seconds := gpu_step(RESULTS / name))}
@@ -247,7 +247,7 @@ class Study:
                 table([f"a step of {network.name}, {network.batch} images", "time"], rows))
 
     def peers(self):
-        """Epochs of ours beside those of PyTorch, in turns."""
+        """Epochs of Locus and PyTorch, in turns."""
         peer = self.peer
         if not peer:
             return "PyTorch was not measured.\n"
@@ -271,7 +271,7 @@ class Study:
                 f"above, in the median of all sizes.\n")
 
     def parts(self):
-        """What stands in the page between two comments, by the name in the first."""
+        """The generated parts of the page, by the name in their comment."""
         return {"summary": self.summary(), "machine": self.machine(), "data sets": self.data_sets(), "depths": self.depths(),
                 "batches": self.batches(), "model": self.model(), "devices": self.devices(), "peer": self.peers()}
 
@@ -279,7 +279,7 @@ class Study:
         return "\n".join(self.parts().values())
 
     def page(self, page):
-        """The page with all parts as they are now. raises ValueError where it lacks one"""
+        """The page with all current parts. raises ValueError if it lacks one"""
         for name, text in self.parts().items():
             begin, end = f"<!-- made by benchmarks/training_times.py: {name} -->\n", "<!-- end -->"
             if page.count(begin) != 1:
@@ -312,7 +312,7 @@ class Study:
 
 
 def gpu_step(path):
-    """Wall seconds of the captured step of 784-128-10 and 128 images, in results of benchmarks/verbs; None: not there."""
+    """Wall seconds of the captured step of 784-128-10 and 128 images, from results of benchmarks/verbs, or None."""
     if not path.exists():
         return None
     for work in json.loads(path.read_text())["workloads"]:
