@@ -13,10 +13,7 @@ using bench::Work;
 
 struct Identity {
   static constexpr bool is_identity = true;
-  template <class X>
-  LOCUS_FN X operator()(X x) const {
-    return x;
-  }
+  template <class X> LOCUS_FN X operator()(X x) const { return x; }
 };
 
 template <class T>

@@ -23,6 +23,7 @@
 #include <locus/instances/nn/sequential.inc>
 #include <locus/instances/ops/cross_entropy.inc>
 #include <locus/instances/ops/linear.inc>
+#include <locus/instances/optim/adadelta.inc>
 #include <locus/instances/optim/adagrad.inc>
 #include <locus/instances/optim/adam.inc>
 #include <locus/instances/optim/lion.inc>

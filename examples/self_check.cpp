@@ -33,10 +33,7 @@ Tensor<float, D> numbers(const Shape& shape, std::uint64_t seed, D device) {
 // The parts. Each computes on the given device, and copies the results to the host.
 
 struct Copy {
-  template <Device D>
-  Results operator()(D device) const {
-    return {numbers({1000, 3}, 1, device).template to<Cpu>()};
-  }
+  template <Device D> Results operator()(D device) const { return {numbers({1000, 3}, 1, device).template to<Cpu>()}; }
 };
 struct AsynchronousCopy {
   Results operator()(Cpu device) const { return {numbers({1000}, 2, device)}; }

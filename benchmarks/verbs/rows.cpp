@@ -54,10 +54,7 @@ constexpr double rounding = 64 * 0x1p-24;
 // One class per operation: run() computes it, judge() compares one row with float64.
 struct Softmax {
   static constexpr const char* name = "softmax";
-  template <class D>
-  static void run(Set<D>& set) {
-    set.y = softmax(set.x, 1);
-  }
+  template <class D> static void run(Set<D>& set) { set.y = softmax(set.x, 1); }
   template <class D>
   static void judge(const Set<D>& set, std::int64_t at, const Row& row, Worst& worst) {
     const auto y = window(set.y, at, 1);

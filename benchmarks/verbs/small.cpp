@@ -22,10 +22,7 @@ using Host = Set<Cpu>;
 
 struct Add {
   static constexpr const char* name = "add";
-  template <class D>
-  static void run(Set<D>& set) {
-    set.y = set.a + set.b;
-  }
+  template <class D> static void run(Set<D>& set) { set.y = set.a + set.b; }
   static void judge(const Host& set, Worst& worst) {
     for (std::int64_t i = 0; i < set.a.elements(); ++i) {
       const double sum = static_cast<double>(set.a.data()[i]) + set.b.data()[i];
@@ -35,10 +32,7 @@ struct Add {
 };
 struct SumOfAll {
   static constexpr const char* name = "sum";
-  template <class D>
-  static void run(Set<D>& set) {
-    set.y = sum(set.a);
-  }
+  template <class D> static void run(Set<D>& set) { set.y = sum(set.a); }
   static void judge(const Host& set, Worst& worst) {
     double sum = 0, magnitude = 0;
     for (std::int64_t i = 0; i < set.a.elements(); ++i) sum += set.a.data()[i], magnitude += std::abs(set.a.data()[i]);
@@ -47,10 +41,7 @@ struct SumOfAll {
 };
 struct SoftmaxOfRows {
   static constexpr const char* name = "softmax";
-  template <class D>
-  static void run(Set<D>& set) {
-    set.y = softmax(set.a, 1);
-  }
+  template <class D> static void run(Set<D>& set) { set.y = softmax(set.a, 1); }
   static void judge(const Host& set, Worst& worst) {
     for (std::int64_t i = 0; i < set.a.size(0); ++i) {
       double sum = 0;
@@ -64,10 +55,7 @@ struct SoftmaxOfRows {
 };
 struct Product {
   static constexpr const char* name = "product";
-  template <class D>
-  static void run(Set<D>& set) {
-    set.y = matmul(set.a, set.b);
-  }
+  template <class D> static void run(Set<D>& set) { set.y = matmul(set.a, set.b); }
   static void judge(const Host& set, Worst& worst) {
     worst.add(error_of(set.a, set.b, set.y, rounding_of("f32")), 0, 1);
   }

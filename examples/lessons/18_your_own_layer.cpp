@@ -27,10 +27,7 @@ struct Positioned : nn::Layer<Positioned<D>, float, D> {
   explicit Positioned(std::int64_t width, D device = {})
       : inner{width, width, true, device}, positions{arange(width)} {}  // <- and this
 
-  template <class X>
-  X forward(const X& x) const {
-    return inner(x) + positions;
-  }
+  template <class X> X forward(const X& x) const { return inner(x) + positions; }
   void members(const auto& visit) const { visit("inner", inner); }
 };
 

@@ -9,6 +9,7 @@
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/optim/adadelta.hpp>
 #include <locus/optim/adagrad.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/lion.hpp>

@@ -45,6 +45,8 @@ class AdamW;
 template <class T, class D>
 class RMSprop;
 template <class T, class D>
+class Adadelta;
+template <class T, class D>
 class Adagrad;
 template <class T, class D>
 class Lion;

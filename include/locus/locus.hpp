@@ -86,6 +86,7 @@
 #include <locus/nn/margin_loss.hpp>
 #include <locus/nn/nll_loss.hpp>
 #include <locus/nn/orthogonal.hpp>
+#include <locus/nn/pixel_shuffle.hpp>
 #include <locus/nn/pool.hpp>
 #include <locus/nn/prelu.hpp>
 #include <locus/nn/sequential.hpp>
@@ -99,6 +100,7 @@
 
 #include <locus/optim/sgd.hpp>
 
+#include <locus/optim/adadelta.hpp>
 #include <locus/optim/adagrad.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>

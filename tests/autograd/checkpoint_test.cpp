@@ -1,3 +1,4 @@
+// Runs on: host, cuda (backward).
 // checkpoint(f, x...) gives the gradients of f(x...), keeps fewer tensors, and computes f twice.
 #include <locus/autograd/checkpoint.hpp>
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 // The derivative of every scalar function in the table against central differences, through the evaluator that the
 // backward pass of an expression runs in registers.
 #include <locus/autograd/expression.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (expressions); alone.
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/device/trace/launch_log.hpp>
@@ -31,14 +32,8 @@ void check_gradients(const GradcheckResult& result, const char* file, int line) 
 
 /// The bell curve, as a user's scalar function.
 struct Bell {
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return std::exp(-x * x);
-  }
-  template <class T>
-  LOCUS_FN T by_input(T x) const {
-    return T(-2) * x * std::exp(-x * x);
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return std::exp(-x * x); }
+  template <class T> LOCUS_FN T by_input(T x) const { return T(-2) * x * std::exp(-x * x); }
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/autograd/flat.hpp>
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/activation.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; alone, race.
 // Memory that a recorded computation keeps and backward() frees, and calls of backward() that are refused.
 #include <locus/autograd/flat.hpp>
 #include <locus/autograd/parameter.hpp>
@@ -229,10 +230,7 @@ namespace {
 struct Failing {
   static constexpr const char* name = "failing";
   bool* fails;
-  template <class T, class D>
-  auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{x.clone(), Tuple<>()};
-  }
+  template <class T, class D> auto forward(const Tensor<T, D>& x) const { return Forwarded{x.clone(), Tuple<>()}; }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto target = dx.open();

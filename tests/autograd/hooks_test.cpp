@@ -1,3 +1,4 @@
+// Runs on: host, cuda (backward).
 // Gradient hooks: when, how often and in which order they are called.
 #include <locus/autograd/flat.hpp>
 #include <locus/autograd/parameter.hpp>
@@ -29,10 +30,7 @@ struct Noted {
   static constexpr const char* name = "noted";
   std::string* log;
   const char* what;
-  template <class T, class D>
-  auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{x, Tuple<>()};
-  }
+  template <class T, class D> auto forward(const Tensor<T, D>& x) const { return Forwarded{x, Tuple<>()}; }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     *log += what;
@@ -43,10 +41,7 @@ struct Noted {
 /// y = x, without a gradient for x.
 struct Silent {
   static constexpr const char* name = "silent";
-  template <class T, class D>
-  auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{x, Tuple<>()};
-  }
+  template <class T, class D> auto forward(const Tensor<T, D>& x) const { return Forwarded{x, Tuple<>()}; }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>&, Gradient<T, D>&) const {}
 };

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Every operation of several operands with every mix of plain tensors, parameters, trained or frozen, and traced
 // tensors. A new operation is a line of the table at the end.
 #include <locus/locus.hpp>
@@ -213,10 +214,7 @@ void check_mixes(const char* name, const Op& op, const Tensor<T>&... x) {
   }
 
 struct Blend {
-  template <class X, class Y, class Z>
-  auto operator()(X x, Y y, Z z) const {
-    return x * y + z * z * x;
-  }
+  template <class X, class Y, class Z> auto operator()(X x, Y y, Z z) const { return x * y + z * z * x; }
   template <class X, class Y, class Z>
   auto by_inputs(X x, Y y, Z z) const {
     return Pack<X, Y, Z>(y + z * z, x, Z(2) * z * x);

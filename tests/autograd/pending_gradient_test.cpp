@@ -1,3 +1,4 @@
+// Runs on: host.
 // Pending gradients: a user's operation hands one over, and another user's operation fuses it, without code for them in
 // the graph.
 #include <locus/autograd/parameter.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Traced tensors and parameters: recording, and gradients through views, conversions and copies.
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/reduce.hpp>
@@ -22,14 +23,8 @@ void check_gradients(const GradcheckResult& result, int line) { check_empty(resu
 
 /// A wrong derivative: half of the true one.
 struct WrongSquare {
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return x * x;
-  }
-  template <class T>
-  LOCUS_FN T by_input(T x) const {
-    return x;
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return x * x; }
+  template <class T> LOCUS_FN T by_input(T x) const { return x; }
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+// Runs on: host.
 // A branch that is not taken contributes exactly nothing to a gradient, however steep or undefined it is there.
 
 #include <locus/autograd/expression.hpp>
@@ -42,14 +43,8 @@ void check_at(const std::vector<double>& points, const F& f, const std::vector<d
 
 /// A cusp, whose pullback multiplies the adjoint without a check for 0.
 struct Cusp {
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return math::sqrt(functor::Abs{}(x));
-  }
-  template <class T>
-  LOCUS_FN Pack<T> pullback(T g, T y, T x) const {
-    return {g * functor::Sign{}(x) / (T(2) * y)};
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return math::sqrt(functor::Abs{}(x)); }
+  template <class T> LOCUS_FN Pack<T> pullback(T g, T y, T x) const { return {g * functor::Sign{}(x) / (T(2) * y)}; }
 };
 
 template <class T, class D>

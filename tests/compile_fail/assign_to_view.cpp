@@ -1,6 +1,6 @@
 // Assigning to a temporary view.
 // because: the view is a temporary handle: to assign to it would change nothing; copy_ writes through it
-// expect-error: assignment_to_a_temporary_view|assigning to a temporary view
+// expect-error: assigning_to_a_temporary_view|assigning to a temporary view
 // expect-error: copy_
 #include <locus/locus.hpp>
 

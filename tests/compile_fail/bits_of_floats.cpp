@@ -1,7 +1,7 @@
 // The bits of floating-point numbers.
 // because: the bits of a rounded number are no mask; a condition is written && and ||
-// expect-error: bits_of_floating_point_numbers|holds floating-point numbers, which have no bits here
-// expect-error: write_a_and_and_b_for_what_is_not_0|write a && b for what is not 0
+// expect-error: the_tensor_holds_floating_point_numbers_which|holds floating-point numbers, which have no bits here
+// expect-error: write_a_and_b_for_what_is_not_0|write a && b for what is not 0
 #include <locus/expr/bits.hpp>
 
 using namespace locus;

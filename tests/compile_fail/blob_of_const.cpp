@@ -1,6 +1,6 @@
 // A tensor over memory that must not be written.
 // because: a tensor writes to its elements, and const does not reach them
-// expect-error: elements_that_must_not_be_written|the elements are const
+// expect-error: the_elements_are_const_and_a_tensor_can_write_to_its_own|the elements are const
 // expect-error: copy_them_by_from_values_shape|from\(values, shape\)
 #include <locus/locus.hpp>
 

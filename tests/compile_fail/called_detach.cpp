@@ -1,6 +1,6 @@
 // What another library calls `.detach()`.
 // because: whether something is recorded is a type, so this is no copy and no flag but the tensor inside
-// expect-error: detach_is_called_value.*say_x_value|is x\.value\(\)
+// expect-error: the_tensor_alone_from_which_nothing_is_recorded_is_x_value|is x\.value\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,6 +1,6 @@
 // What another library calls `x.view(2, 3)`.
 // because: it is called reshape, and a shape is one argument
-// expect-error: a_view_is_called_reshape.*say_x_reshape_2_3_in_braces|say x\.reshape\(\{2, 3\}\)
+// expect-error: a_view_of_another_shape_is_called_reshape.*say_x_reshape_2_3|say x\.reshape\(\{2, 3\}\)
 #include <locus/locus.hpp>
 
 using namespace locus;

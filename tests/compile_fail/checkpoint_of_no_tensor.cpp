@@ -1,7 +1,7 @@
 // A checkpoint of a function that returns a number.
 // because: the backward pass of a checkpoint begins with the gradient of its result
-// expect-error: function_returns_no_tensor|f returns no tensor
-// expect-error: return_the_tensor_that_it_computes|return the one that f computes
+// expect-error: f_returns_no_tensor|f returns no tensor
+// expect-error: return_the_one_that_f_computes|return the one that f computes
 #include <locus/locus.hpp>
 
 using namespace locus;

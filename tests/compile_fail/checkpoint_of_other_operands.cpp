@@ -1,7 +1,7 @@
 // A checkpoint of a function of plain tensors, on a traced one.
 // because: the function is recorded when it is computed again
-// expect-error: function_does_not_take_these_tensors|f does not take these tensors
-// expect-error: write_const_auto_x_for_each|with a Traced where an operand is traced
+// expect-error: f_does_not_take_these_tensors|f does not take these tensors
+// expect-error: it_is_called_as_f_x_with_a_Traced_where_an_operand_is_traced|with a Traced where an operand is traced
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // Class weights that are to be learned.
 // because: class weights collect no gradient, as in PyTorch, so that a parameter would never learn
 // expect-error: class_weights_collect_no_gradient|class weights collect no gradient
-// expect-error: take_their_value_x_value|weights\.value\(\)
+// expect-error: take_their_value_weights_value|weights\.value\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,6 +1,6 @@
 // Clipping the gradients of a model.
 // because: it is the gradients of parameters that are clipped
-// expect-error: a_model_instead_of_its_parameters|a model was given instead of its parameters
+// expect-error: a_model_was_given_instead_of_its_parameters|a model was given instead of its parameters
 // expect-error: pass_model_parameters|pass model\.parameters\(\)
 #include <locus/locus.hpp>
 

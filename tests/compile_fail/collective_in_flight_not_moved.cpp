@@ -1,6 +1,6 @@
 // Waiting for a collective without saying that its handle is used up.
 // because: a handle gives its tensor once
-// expect-error: collective_is_used_up_when_waited_for|what was waited for is used up
+// expect-error: what_was_waited_for_is_used_up|what was waited for is used up
 // expect-error: say_std_move_x_wait|say std::move\(x\)\.wait\(\)
 #include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>

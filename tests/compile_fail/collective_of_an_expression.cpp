@@ -1,6 +1,6 @@
 // Reducing an expression in place.
 // because: it has no elements that could change
-// expect-error: collective_in_place_on_a_pending_expression|x is a pending expression, which is changed in place
+// expect-error: x_is_a_pending_expression_which_is_changed_in|x is a pending expression, which is changed in place
 // expect-error: name_it_as_a_Tensor|name it as a Tensor
 #include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>

@@ -1,6 +1,6 @@
 // An asynchronous copy of a traced tensor.
 // because: a transfer is not recorded, so the gradient would be lost
-// expect-error: source_records_gradients|records gradients
+// expect-error: x_records_gradients_which_would_be_lost|records gradients
 // expect-error: take_its_value_x_value|take its value, x.value
 #include <locus/locus.hpp>
 

@@ -1,7 +1,7 @@
 // Distributing a layer that lists no members.
 // because: its parameters would stay those of each rank
-// expect-error: distributed_something_else_than_a_model|something else than a model that lists its members
-// expect-error: pass_a_model_that_lists_its_members|write void members\(const auto& visit\) const
+// expect-error: distributed_model_comm_of_something_else_than_a|something else than a model that lists its members
+// expect-error: pass_the_model_itself_and_write_void_members_const_auto|write void members\(const auto& visit\) const
 #include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 

@@ -1,6 +1,6 @@
 // Reading an element of an expression.
 // because: it is not computed yet, and each element would compute it anew
-// expect-error: element_of_a_pending_expression|an expression is not computed yet
+// expect-error: reading_an_element_an_expression_is_not_computed_yet|an expression is not computed yet
 // expect-error: name_it_as_a_Tensor|name it as a Tensor first
 #include <locus/locus.hpp>
 

@@ -1,6 +1,6 @@
 // Evaluating a function, which has no device, on images.
 // because: nothing says where the batches are to be
-// expect-error: evaluate_a_function_without_a_device_on_a_data_set|evaluate\(model, data\) of a model without a device
+// expect-error: evaluate_model_data_of_a_model_without_a_device|evaluate\(model, data\) of a model without a device
 // expect-error: pass_a_loader_for_its_device|pass a loader for its device, data::loader<D>\(data\)
 #include <locus/locus.hpp>
 

@@ -1,7 +1,7 @@
 // Evaluating a model on images without labels.
 // because: accuracy and loss need the labels
-// expect-error: evaluate_on_something_else_than_a_loader_or_a_data_set|on something else than a loader or a data set
-// expect-error: make_data_TensorDataset_of_x_and_y|make data::TensorDataset
+// expect-error: evaluate_model_data_on_something_else_than_a_loader_or|on something else than a loader or a data set
+// expect-error: make_data_TensorDataset_x_labels_or_data_LabelledImages_images_labels|make data::TensorDataset
 #include <locus/locus.hpp>
 
 using namespace locus;

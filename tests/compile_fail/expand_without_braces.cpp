@@ -1,7 +1,7 @@
 // A shape to expand to without braces.
 // because: a shape is one argument everywhere
-// expect-error: a_shape_without_braces|a shape is one argument
-// expect-error: write_it_in_braces_as_in_2_3|write it in braces, as in x\.expand\(\{2, 3\}\)
+// expect-error: a_shape_is_one_argument|a shape is one argument
+// expect-error: write_it_in_braces_as_in_x_expand_2_3|write it in braces, as in x\.expand\(\{2, 3\}\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // Training on tensors in place of batches.
 // because: fit goes over batches of images and labels, epoch by epoch
-// expect-error: fit_with_something_else_than_named_loaders|with something else than loaders
-// expect-error: make_a_loader_with_data_loader|make one first, auto train =
+// expect-error: fit_model_optimizer_train_valid_history_with_something_else_than|with something else than loaders
+// expect-error: make_one_first_auto_train_data_loader_D_dataset_options|make one first, auto train =
 #include <locus/locus.hpp>
 
 using namespace locus;

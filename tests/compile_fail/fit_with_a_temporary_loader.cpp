@@ -1,7 +1,7 @@
 // Training with a loader that has no name.
 // because: a loader counts its epochs, and is left where training can go on with it
-// expect-error: fit_with_something_else_than_named_loaders|than loaders, that of the training with a name
-// expect-error: make_a_loader_with_data_loader|make one first, auto train =
+// expect-error: fit_model_optimizer_train_valid_history_with_something|than loaders, that of the training with a name
+// expect-error: make_one_first_auto_train_data_loader_D_dataset_options|make one first, auto train =
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // Freezing what is not traced.
 // because: layers act as in inference on plain tensors anyway
-// expect-error: frozen_of_a_plain_tensor|x is not traced
-// expect-error: trace_it_with_trace_x|trace it first, with trace\(x\)
+// expect-error: x_is_not_traced_so_layers_act_as_in_inference_anyway|x is not traced
+// expect-error: trace_it_first_with_trace_x_to_record|trace it first, with trace\(x\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // A formula of fuse with another number of parameters than tensors.
 // because: each parameter stands for one tensor
-// expect-error: formula_of_fuse_takes_other_arguments|the formula does not take one argument for each tensor
-// expect-error: give_it_one_auto_parameter_for_each_tensor|give it as many parameters as tensors
+// expect-error: the_formula_does_not_take_one_argument_for|the formula does not take one argument for each tensor
+// expect-error: give_it_as_many_parameters_as_tensors_auto_x_auto_y|give it as many parameters as tensors
 #include <locus/locus.hpp>
 
 using namespace locus;

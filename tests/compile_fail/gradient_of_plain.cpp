@@ -1,7 +1,7 @@
 // Asking a plain tensor for a gradient.
 // because: only a variable or a parameter collects one
-// expect-error: gradient_of_a_plain_tensor|grad\(\) of a plain tensor
-// expect-error: make_it_a_variable_x|only a variable\(x\) or a parameter
+// expect-error: grad_of_a_plain_tensor|grad\(\) of a plain tensor
+// expect-error: only_a_variable_x_or_a_parameter_collects_one|only a variable\(x\) or a parameter
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // Ordering a copy without moving from it.
 // because: it becomes the tensor, once; there is no copy in flight afterwards
-// expect-error: copy_is_used_up_when_ordered|what is ordered is used up
-// expect-error: say_std_move_x_ordered_or_wait|say std::move\(x\)\.ordered\(\)
+// expect-error: what_is_ordered_is_used_up|what is ordered is used up
+// expect-error: say_std_move_x_ordered|say std::move\(x\)\.ordered\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,6 +1,6 @@
 // Waiting for a copy without moving from it.
 // because: it becomes the tensor, once; there is no copy in flight afterwards
-// expect-error: copy_is_used_up_when_waited_for|what was waited for is used up
+// expect-error: what_was_waited_for_is_used_up|what was waited for is used up
 // expect-error: say_std_move_x_wait|say std::move\(x\)\.wait\(\)
 #include <locus/locus.hpp>
 

@@ -1,7 +1,7 @@
 // Printing what is still being copied back.
 // because: the host would read what was there before
 // expect-error: tensor_is_still_being_copied|still being copied
-// expect-error: say_std_move_x_ordered_or_wait|std::move\(x\)\.wait\(\)
+// expect-error: wait_for_it_std_move_x_wait|std::move\(x\)\.wait\(\)
 #include <locus/locus.hpp>
 
 #include <ostream>

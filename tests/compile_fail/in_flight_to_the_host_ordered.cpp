@@ -1,6 +1,6 @@
 // Ordering a copy back to the host instead of waiting for it.
 // because: the host reads page-locked memory, so it is the host that has to wait
-// expect-error: page_locked_memory_is_read_by_the_host|the host reads this memory
+// expect-error: the_host_reads_this_memory_and_has_to_wait|the host reads this memory
 // expect-error: say_std_move_x_wait|say std::move\(x\)\.wait\(\)
 #include <locus/locus.hpp>
 

@@ -1,7 +1,7 @@
 // A variable of what is still being copied.
 // because: it is no tensor yet
 // expect-error: tensor_is_still_being_copied|the tensor is still being copied
-// expect-error: say_std_move_x_ordered_or_wait|std::move\(x\)\.ordered\(\)
+// expect-error: order_it_first_std_move_x_ordered|std::move\(x\)\.ordered\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

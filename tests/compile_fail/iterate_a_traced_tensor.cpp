@@ -1,7 +1,7 @@
 // Iterating over a traced tensor.
 // because: what is computed from the numbers would not be recorded
-// expect-error: element_of_a_traced_tensor_or_parameter|traced tensors and parameters give theirs through their value
-// expect-error: take_its_value_first_x_value|x\.value\(\)
+// expect-error: traced_tensors_and_parameters_give|traced tensors and parameters give theirs through their value
+// expect-error: traced_tensors_and_parameters_give_theirs_through_their_value_x_value|x\.value\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -12,10 +12,7 @@ struct Residual : nn::Layer<Residual<T, D>, T, D> {
   auto forward(const auto& x) const { return relu(x + inner(x)); }
   void members(const auto& visit) const { visit("inner", inner); }
 #ifndef LOCUS_MUST_FAIL
-  template <class U, class E>
-  auto twin() const {
-    return Residual<U, E>{};
-  }
+  template <class U, class E> auto twin() const { return Residual<U, E>{}; }
 #endif
 };
 

@@ -12,10 +12,7 @@ struct Residual : nn::Layer<Residual<T, D>, T, D> {
   auto forward(const auto& x) const { return relu(x + inner(x)); }
   void members(const auto& visit) const { visit("inner", inner); }
 #ifndef LOCUS_MUST_FAIL
-  template <class U, class E>
-  auto twin() const {
-    return Residual<U, E>{};
-  }
+  template <class U, class E> auto twin() const { return Residual<U, E>{}; }
 #endif
 };
 
@@ -24,10 +21,7 @@ struct Tower : nn::Layer<Tower<T, D>, T, D> {
   std::vector<Residual<T, D>> floors;
   auto forward(const auto& x) const { return floors[0](x); }
   void members(const auto& visit) const { visit("floors", floors); }
-  template <class U, class E>
-  auto twin() const {
-    return Tower<U, E>{};
-  }
+  template <class U, class E> auto twin() const { return Tower<U, E>{}; }
 };
 
 auto mistake(const Tower<float, Cpu>& model) { return model.as<double>(); }

@@ -7,16 +7,10 @@
 using namespace locus;
 
 struct Cube {
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return x * x * x;
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return x * x * x; }
 };
 struct CubeWithDerivative : Cube {
-  template <class T>
-  LOCUS_FN T by_input(T x) const {
-    return T(3) * x * x;
-  }
+  template <class T> LOCUS_FN T by_input(T x) const { return T(3) * x * x; }
 };
 
 Traced<float, Cpu> mistake(Traced<float, Cpu> x) {

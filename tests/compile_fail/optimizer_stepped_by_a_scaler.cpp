@@ -1,6 +1,6 @@
 // An optimizer's step with a scaler.
 // because: the scaler decides whether there is a step, so it makes it
-// expect-error: a_scaler_instead_of_a_flag.*say_scaler_step_optimizer|say scaler\.step\(optimizer\)
+// expect-error: a_scaler_steps_the_optimizer.*say_scaler_step_optimizer|say scaler\.step\(optimizer\)
 #include <locus/locus.hpp>
 
 using namespace locus;

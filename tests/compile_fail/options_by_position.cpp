@@ -1,7 +1,7 @@
 // A standard deviation whose options have no names.
 // because: true is `unbiased` in PyTorch's older signature, and `keepdim` at its end
 // expect-error: options_are_named|options are named
-// expect-error: write_them_in_braces_as_in|as in stddev\(x, 0, {\.correction = 1, \.keepdim = true}\)
+// expect-error: options_are_named_as_in_stddev_x_0|as in stddev\(x, 0, {\.correction = 1, \.keepdim = true}\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // An order of dimensions without braces.
 // because: a list of axes is one argument everywhere
-// expect-error: axes_without_braces|the order is one argument
-// expect-error: write_them_in_braces_as_in_1_0|write it in braces, as in x\.permute\(\{1, 0\}\)
+// expect-error: the_order_is_one_argument|the order is one argument
+// expect-error: write_it_in_braces_as_in_x_permute_1_0|write it in braces, as in x\.permute\(\{1, 0\}\)
 #include <locus/locus.hpp>
 
 using namespace locus;

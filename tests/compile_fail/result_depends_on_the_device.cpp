@@ -1,8 +1,8 @@
 // A function for every device that returns another type on each.
 // because: the caller would not know the type of what it gets
 // expect-error: with_device
-// expect-error: result_type_depends_on_the_device|the result has another type on Cpu than on Cuda
-// expect-error: return_one_type_for_every_device|return one type, as after \.to<Cpu>\(\)
+// expect-error: the_result_has_another_type_on_Cpu_than_on_Cuda|the result has another type on Cpu than on Cuda
+// expect-error: return_one_type_as_after_to_Cpu|return one type, as after \.to<Cpu>\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

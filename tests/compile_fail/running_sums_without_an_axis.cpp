@@ -1,7 +1,7 @@
 // Running sums without an axis.
 // because: NumPy's are those of all elements, PyTorch has none
-// expect-error: no_axis_is_named|along which axis
-// expect-error: name_one_as_in_x_1|as in cumsum\(x, 1\)
+// expect-error: along_which_axis|along which axis
+// expect-error: name_it_as_in_cumsum_x_1_or_minus_1_for_the_last|as in cumsum\(x, 1\)
 #include <locus/locus.hpp>
 
 using namespace locus;

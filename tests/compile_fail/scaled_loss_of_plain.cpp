@@ -1,7 +1,7 @@
 // Scaling a loss that is not traced.
 // because: it has no gradients that a scale could keep from vanishing
 // expect-error: loss_is_not_traced|the loss is not traced
-// expect-error: trace_the_input_first_with_trace_x|trace\(x\)
+// expect-error: compute_it_of_trace_x|trace\(x\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // Moving a tensor to a device whose name was read at run time.
 // because: the place is part of the type of the result, which the compiler has to know
-// expect-error: place_chosen_at_run_time|the place is part of the type, not chosen at run time
-// expect-error: say_to_Cpu_or_to_Cuda_or_use_with_device|say \.to<Cpu>\(\), \.to<Cuda>\(\).*with_device
+// expect-error: the_place_is_part_of_the_type_not_chosen_at_run|the place is part of the type, not chosen at run time
+// expect-error: say_to_Cpu_to_Cuda_or_to_Cuda_1_and_with_device_for_a|say \.to<Cpu>\(\), \.to<Cuda>\(\).*with_device
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,6 +1,6 @@
 // A step of training on images without labels.
-// expect-error: train_step_on_something_else_than_a_batch|on something else than a batch
-// expect-error: take_it_from_a_loader_in_a_range_for|take one from a loader
+// expect-error: train_step_model_optimizer_batch_on_something_else_than_a_batch|on something else than a batch
+// expect-error: take_one_from_a_loader_for_auto_batch_data_loader_D_images|take one from a loader
 #include <locus/locus.hpp>
 
 using namespace locus;

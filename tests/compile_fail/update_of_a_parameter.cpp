@@ -1,7 +1,7 @@
 // Changing a parameter in place.
 // because: an optimizer keeps state that follows its values
-// expect-error: in_place_on_a_parameter|the target is a parameter
-// expect-error: let_an_optimizer_change_it_or_w_value|change its value, w\.value\(\)
+// expect-error: the_target_is_a_parameter|the target is a parameter
+// expect-error: let_an_optimizer_change_it_or_change_its_value_w_value|change its value, w\.value\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

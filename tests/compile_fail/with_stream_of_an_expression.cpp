@@ -1,6 +1,6 @@
 // Work for a stream that is not queued in it.
 // because: an expression is computed where it is used: later, in the stream that is current then
-// expect-error: function_returns_a_pending_expression|the function returns an expression
+// expect-error: the_function_returns_an_expression_which_would_be_computed_later|the function returns an expression
 // expect-error: return_x_eval|return x\.eval\(\)
 #include <locus/locus.hpp>
 

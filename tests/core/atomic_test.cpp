@@ -1,3 +1,4 @@
+// Runs on: host; race.
 #include <locus/core/std/atomic.hpp>
 
 #include <doctest/doctest.h>

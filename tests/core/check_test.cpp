@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <doctest/doctest.h>
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Runs on: host; loops.
 #include <locus/core/dtype.hpp>
 #include <locus/core/element_type.hpp>
 

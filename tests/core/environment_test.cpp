@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/core/system/environment.hpp>
 
 #include <locus/cpu/conv/conv.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/core/system/file.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/core/math.hpp>
 #include <locus/core/math/hyperbolic.hpp>
 #include <locus/core/math/inverse_trigonometric.hpp>

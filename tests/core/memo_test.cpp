@@ -1,3 +1,4 @@
+// Runs on: host; race.
 #include <locus/core/check.hpp>
 #include <locus/core/std/memo.hpp>
 

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/core/std/pack.hpp>
 
 #include <doctest/doctest.h>

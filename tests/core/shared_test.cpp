@@ -1,3 +1,4 @@
+// Runs on: host; race.
 #include <locus/core/std/shared.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Runs on: host.
 // How products are computed: cpu/gemm/strategy.hpp, over shapes, layouts, kernels and numbers of threads.
 
 #include <locus/cpu/backend.hpp>

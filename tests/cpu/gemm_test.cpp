@@ -1,3 +1,4 @@
+// Runs on: host; loops, busy.
 #include <locus/cpu/gemm/gemm.hpp>
 
 #include <doctest/doctest.h>
@@ -17,16 +18,10 @@ using namespace locus_test;
 
 struct Identity {
   static constexpr bool is_identity = true;
-  template <class X>
-  LOCUS_HD X operator()(X x) const {
-    return x;
-  }
+  template <class X> LOCUS_HD X operator()(X x) const { return x; }
 };
 struct Relu {
-  template <class X>
-  LOCUS_HD X operator()(X x) const {
-    return x > X(0) ? x : X(0);
-  }
+  template <class X> LOCUS_HD X operator()(X x) const { return x > X(0) ? x : X(0); }
 };
 
 /// How the elements of a matrix lie in memory.

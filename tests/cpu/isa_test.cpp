@@ -1,3 +1,4 @@
+// Runs on: host; loops, alone.
 #include <locus/locus.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Runs on: host; loops, alone.
 #include <locus/cpu/backend.hpp>
 
 #include <doctest/doctest.h>
@@ -39,10 +40,7 @@ struct SumAndDifference {
   }
 };
 struct PlusIndex {
-  template <class Index>
-  void operator()(float x, Index index, float& y) const {
-    y = x + static_cast<float>(index);
-  }
+  template <class Index> void operator()(float x, Index index, float& y) const { y = x + static_cast<float>(index); }
 };
 
 struct MixedHalf {

@@ -1,3 +1,4 @@
+// Runs on: host; loops, alone.
 #include <locus/cpu/backend.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Runs on: host; loops.
 #include <locus/core/math.hpp>
 #include <locus/core/rng.hpp>
 #include <locus/cpu/backend.hpp>

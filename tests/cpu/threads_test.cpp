@@ -1,3 +1,4 @@
+// Runs on: host; race.
 #include <locus/core/check.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/cpu/threads/scratch.hpp>

@@ -1,3 +1,4 @@
+// Runs on: cudnn.
 // Asks cuDNN itself about passes of convolutions, without a GPU: cuDNN plans for a GPU that is described to it.
 // Descriptors, heuristics, the choice among engines and entries of the plan file are tried on the library that programs
 // link, though nothing is computed.

@@ -1,3 +1,4 @@
+// Runs on: cudnn.
 // Convolutions by cuDNN on a GPU, against products of windows there. A program of its own: the others are compiled
 // without cuDNN. Queries to cuDNN, and the handling of its answers, are tried without a GPU: cuda/simulated/cudnn.cpp
 // and cuda/cudnn_plans_test.cpp.

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Replays the accesses of every thread of every block: each element exactly once, and nothing else.
 #include <locus/cuda/indexing.hpp>
 

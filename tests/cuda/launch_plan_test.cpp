@@ -1,3 +1,4 @@
+// Runs on: host; busy.
 // A reference interpreter of launches: every decision of the host and the indexing of every kernel, replayed for random
 // plans. Each element is visited once, where shape and strides say, and nothing outside of it.
 #include <locus/cuda/launch_plan.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Contents of the plan file of matrix products, and reading it when it is damaged.
 #include <locus/cuda/plan_file.hpp>
 

@@ -1,3 +1,4 @@
+// Runs on: host.
 // How rows are launched, over random sizes and GPUs: every column belongs to one thread, and memory suffices.
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Runs on: cuda (sorting).
 // Sorting, selecting and counting on Cuda in one program, because nvcc takes long to read CUB: the tests of the
 // operations, and lists that are cut into parts, which otherwise are too long for a test.
 

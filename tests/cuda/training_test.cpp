@@ -1,3 +1,4 @@
+// Runs on: cuda (training).
 // A network learns the same on Cuda as on Cpu, step by step, at the promised cost.
 
 #include <doctest/doctest.h>

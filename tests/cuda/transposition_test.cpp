@@ -1,3 +1,4 @@
+// Runs on: host.
 // Copies through tiles: every element is copied once, from where the plan says to where it says.
 
 #include <locus/cuda/transposition.hpp>

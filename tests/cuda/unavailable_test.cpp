@@ -1,3 +1,4 @@
+// Runs on: host, cuda (training).
 // A program where no GPU can be used: built without CUDA, without a driver, or with a driver that is too old.
 #include <locus/cuda/pinned.hpp>
 #include <locus/cuda/versions.hpp>
@@ -27,10 +28,7 @@ struct Sum {
   LOCUS_FN float finish(float a) const { return a; }
 };
 struct Itself {
-  template <class X>
-  LOCUS_FN X operator()(X x) const {
-    return x;
-  }
+  template <class X> LOCUS_FN X operator()(X x) const { return x; }
 };
 
 /// The message that f throws; empty if it throws nothing.

@@ -1,3 +1,4 @@
+// Runs on: cuda (verbs).
 // Every verb on Cuda against the same verb of the reference device, over random operands, strides and sizes.
 
 #include <locus/cuda/backend.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/core/rng.hpp>
 #include <locus/data/sets/cifar.hpp>
 

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (data); race.
 // Data sets of a program's own, and the loaders that read them.
 
 #include <locus/data/loading/loader.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/loading/distributed_sampler.hpp>
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/labelled_images.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/sets/drawn_digits.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Children of fork(), made while other threads prepare batches and share loops.
 
 #include <locus/locus.hpp>

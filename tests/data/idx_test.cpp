@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/files/idx.hpp>
 
 #include <doctest/doctest.h>

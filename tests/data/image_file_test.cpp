@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/core/rng.hpp>
 #include <locus/data/files/image_file.hpp>
 #include <locus/data/files/resize_image.hpp>

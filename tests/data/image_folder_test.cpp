@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/image_folder.hpp>
 #include <locus/data/sets/parts.hpp>

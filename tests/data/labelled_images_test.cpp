@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/sets/labelled_images.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -1,3 +1,4 @@
+// Runs on: host; alone, race.
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/labelled_images.hpp>
 

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/autograd/expression.hpp>
 #include <locus/data/transforms/mixed.hpp>
 #include <locus/data/transforms/mixup.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/sets/fashion_mnist.hpp>
 #include <locus/data/sets/mnist.hpp>
 

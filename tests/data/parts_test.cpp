@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/sets/fake_data.hpp>
 #include <locus/data/sets/labelled_images.hpp>
 #include <locus/data/sets/parts.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/sampler.hpp>
 
 #include <doctest/doctest.h>

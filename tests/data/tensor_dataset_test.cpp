@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/expr/operators.hpp>

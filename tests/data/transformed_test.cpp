@@ -1,3 +1,4 @@
+// Runs on: host, cuda (data).
 // Data sets whose images are transformed when they are loaded.
 
 #include <locus/data/loading/loader.hpp>

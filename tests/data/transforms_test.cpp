@@ -1,3 +1,4 @@
+// Runs on: host.
 // Transforms of batches, on every device.
 
 #include <locus/data/transforms/compose.hpp>

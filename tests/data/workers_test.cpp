@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/loading/workers.hpp>
 
 #include <doctest/doctest.h>

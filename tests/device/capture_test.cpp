@@ -1,3 +1,4 @@
+// Runs on: host, cuda (verbs).
 // A captured step is bitwise equal to the plain step; steps that cannot be captured throw.
 
 #include <locus/cuda/step_runner.hpp>

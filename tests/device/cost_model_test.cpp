@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // A user's device chooses between two algorithms of an operation by CostModel.
 
 #include <locus/ops/index.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/device/iteration_plan.hpp>
 
 #include <doctest/doctest.h>

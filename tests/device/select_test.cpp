@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/cuda/pinned.hpp>
 #include <locus/select.hpp>
 #include <locus/tensor/copy.hpp>

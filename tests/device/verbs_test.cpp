@@ -1,3 +1,4 @@
+// Runs on: reference.
 // Every verb and capability of Cpu compared with the reference device, over random plans. A faulty device shows that
 // each comparison finds its faults.
 

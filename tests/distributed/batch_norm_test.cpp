@@ -1,3 +1,4 @@
+// Runs on: host.
 // Batch normalization by the statistics of all ranks.
 
 #include <locus/distributed/model/batch_norm.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; race.
 // A model on several places of one process. The host is one place, but has several replicas if it is named several
 // times.
 

@@ -1,3 +1,4 @@
+// Runs on: cuda (ranks).
 // Models that ranks on GPUs train together; several ranks share a GPU if there are fewer.
 
 #include <support/distributed.hpp>

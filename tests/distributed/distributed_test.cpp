@@ -1,3 +1,4 @@
+// Runs on: host.
 // Models that ranks train together: equal to one process with the batches of all; refusals, and faults.
 
 #include <support/distributed.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; race.
 // Ranks that are threads, out of order: receives before sends, exceptions while calls are in flight, threads that
 // cannot start, objects that end in another order than usual. Nothing waits for a time-out.
 

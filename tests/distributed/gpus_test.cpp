@@ -1,3 +1,4 @@
+// Runs on: cuda (ranks).
 // Ranks on GPUs; several ranks share a GPU if there are fewer: values against serial references, orders of streams, and
 // faults. Simulated GPUs are two, connected or not.
 

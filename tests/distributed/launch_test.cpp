@@ -1,3 +1,4 @@
+// Runs on: host.
 // Starting ranks, and the work of one rank for all. processes_test.py tests the start by mpirun.
 
 #include <locus/distributed/distributed.hpp>

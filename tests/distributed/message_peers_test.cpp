@@ -1,3 +1,4 @@
+// Runs on: host.
 // How a rank treats peers that end, and messages that are not sent: over a link on which bytes, control messages and
 // ends come when a test says so.
 

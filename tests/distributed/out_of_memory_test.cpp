@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Each allocation of ranks that are threads fails once: every rank ends at once, with the right values or an error, and
 // nothing leaks.
 

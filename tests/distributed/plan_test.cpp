@@ -1,3 +1,4 @@
+// Runs on: host.
 // The algorithm and the partition of sums, for every size and rank count that matters.
 
 #include <locus/distributed/engine/collective_plan.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Random numbers of ranks: different on each, the same in every run.
 
 #include <locus/distributed/distributed.hpp>

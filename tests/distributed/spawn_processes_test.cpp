@@ -1,3 +1,4 @@
+// Runs on: host.
 // Ranks as processes that this one starts.
 
 #include <locus/distributed/distributed.hpp>

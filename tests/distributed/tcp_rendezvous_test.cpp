@@ -1,3 +1,4 @@
+// Runs on: host.
 // Processes that meet at an address: their contributions, and each way in which they do not find each other.
 
 #include <locus/distributed/tcp/tcp_link.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // One TCP connection, when memory is short or the peer ends.
 
 #include <locus/distributed/tcp/tcp_stream.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; race.
 // Ranks that reach each other by TCP, as threads of this process: data shared with the background thread, which
 // delivers messages.
 

@@ -1,3 +1,4 @@
+// Runs on: host; race.
 // Ranks that are threads: values against serial references, and faults.
 
 #include <locus/distributed/distributed.hpp>

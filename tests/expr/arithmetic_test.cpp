@@ -1,3 +1,4 @@
+// Runs on: host, cuda (expressions), reference.
 #include <locus/expr/operators.hpp>
 
 #include <support/device_list.hpp>

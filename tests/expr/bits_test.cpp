@@ -1,3 +1,4 @@
+// Runs on: host, cuda (expressions).
 #include <locus/cuda/pinned.hpp>
 #include <locus/expr/bits.hpp>
 #include <locus/tensor/from.hpp>

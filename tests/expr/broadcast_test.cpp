@@ -1,3 +1,4 @@
+// Runs on: host, cuda (expressions), reference.
 #include <locus/core/rng.hpp>
 #include <locus/expr/operators.hpp>
 

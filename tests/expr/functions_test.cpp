@@ -1,3 +1,4 @@
+// Runs on: host; loops.
 #include <locus/expr/operators.hpp>
 
 #include <support/device_list.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (expressions).
 // The functions of expr/functions.hpp and expr/activations.hpp. In launches, one functor that selects a function at run
 // time stands for all of them, so that few kernels are compiled; the functor of each named function is compared by
 // type.
@@ -111,10 +112,7 @@ struct AnyUnary {
   template <class T>
   struct ValueOf {
     T x;
-    template <class F>
-    LOCUS_FN T operator()(const F& f) const {
-      return f(x);
-    }
+    template <class F> LOCUS_FN T operator()(const F& f) const { return f(x); }
   };
   template <class T>
   struct SlopeOf {
@@ -125,14 +123,8 @@ struct AnyUnary {
       else return f.by_input(x);
     }
   };
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return use<T>(ValueOf<T>{x});
-  }
-  template <class T>
-  LOCUS_FN T by_input(T x) const {
-    return use<T>(SlopeOf<T>{x});
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return use<T>(ValueOf<T>{x}); }
+  template <class T> LOCUS_FN T by_input(T x) const { return use<T>(SlopeOf<T>{x}); }
 };
 
 struct AnyBinary {

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (expressions), reference.
 #include <locus/expr/operators.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
@@ -22,10 +23,7 @@ auto residual(const X& x) {
 
 /// A user's scalar function.
 struct Cube {
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return x * x * x;
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return x * x * x; }
 };
 
 /// An expression of tensors without other handles.

@@ -1,3 +1,4 @@
+// Runs on: host; race.
 // Objects that several threads may read at once: tensors, named expressions, traced tensors, parameters and models.
 
 #include <locus/locus.hpp>

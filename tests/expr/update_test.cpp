@@ -1,3 +1,4 @@
+// Runs on: host, reference.
 #include <locus/expr/operators.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>

@@ -1,8 +1,10 @@
+// Runs on: host.
 // Steps of optimizers with random options against PyTorch: golden/optimizer_runs.txt, which make_optimizer_runs.py
 // writes and explains.
 //
 // LOCUS_FUZZ_OPTIMIZERS names another such file: make_optimizer_runs.py --seed 2 --each 10000 --out FILE goes on.
 
+#include <locus/optim/adadelta.hpp>
 #include <locus/optim/adagrad.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/lion.hpp>
@@ -96,6 +98,10 @@ const std::map<std::string, Run>& rules() {
                                       .initial_accumulator_value = o[3],
                                       .eps = o[4],
                                       .maximize = o[5] != 0};
+       })},
+      {"adadelta", steps_of<optim::Adadelta>([](O o) {
+         return optim::AdadeltaOptions{
+             .lr = o[0], .rho = o[1], .eps = o[2], .weight_decay = o[3], .maximize = o[4] != 0};
        })},
       {"lion", steps_of<optim::Lion>([](O o) {
          return optim::LionOptions{

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Random programs of all operations against PyTorch: golden/programs.txt, which make_programs.py writes and explains.
 //
 // LOCUS_FUZZ_PROGRAMS names another such file: make_programs.py --seed 2 --each 100 --out FILE makes a long run.

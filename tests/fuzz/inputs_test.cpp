@@ -1,3 +1,4 @@
+// Runs on: host.
 // Damaged inputs: files of GEMM plans, and arguments of --device.
 //
 // LOCUS_FUZZ_COUNT sets how many of each, LOCUS_FUZZ_SEED their seed.

@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Training with a failing allocation, for every allocation: it throws std::bad_alloc or an exception of Locus, leaks
 // nothing, and the program can continue.
 //

@@ -1,3 +1,4 @@
+// Runs on: host; alone, busy.
 // Random programs of operations and views, each applied to earlier results, compared with a naive reference in float64;
 // plain and traced, with gradients compared with finite differences of the reference.
 //

@@ -42,6 +42,7 @@ def rules(choose):
         "adagrad": (torch.optim.Adagrad, {"lr": rate, "lr_decay": decay, "weight_decay": decay,
                                           "initial_accumulator_value": choose.choice([0.0, 0.5]), "eps": eps,
                                           "maximize": maximize}),
+        "adadelta": (torch.optim.Adadelta, {"lr": rate, "rho": beta1, "eps": eps, "weight_decay": decay, "maximize": maximize}),
         "lion": (Lion, {"lr": rate, "beta1": beta1, "beta2": beta2, "weight_decay": decay, "maximize": maximize}),
     }
 

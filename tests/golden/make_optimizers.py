@@ -118,6 +118,8 @@ def rules():
             ("adagrad", optim.Adagrad, {}),
             ("adagrad_decay", optim.Adagrad, {"lr": 0.3, "lr_decay": 0.1, "weight_decay": 0.1,
                                               "initial_accumulator_value": 0.5, "eps": 1e-3}),
+            ("adadelta", optim.Adadelta, {}),
+            ("adadelta_decay", optim.Adadelta, {"lr": 0.5, "rho": 0.8, "eps": 1e-3, "weight_decay": 0.1}),
             ("lion", Lion, {"lr": 0.05}),
             ("lion_decay", Lion, {"lr": 0.05, "betas": (0.8, 0.9), "weight_decay": 0.3}),
             ("amsgrad", optim.Adam, {"lr": 0.05, "betas": (0.9, 0.8), "weight_decay": 0.1, "amsgrad": True}),
@@ -191,6 +193,7 @@ def maximized():
             ("amsgrad", optim.Adam, {"lr": 0.05, "betas": (0.9, 0.8), "weight_decay": 0.4, "amsgrad": True}),
             ("rmsprop", optim.RMSprop, {"lr": 0.02, "weight_decay": 0.4, "momentum": 0.8, "centered": True}),
             ("adagrad", optim.Adagrad, {"lr": 0.3, "lr_decay": 0.1, "weight_decay": 0.4}),
+            ("adadelta", optim.Adadelta, {"weight_decay": 0.4}),
             ("lion", Lion, {"lr": 0.05, "weight_decay": 0.3})):
         w, b = parameters()
         trajectory(f"maximize_{name}", w, b, optimizer([w, b], **options, maximize=True), gradients="rules")

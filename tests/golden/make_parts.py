@@ -133,7 +133,13 @@ def slices():
             keep(f"unique_{axis}_{name}", result)
 
 
+def shuffles():
+    x = leaf("shuffle_x", 2, 8, 2, 4)
+    differentiate("shuffled", torch.nn.functional.pixel_shuffle(x, 2), x=x)
+    differentiate("unshuffled", torch.nn.functional.pixel_unshuffle(x, 2), x=x)
+
+
 if __name__ == "__main__":
-    for make in parts, lookups, scans, statistics, norms, repeats, slices:
+    for make in parts, lookups, scans, statistics, norms, repeats, slices, shuffles:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("parts.txt"))

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/io/csv.hpp>
 
 #include <doctest/doctest.h>

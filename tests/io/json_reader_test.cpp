@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/io/json_reader.hpp>
 #include <locus/io/safetensors_header.hpp>
 

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/io/mapped.hpp>
 
 #include <locus/nn/linear.hpp>

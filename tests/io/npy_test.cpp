@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/io/npy.hpp>
 
 #include <locus/tensor/factory.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Reading and writing files where any one allocation fails, or all from any one on.
 
 #include <locus/data/files/idx.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/report/plot.hpp>
 
 #include <locus/data/files/image_file.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/report/report.hpp>
 
 #include <locus/data/loading/loader.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/io/safetensors.hpp>
 
 #include <locus/core/std/posix.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/report/tensor_board.hpp>
 
 #include <locus/data/loading/loader.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/io/training.hpp>
 
 #include <locus/data/sets/tensor_dataset.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (linalg).
 // Linear algebra against PyTorch, products of factors, and finite differences.
 
 #if LOCUS_WITHOUT_LAPACK

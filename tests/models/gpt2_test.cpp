@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/models/gpt2.hpp>
 
 #include <locus/ops/norm.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/models/lenet5.hpp>
 
 #ifndef LOCUS_TEST_DEVICES

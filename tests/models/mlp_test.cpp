@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/models/mlp.hpp>
 
 #include <locus/nn/loss.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/cpu/gemm/kernels.hpp>
 #include <locus/models/gpt2.hpp>
 #include <locus/nn/advise.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (training).
 #include <locus/nn/averaged_model.hpp>
 
 #include <locus/device/trace/launch_log.hpp>

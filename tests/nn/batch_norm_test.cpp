@@ -1,3 +1,4 @@
+// Runs on: host, cuda (training).
 #include <locus/nn/batch_norm.hpp>
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/nn/buffer.hpp>
 
 #include <locus/nn/linear.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows).
 // Convolution layers: PyTorch's values, names and initial values; copies; refusals.
 
 #include <locus/locus.hpp>

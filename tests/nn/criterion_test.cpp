@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/autograd/expression.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/tensor/factory.hpp>

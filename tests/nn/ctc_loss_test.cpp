@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 #include <locus/nn/ctc_loss.hpp>
 
 #include <locus/autograd/gradcheck.hpp>

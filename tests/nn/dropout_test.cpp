@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows).
 // Dropout layers.
 
 #include <locus/locus.hpp>

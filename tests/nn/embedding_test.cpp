@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/nn/embedding.hpp>
 
 #include <locus/nn/activation.hpp>

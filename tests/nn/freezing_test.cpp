@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Frozen parameters: recording, computing, saving for backward and stepping without them, and their selection in a
 // model.
 
@@ -29,10 +30,7 @@ namespace {
 template <class D>
 struct Net : nn::Layer<Net<D>, float, D> {
   nn::Linear<float, D> base{6, 5}, head{5, 3};
-  template <class X>
-  auto forward(const X& x) const {
-    return head(tanh(base(x)));
-  }
+  template <class X> auto forward(const X& x) const { return head(tanh(base(x))); }
   void members(const auto& visit) const { visit("base", base), visit("head", head); }
 };
 

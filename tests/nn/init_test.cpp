@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/autograd/parameter.hpp>
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/pinned.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 #include <locus/nn/activation.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>

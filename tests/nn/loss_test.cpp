@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 #include <locus/nn/loss.hpp>
 
 #include <locus/autograd/gradcheck.hpp>

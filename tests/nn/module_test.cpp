@@ -1,3 +1,4 @@
+// Runs on: host, cuda (training); alone.
 #include <locus/nn/bounded_activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>

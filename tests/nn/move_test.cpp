@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Models move to other places and element types, and are copied.
 
 #include <locus/models/resnet.hpp>
@@ -143,10 +144,7 @@ struct Sharing : nn::Layer<Sharing<T, D>, T, D> {
   nn::Buffer<float, D> mean;
   auto forward(const auto& x) const { return norm(x); }
   void members(const auto& visit) const { visit("norm", norm), visit("mean", mean); }
-  template <class U, class E>
-  auto twin() const {
-    return Sharing<U, E>{};
-  }
+  template <class U, class E> auto twin() const { return Sharing<U, E>{}; }
 };
 
 TEST_CASE("a model on several ordinals moves to one as a whole, and its copies stay on them") {

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/backend.hpp>
 #include <locus/nn/nll_loss.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows).
 // Pooling layers compute the same as the functions, in training and inference.
 
 #include <locus/locus.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (rows), reference.
 // Attention and its layer against PyTorch, float64 and finite differences; that scores are not stored; refusals.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products).
 // Distances between sets of vectors against PyTorch, with their promised cost and accuracy.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows), reference.
 // Channels-last images: results and gradients equal the row-major ones, and are channels-last again.
 
 #include <locus/locus.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows); alone.
 // Convolutions: values and gradients as PyTorch's and as by plain loops, in parts, of views; refusals.
 
 #include <locus/device/trace/launch_log.hpp>

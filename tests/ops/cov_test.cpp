@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products).
 // Covariances and correlations against PyTorch.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (rows), reference.
 // cross_entropy against PyTorch, finite differences, and its promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

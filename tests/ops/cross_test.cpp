@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products).
 // The cross product against PyTorch.
 
 #include <locus/autograd/parameter.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (rows), reference.
 // Dropout: which elements are dropped, that the backward pass drops the same, and that it stores nothing for that.
 
 #include <locus/cuda/step_runner.hpp>

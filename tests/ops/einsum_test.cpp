@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products).
 // einsum and its kin against PyTorch and against sums written as loops; refused equations.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // Element types: the functions compile for exactly the types in the table of docs/numpy-pytorch.md, and compute right
 // results with each.
 

@@ -1,3 +1,4 @@
+// Runs on: host.
 // Extents whose sums and products do not fit 64 bits: in tensors without elements, which need no memory, and in
 // expanded ones. Every operation gives a shape that is right or throws; the undefined-behaviour sanitizer watches.
 

@@ -1,3 +1,4 @@
+// Runs on: host, reference.
 // max, min, argmax and argmin against PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>
@@ -20,10 +21,7 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 struct Rounding {
   [[nodiscard]] std::int32_t size() const { return 4; }
   fold::Located<float> operator[](std::int64_t k) const { return {k == 2 ? 3.f : 1.f, k}; }
-  template <class Op, class Map>
-  [[nodiscard]] float fold(const Op&, const Map&) const {
-    return 3.0000002f;
-  }
+  template <class Op, class Map> [[nodiscard]] float fold(const Op&, const Map&) const { return 3.0000002f; }
 };
 }  // namespace
 

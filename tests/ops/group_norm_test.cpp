@@ -1,3 +1,4 @@
+// Runs on: host, cuda (rows), reference.
 // group_norm, instance_norm and their layers against PyTorch and layer_norm, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

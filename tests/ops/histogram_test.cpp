@@ -1,3 +1,4 @@
+// Runs on: host, reference.
 // histogram and bincount against counting one by one.
 
 #include <locus/autograd/expression.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products), reference.
 // Lookups by index against PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

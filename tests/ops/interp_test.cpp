@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products).
 // Linear interpolation against NumPy.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows).
 // interpolate and nn::Upsample against PyTorch, with the promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, reference.
 // concat and stack against PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

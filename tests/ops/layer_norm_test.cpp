@@ -1,3 +1,4 @@
+// Runs on: host, cuda (rows), reference; loops.
 // layer_norm and rms_norm against PyTorch, float64 and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products), reference.
 // linear against PyTorch and finite differences, with its promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products), reference.
 // Matrix products against PyTorch, finite differences, and their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

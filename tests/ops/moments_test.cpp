@@ -1,3 +1,4 @@
+// Runs on: host, reference.
 // Variances and norms against PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/autograd/expression.hpp>
 #include <locus/ops/multinomial.hpp>
 #include <locus/tensor/factory.hpp>

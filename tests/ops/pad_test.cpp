@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows), reference.
 // Padding: the content of the border, its gradient, and refusals.
 
 #include <locus/device/trace/launch_log.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows), reference.
 // Parts and other orders of tensors, with their gradients: split, tile, flip, triangles, diagonals, subscripts.
 
 #include <locus/device/trace/launch_log.hpp>

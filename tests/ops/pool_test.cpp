@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows), reference.
 // Pooling: values and gradients as PyTorch's; NaN, ties, borders, and refusals.
 
 #include <locus/device/trace/launch_log.hpp>

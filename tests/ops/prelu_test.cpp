@@ -1,3 +1,4 @@
+// Runs on: host, reference.
 // prelu and the other activations against PyTorch, and the weights that prelu takes.
 
 #include <locus/autograd/gradcheck.hpp>

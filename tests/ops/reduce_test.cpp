@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products), reference; loops.
 // Sums, means, products, all and any against float64, PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

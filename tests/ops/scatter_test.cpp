@@ -1,3 +1,4 @@
+// Runs on: host, cuda (products), reference.
 // Elements put and added by index, against PyTorch, and the lookups beside them.
 
 #include <locus/autograd/gradcheck.hpp>

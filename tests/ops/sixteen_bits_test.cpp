@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 // The promises of docs/mixed-precision.md: operations on 16 bits compute in float, however many terms they add up, and
 // round once.
 

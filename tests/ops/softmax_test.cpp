@@ -1,3 +1,4 @@
+// Runs on: host, cuda (rows), reference; loops.
 // softmax, log_softmax and logsumexp against PyTorch, finite differences, and their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

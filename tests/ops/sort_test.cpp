@@ -1,3 +1,4 @@
+// Runs on: host, reference.
 // sort, argsort and topk against std::stable_sort, PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

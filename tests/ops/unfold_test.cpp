@@ -1,3 +1,4 @@
+// Runs on: host, cuda (windows), reference.
 // Windows as views, and the sums of overlapping windows.
 
 #include <locus/device/trace/launch_log.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, reference.
 // unique and nonzero against the standard library.
 
 #include <locus/autograd/expression.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/optim/adagrad.hpp>
 #include <locus/training/optimizer_state.hpp>
 

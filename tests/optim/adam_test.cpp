@@ -1,3 +1,4 @@
+// Runs on: host; loops, alone.
 #include <locus/optim/adam.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host; alone.
 #include <locus/optim/clip.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (training).
 // Scaled losses, steps skipped because gradients overflow, and refusals.
 
 #include <locus/cuda/step_runner.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/autograd/flat.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>

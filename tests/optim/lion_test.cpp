@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/optim/lion.hpp>
 #include <locus/training/optimizer_state.hpp>
 

@@ -1,3 +1,4 @@
+// Runs on: host.
 // 16-bit parameters: float master weights and float state.
 
 #include <locus/optim/adam.hpp>

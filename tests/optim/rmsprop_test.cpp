@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/optim/adagrad.hpp>

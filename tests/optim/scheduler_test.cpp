@@ -1,3 +1,4 @@
+// Runs on: host.
 // Learning rates over steps: PyTorch's, step by step; saved and restored; and refusals.
 
 #include <locus/autograd/expression.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (training); alone.
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 

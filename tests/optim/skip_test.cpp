@@ -1,3 +1,4 @@
+// Runs on: host, cuda (training).
 // Steps that a flag in device memory skips, captured and not.
 
 #include <locus/cuda/step_runner.hpp>

@@ -123,6 +123,7 @@ inline constexpr bool answered = true;
   LOCUS_TEST_GUIDES(AdamW);
   LOCUS_TEST_GUIDES(Sgd);
   LOCUS_TEST_GUIDES(RMSprop);
+  LOCUS_TEST_GUIDES(Adadelta);
   LOCUS_TEST_GUIDES(Adagrad);
   LOCUS_TEST_GUIDES(Lion);
 }

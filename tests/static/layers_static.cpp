@@ -30,14 +30,8 @@ struct Constrained : Base<Constrained> {
   auto forward(const TensorLike auto& x) const { return inner(x); }
 };
 struct OfATensor : Base<OfATensor> {
-  template <class T, class D>
-  auto forward(const Tensor<T, D>& x) const {
-    return inner(x);
-  }
-  template <class T, class D>
-  auto forward(const Traced<T, D>& x) const {
-    return inner(x);
-  }
+  template <class T, class D> auto forward(const Tensor<T, D>& x) const { return inner(x); }
+  template <class T, class D> auto forward(const Traced<T, D>& x) const { return inner(x); }
 };
 struct WithADefault : Base<WithADefault> {
   auto forward(const auto& x, int times = 2) const { return inner(x) * static_cast<float>(times); }

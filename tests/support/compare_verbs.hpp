@@ -105,10 +105,7 @@ struct VerbOperand {
       : VerbOperand(random, random.layout(shape, !is_output, true), random.below(3) == 0 ? random.below(4) : 0) {}
   VerbOperand(RandomLayouts& random, const Layout& given, std::int64_t misalignment)
       : layout(given), first(given.first + misalignment), array(random, given.span + misalignment) {}
-  template <class Place>
-  [[nodiscard]] T* at(Place place) const {
-    return array.at(place) + first;
-  }
+  template <class Place> [[nodiscard]] T* at(Place place) const { return array.at(place) + first; }
 };
 
 template <class D, class A, class B, class O>

@@ -22,10 +22,7 @@ struct Forked : nn::Layer<Forked<T, D>, T, D> {
     return heads[head](tanh(trunk(x))).eval();
   }
   void members(const auto& visit) const { visit("trunk", trunk), visit("heads", heads); }
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return Forked<U, E>{};
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return Forked<U, E>{}; }
 };
 
 /// A different model for each rank; the list is the same in every run and on every rank.

@@ -22,10 +22,7 @@ struct IndexPlusTwo {
 };
 struct Fill {
   float value;
-  template <class O>
-  LOCUS_HD void operator()(O& out) const {
-    out = static_cast<O>(value);
-  }
+  template <class O> LOCUS_HD void operator()(O& out) const { out = static_cast<O>(value); }
 };
 
 template <class A>
@@ -100,10 +97,7 @@ struct IsSmall {
 };
 
 struct Same {
-  template <class X>
-  LOCUS_FN X operator()(X value, std::int64_t) const {
-    return value;
-  }
+  template <class X> LOCUS_FN X operator()(X value, std::int64_t) const { return value; }
 };
 
 /// Uses every operation of a team: two fragments, reductions of several kinds, updates, stores with and without
@@ -172,31 +166,19 @@ struct SummedRows {
 
 struct Keep {
   [[maybe_unused]] static constexpr bool is_identity = true;
-  template <class X>
-  LOCUS_FN X operator()(X x) const {
-    return x;
-  }
+  template <class X> LOCUS_FN X operator()(X x) const { return x; }
 };
 struct Rectify {
   [[maybe_unused]] static constexpr bool is_relu = true;
-  template <class X>
-  LOCUS_FN X operator()(X x) const {
-    return x > X(0) ? x : X(0);
-  }
+  template <class X> LOCUS_FN X operator()(X x) const { return x > X(0) ? x : X(0); }
 };
 struct TwicePlusOne {
-  template <class X>
-  LOCUS_FN X operator()(X x) const {
-    return static_cast<X>(x + x + X(1));
-  }
+  template <class X> LOCUS_FN X operator()(X x) const { return static_cast<X>(x + x + X(1)); }
 };
 /// One of two activations, chosen at run time.
 struct Chosen {
   bool rectifies;
-  template <class X>
-  LOCUS_FN X operator()(X x) const {
-    return rectifies ? Rectify{}(x) : x;
-  }
+  template <class X> LOCUS_FN X operator()(X x) const { return rectifies ? Rectify{}(x) : x; }
   template <class Use>
   void visit(const Use& use) const {
     rectifies ? use(Rectify{}) : use(Keep{});
@@ -204,14 +186,8 @@ struct Chosen {
 };
 /// An activation whose derivative is its output.
 struct LikeExponential {
-  template <class X>
-  LOCUS_FN X operator()(X x) const {
-    return x;
-  }
-  template <class X>
-  LOCUS_FN X by_output(X y) const {
-    return y;
-  }
+  template <class X> LOCUS_FN X operator()(X x) const { return x; }
+  template <class X> LOCUS_FN X by_output(X y) const { return y; }
 };
 /// An epilogue of a type that the library does not know.
 template <class T>

@@ -1,3 +1,4 @@
+// Runs on: cuda (verbs).
 // Asynchronous copies and streams. The simulated GPU executes work as late as streams and events allow, so that a
 // missing dependency shows.
 

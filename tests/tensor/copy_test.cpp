@@ -1,3 +1,4 @@
+// Runs on: host, cuda (verbs); loops.
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -1,3 +1,4 @@
+// Runs on: host, cuda (verbs).
 #include <locus/locus.hpp>
 
 #include <array>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/print.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/tensor/random.hpp>
 
 #include <algorithm>

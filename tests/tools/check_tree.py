@@ -10,6 +10,7 @@ import pathlib
 import re
 
 import common
+import test_tables
 
 # A header may include its own folder and folders of a lower rank. report shows what the others make.
 RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "linalg": 7, "nn": 8,
@@ -71,7 +72,7 @@ def check_public(root, path):
     if path.suffix == ".hpp" and not text.startswith("#pragma once\n"):
         problems.append("does not begin with #pragma once")
     if folder != "refuse" and share_of_refusals(text) > MOST_REFUSALS:
-        problems.append(f"{share_of_refusals(text):.0%} of its lines are refusals; move them to refuse/{name.removesuffix('.hpp')}.inc")
+        problems.append(f"{share_of_refusals(text):.0%} of its lines are refusals; make them rows [{name.removesuffix('.hpp')}] of refusals/")
     if folder is not None and folder not in RANKS and folder != "instances":
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):
@@ -158,15 +159,13 @@ def check_program(path):
 
 
 def check_listed(root):
-    """Tests that no list of tests/meson.build names."""
-    listed = {}
-    build = root / "tests" / "meson.build"
-    if build.exists():
-        for folder, names in re.findall(r"'(\w+)':\s*\[([^\]]*)\]", build.read_text()):
-            listed.setdefault(folder, set()).update(re.findall(r"'(\w+)'", names))
-    return [(path, ["stands in no list of tests/meson.build"])
-            for path in sorted((root / "tests").rglob("*_test.cpp"))
-            if path.stem.removesuffix("_test") not in listed.get(path.parent.relative_to(root / "tests").as_posix(), ())]
+    """A test whose first line does not say where it runs."""
+    try:
+        test_tables.tables(root / "tests")
+    except ValueError as error:
+        name, _, problem = str(error).partition(": ")
+        return [(root / name, [problem])]
+    return []
 
 
 def check_instances(root):

@@ -27,6 +27,8 @@ built twice by each compiler present (g++, clang 14, clang 19, nvcc): as it stan
 The first error line is the first with "error:" in it. It must point into the file itself, not into a header.
 A compiler that is present and named, yet has nothing to match, is an error of the file.
 
+clang 19 compiles the mistakes twice: the second time, functions are deleted with a sentence.
+
 Most cases of a compiler are compiled in one translation unit, each in a namespace of its own; what is printed about a
 case is then judged as if it stood alone, and where that is not content, the case is compiled alone.
 
@@ -233,10 +235,32 @@ def check_case(compiler, path, source, regexes, budget, control_is_good, said):
     return judge(source, status, output, regexes, budget), output
 
 
-def fail_alone(compiler, path, source):
+def fail_alone(compiler, path, source, options=()):
     """(exit status, output) of the branch that must fail."""
     with tempfile.TemporaryDirectory() as scratch:
-        return common.run([*command(compiler, path, source, scratch, True), *flags_of(source, compiler), "-DLOCUS_MUST_FAIL"])
+        return common.run([*command(compiler, path, source, scratch, True), *flags_of(source, compiler), *options,
+                           "-DLOCUS_MUST_FAIL"])
+
+
+DELETED = "-DLOCUS_DELETED_SENTENCES"
+
+
+def check_deleted(cases, report):
+    """The mistakes once more by clang 19, with functions that are deleted with a sentence, as other compilers of C++26
+    delete them. After such an error clang lists all candidates, so that lines are not counted.
+    cases: (compiler, path, source, regexes, budget) of clang 19."""
+    said = {}
+    for compiler, path, sources, flags in batches(cases):
+        said.update(said_together(compiler, path, sources, (*flags, DELETED)))
+
+    def check_one(case):
+        compiler, path, source, regexes, _ = case
+        if said.get(source) and judge(source, 1, said[source], regexes, float("inf")) is None:
+            return None
+        return judge(source, *fail_alone(compiler, path, source, [DELETED]), regexes, float("inf"))
+
+    for case, problem in common.parallel(check_one, cases):
+        report.add(f"{case[2].stem} (clang19, deleted with a sentence)", problem)
 
 
 def print_table(results):
@@ -288,6 +312,7 @@ def check_folder(folder, report, names=(), compilers=None, alone=False):
                 cases.append([name, compilers[name], source, regexes, budget])
             else:
                 report.skip(f"{source.stem} ({name})", f"{name} is not here")
+    check_deleted([case for case in cases if case[0] == "clang19"], report)
     good, said = (set(), {}) if alone else try_together(cases)
     for case in cases:
         key = case[0], case[2]

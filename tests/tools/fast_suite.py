@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`scripts/test --fast` runs the programs of the suite `fast`, and builds the target `host_tests`: every program of the
-suite is an input of the target.
+"""`scripts/test --fast` runs the programs of the suite `fast`, and builds the target `host_tests`: every one of these
+programs is an input of that target. The build folder has the tables of tests as the tests' first lines state them.
 
 usage: fast_suite.py BUILD_DIR
 """
@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import common
+import test_tables
 import unchanged
 
 
@@ -21,6 +22,7 @@ def not_built(tests, build, inputs):
 
 
 def check(report, build):
+    report.add("tables of tests", test_tables.stale(build / "tests" / "test_tables.txt"))
     said = subprocess.run(["ninja", "-C", str(build), "-t", "query", "host_tests"], capture_output=True, text=True)
     if said.returncode:
         return report.fail("suite fast", said.stderr or said.stdout)

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Checks that clang-format 16 changes nothing. `format.py --fix [FILE...]` formats the files.
+"""Sources are laid out by clang-format 16, and member templates of one statement stand on one line.
+`format.py --fix [FILE...]` lays them out.
 
-Other versions format the same style slightly differently (14 garbles concepts), so only version 16 is used.
+Other versions lay the same style out a little differently (14 garbles concepts), so only version 16 is asked. It breaks
+the line after every `template <...>`, or after none where the declaration fits; this script joins short members alone.
 """
 
 import argparse
+import pathlib
 import re
 import shutil
 
@@ -19,15 +22,38 @@ def find_formatter():
     return None
 
 
+# A member is indented, a function of a namespace is not.
+SHORT_MEMBER = re.compile(r"^( +)(template <.*>)\n\1(\S.*\{)\n\1  (\S[^;{}\n]*;|return\b.*;)\n\1\}$", re.MULTILINE)
+COLUMNS = 120
+FOLDERS = ("include", "cuda_kernels", "compiled", "tests", "benchmarks", "examples")
+
+
+def join_short_members(text):
+    """Each member template of one statement on one line, where that fits."""
+    def joined(found):
+        line = f"{found[1]}{found[2]} {found[3]} {found[4]} }}"
+        return line if len(line) <= COLUMNS else found[0]
+
+    return SHORT_MEMBER.sub(joined, text)
+
+
+def laid_out(formatter, path):
+    """The text of a file as it should be. raises RuntimeError if clang-format fails"""
+    status, text = common.run([formatter, path])
+    if status != 0:
+        raise RuntimeError(f"{path}: {text}")
+    return join_short_members(text)
+
+
 def check(report):
     formatter = find_formatter()
     if not formatter:
         report.skip("format", "clang-format 16 is not here")
         return
-    files = common.sources("include", "cuda_kernels", "compiled", "tests", "benchmarks", "examples")
+    files = common.sources(*FOLDERS)
     # Not --dry-run, which also reports namespace comments that formatting leaves unchanged.
-    results = common.parallel(lambda path: common.run([formatter, path]), files)
-    bad = [str(path.relative_to(common.ROOT)) for path, answer in results if answer != (0, path.read_text())]
+    results = common.parallel(lambda path: laid_out(formatter, path), files)
+    bad = [str(path.relative_to(common.ROOT)) for path, text in results if text != path.read_text()]
     report.add("format", "\n".join(["tests/tools/format.py --fix would change", *bad]) if bad else None)
 
 
@@ -37,5 +63,10 @@ if __name__ == "__main__":
     options = parser.parse_args()
     if options.fix is None:
         common.main(check)
-    files = options.fix or common.sources("include", "cuda_kernels", "compiled", "tests", "benchmarks", "examples")
-    print(common.run([find_formatter() or "clang-format-16", "-i", *files])[1], end="")
+    formatter = find_formatter()
+    if not formatter:
+        parser.error("clang-format 16 is not here; install Debian's clang-format-16")
+    files = [pathlib.Path(name) for name in options.fix] or common.sources(*FOLDERS)
+    for path, text in common.parallel(lambda path: laid_out(formatter, path), files):
+        if text != path.read_text():
+            path.write_text(text)

@@ -19,9 +19,11 @@ import compile_budget
 import compile_errors_page
 import compile_fail
 import fast_suite
-import mistakes_page
+import format as layout
 import readme
+import refusals
 import summary
+import test_tables
 import together
 import unchanged
 from cases import Scratch
@@ -41,19 +43,45 @@ import reference_page  # noqa: E402
 import words  # noqa: E402
 
 
-class ListsOfOptions(Scratch):
-    def problems(self, fields):
-        self.write("optim/sgd.hpp", "struct SgdOptions {\n" + "".join(f"  double {name} = 0;  ///< x = 1\n" for name in fields) + "};\n")
-        self.write("refuse/sgd.inc", '#define LOCUS_REFUSED_TEXT \\\n  "Sgd: none; its options, in this order, are .lr, " \\\n'
-                   '  ".momentum"\n#define LOCUS_REFUSED_WHY error::the_options_are_lr_momentum\n#include <x.inc>\n')
-        return [text for text in mistakes_page.stale_options(self.root) if "sgd.inc" in text]
+class ShortMembers(unittest.TestCase):
+    def test_a_member_of_one_statement_is_one_line(self):
+        self.assertEqual(layout.join_short_members("struct Log {\n  template <class T>\n  T by_input(T x) const {\n    return {T(1) / x};\n  }\n};\n"),
+                         "struct Log {\n  template <class T> T by_input(T x) const { return {T(1) / x}; }\n};\n")
 
-    def test_that_are_complete_are_accepted(self):
-        self.assertEqual(self.problems(["lr", "momentum"]), [])
+    def test_other_functions_stay(self):
+        for text in ["template <class T>\nT f(T x) {\n  return x;\n}\n",
+                     "  template <class T>\n    requires Real<T>\n  T f(T x) {\n    return x;\n  }\n",
+                     "  template <class T>\n  T f(T x) {\n    ++x;\n    return x;\n  }\n",
+                     "  template <class T>\n  struct F {\n    T x;\n  };\n",
+                     f"  template <class T>\n  T f(T x) {{\n    return {'x' * 90};\n  }}\n"]:
+            self.assertEqual(layout.join_short_members(text), text)
 
-    def test_that_leave_one_out_are_found(self):
-        self.assertEqual(self.problems(["lr", "momentum", "nesterov"]),
-                         ["sgd.inc lists lr, momentum, but SgdOptions has lr, momentum, nesterov"])
+
+class Refusals(Scratch):
+    def test_a_message_lists_the_fields_of_the_struct(self):
+        self.write("optim/sgd.hpp", "struct SgdOptions {\n  double lr = 0;  ///< x = 1\n  bool nesterov = false;\n};\n")
+        row = {"head": "optimizer Sgd", "says": "Sgd: none; its options, in this order, are OPTIONS", "options": "optim/sgd.hpp SgdOptions"}
+        with unittest.mock.patch.object(refusals, "INCLUDE", self.root):
+            lines = refusals.stanza(row, declared := set())
+        self.assertIn('#define LOCUS_REFUSED_TEXT "Sgd: none; its options, in this order, are .lr, .nesterov"', lines)
+        self.assertEqual(declared, {"none", "the_options_are_lr_nesterov"})
+
+    def test_a_file_that_is_not_what_the_tables_say_is_reported(self):
+        self.write("refuse/sum.inc", "// Written by tests/tools/refusals.py from refusals/ops.txt.\n")
+        self.write("refuse/mean.inc", "// Written by tests/tools/refusals.py from refusals/ops.txt.\n")
+        with unittest.mock.patch.object(refusals, "FOLDER", self.root / "refuse"), \
+             unittest.mock.patch.object(refusals, "written_files", lambda: {"sum.inc": "sum"}):
+            self.assertEqual([text.partition(" ")[0] for text in refusals.problems()], ["sum.inc", "mean.inc"])
+
+    def test_a_row_without_its_sentence_is_an_error(self):
+        self.write("ops.txt", "[ops/sum]\nsum(...)\n  template: class X\n")
+        with self.assertRaisesRegex(ValueError, r"ops.txt, \[ops/sum\], sum\(...\): 'says' is missing"):
+            refusals.written_files(self.root)
+
+    def test_a_key_that_stands_twice_is_an_error(self):
+        self.write("ops.txt", "[ops/sum]\nsum(x)\n  mistake: A\n  mistake: B\n")
+        with self.assertRaisesRegex(ValueError, "ops.txt, line 4: `mistake` stands there twice"):
+            refusals.written_files(self.root)
 
 
 class Imports(Scratch):
@@ -151,7 +179,7 @@ class Layering(Scratch):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + "void g();\n" * 20 + refusals)
         self.assertEqual(self.problems(), [])
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + "void g();\n" * 2 + refusals)
-        self.assert_only_problem("ops/reduce.hpp", "20% of its lines are refusals; move them to refuse/ops/reduce.inc")
+        self.assert_only_problem("ops/reduce.hpp", "20% of its lines are refusals; make them rows [ops/reduce] of refusals/")
 
     def test_header_of_refusals_in_classes(self):
         self.write("include/locus/refuse/operands.inc", "")
@@ -162,7 +190,7 @@ class Layering(Scratch):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + outside)
         self.assertEqual(self.problems(), [])
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + inside)
-        self.assert_only_problem("ops/reduce.hpp", "13% of its lines are refusals; move them to refuse/ops/reduce.inc")
+        self.assert_only_problem("ops/reduce.hpp", "13% of its lines are refusals; make them rows [ops/reduce] of refusals/")
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + inside.replace("#define", "// define", 1))
         self.assertEqual(self.problems(), [])
 
@@ -220,12 +248,26 @@ class Layering(Scratch):
         self.write("cuda_kernels/locus/cuda/map.cuh", "#include <locus/tensor/tensor.hpp>\n")
         self.assert_only_problem("map.cuh", "kernels may include only")
 
-    def test_test_that_is_never_built(self):
-        self.write("tests/meson.build", "host_tests = {\n  'core': ['shape'],\n}\n")
-        self.write("tests/core/shape_test.cpp", "")
+    def test_test_that_says_not_where_it_runs(self):
+        self.write("tests/core/shape_test.cpp", "// Runs on: host, cuda (rows), reference; loops, alone.\n")
         self.assertEqual(self.problems(), [])
-        self.write("tests/core/check_test.cpp", "")
-        self.assert_only_problem("tests/core/check_test.cpp", "no list")
+        for line, problem in (("// Shapes.", "the first line is '// Shapes.'; expected one like '// Runs on: host"),
+                              ("// Runs on: hots.", "unknown word 'hots' in the first line; allowed: host, reference"),
+                              ("// Runs on: cuda (row).", "unknown word 'cuda (row)'"),
+                              ("// Runs on: host; lops.", "unknown word 'lops' in the first line; allowed: loops, alone"),
+                              ("// Runs on: host, host.", "'host' stands twice"),
+                              ("// Runs on: reference; alone.", "'alone' in the first line is for tests that run on: host")):
+            self.write("tests/core/check_test.cpp", line + "\n")
+            self.assert_only_problem("tests/core/check_test.cpp", problem)
+
+    def test_build_folder_older_than_a_test(self):
+        self.write("tests/core/shape_test.cpp", "// Runs on: host.\n")
+        configured = self.root / "build/tests/test_tables.txt"
+        self.assertIn("run meson setup --reconfigure", test_tables.stale(configured, self.root / "tests"))
+        self.write("build/tests/test_tables.txt", test_tables.text_of(test_tables.tables(self.root / "tests")))
+        self.assertIsNone(test_tables.stale(configured, self.root / "tests"))
+        self.write("tests/core/check_test.cpp", "// Runs on: host.\n")
+        self.assertIn("have changed since", test_tables.stale(configured, self.root / "tests"))
 
 
 class Unchanged(Scratch):

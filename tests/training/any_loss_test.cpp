@@ -1,3 +1,4 @@
+// Runs on: host, cuda (data).
 // fit and evaluate with any loss and metrics; schedules, early stopping, accumulation and clipping within fit.
 
 #include <locus/data/sets/tensor_dataset.hpp>

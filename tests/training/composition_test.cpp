@@ -1,3 +1,4 @@
+// Runs on: host.
 // Features of larger networks together: state, moves, copies, hooks, data of any kind, and fit.
 
 #include <locus/locus.hpp>
@@ -22,10 +23,7 @@ struct Tracker : nn::Layer<Tracker<T, D>, T, D> {
     return inner(x);
   }
   void members(const auto& visit) const { visit("inner", inner), visit("seen", seen); }
-  template <class U, class E>
-  auto twin() const {
-    return Tracker<U, E>{};
-  }
+  template <class U, class E> auto twin() const { return Tracker<U, E>{}; }
 };
 
 }  // namespace

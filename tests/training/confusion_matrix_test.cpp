@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/training/confusion_matrix.hpp>
 
 #include <locus/tensor/factory.hpp>

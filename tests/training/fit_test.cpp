@@ -1,3 +1,4 @@
+// Runs on: host; race.
 #include <locus/data/sets/mnist.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/nn/linear.hpp>

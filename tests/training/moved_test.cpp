@@ -1,3 +1,4 @@
+// Runs on: host.
 // Using a moved-from object of any public class throws an error that names it. Values, such as options, histories and
 // figures, are empty after a move, as a std::vector is; events and hooks are null.
 
@@ -277,6 +278,7 @@ TEST_CASE("optimizers, schedules, scalers and averages that were moved from") {
   check(optim::Adam{layer.parameters()});
   check(optim::AdamW{layer.parameters()});
   check(optim::RMSprop{layer.parameters()});
+  check(optim::Adadelta{layer.parameters()});
   check(optim::Adagrad{layer.parameters()});
   check(optim::Lion{layer.parameters()});
 

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/optim/adam.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/random.hpp>

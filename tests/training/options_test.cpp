@@ -1,3 +1,4 @@
+// Runs on: host.
 // Options that demand a number refuse NaN and infinity, and name themselves.
 
 #include <locus/locus.hpp>
@@ -59,6 +60,7 @@ TEST_CASE("optimizers and clipping") {
   demands_a_number("lr_decay", [](double x) { (void)Adagrad(parameters(), {.lr_decay = x}); });
   demands_a_number("initial_accumulator_value",
                    [](double x) { (void)Adagrad(parameters(), {.initial_accumulator_value = x}); });
+  demands_a_number("rho", [](double x) { (void)Adadelta(parameters(), {.rho = x}); });
   demands_a_number("beta2", [](double x) { (void)Lion(parameters(), {.beta2 = x}); });
   const auto given = parameters();
   CHECK(refuses("max_norm", nan, [&](double x) { (void)clip_grad_norm_(given, x); }));

@@ -1,3 +1,4 @@
+// Runs on: host.
 // fit and evaluate of a model that several ranks train, against one process with all samples.
 
 #include <locus/distributed/distributed.hpp>

@@ -1,3 +1,4 @@
+// Runs on: host.
 #include <locus/data/loading/loader.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>

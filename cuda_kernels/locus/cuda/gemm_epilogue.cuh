@@ -26,10 +26,7 @@ inline constexpr FusedActivation epilogue_of = [] {
 namespace detail {
 struct AskActivation {
   FusedActivation* answer;
-  template <class Activation>
-  void operator()(const Activation&) const {
-    *answer = epilogue_of<Activation>;
-  }
+  template <class Activation> void operator()(const Activation&) const { *answer = epilogue_of<Activation>; }
 };
 /// The same for a functor that may hold one of several, chosen at run time: its visit(use) then calls use(chosen).
 template <class Activation>

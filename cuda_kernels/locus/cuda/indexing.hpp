@@ -126,10 +126,7 @@ class Visitor {
   void operator()(const X& x) const { visit_(self_, x); }
 
  private:
-  template <class F>
-  static void call(const void* self, const X& x) {
-    (*static_cast<const F*>(self))(x);
-  }
+  template <class F> static void call(const void* self, const X& x) { (*static_cast<const F*>(self))(x); }
   const void* self_;
   void (*visit_)(const void* self, const X& x);
 };

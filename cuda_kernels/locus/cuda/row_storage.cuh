@@ -31,10 +31,7 @@ class RegisterRows {
   LOCUS_FN void for_each_tile(int64_t cols, int, int, const Visit& visit) const {
     visit(RowTile{0, 0, 0, static_cast<int>(cols)});
   }
-  template <class R>
-  [[nodiscard]] LOCUS_FN Fragment<R> make() {
-    return {};
-  }
+  template <class R> [[nodiscard]] LOCUS_FN Fragment<R> make() { return {}; }
   template <class Values>
   [[nodiscard]] LOCUS_FN auto& at(Values& fragment, const RowTile&, int k) const {
     return fragment.values[k];
@@ -64,10 +61,7 @@ class MemoryRows {
 #endif
     for (int64_t tile = 0; tile < tiles_; ++tile) visit(RowTile::of(tile, cols, lanes, items, shift));
   }
-  template <class R>
-  [[nodiscard]] LOCUS_FN Fragment<R> make() {
-    return {static_cast<R*>(take(sizeof(R))) + thread_};
-  }
+  template <class R> [[nodiscard]] LOCUS_FN Fragment<R> make() { return {static_cast<R*>(take(sizeof(R))) + thread_}; }
   template <class R>
   [[nodiscard]] LOCUS_FN R& at(const Fragment<R>& fragment, const RowTile& tile, int k) const {
     return fragment.values[(tile.number * items + k) * threads];

@@ -248,10 +248,7 @@ class Scratch {
     data_ = context_.allocate(bytes);
     bytes_ = bytes;
   }
-  template <class T>
-  [[nodiscard]] T* as() const {
-    return static_cast<T*>(data_);
-  }
+  template <class T> [[nodiscard]] T* as() const { return static_cast<T*>(data_); }
 
  private:
   Context& context_;

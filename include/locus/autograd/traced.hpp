@@ -175,10 +175,7 @@ class Traced : public detail::OtherNames<D, 1> {
     return locus::unfold(*this, dim, size, step, dilation);
   }
   /// Converted element by element, pending; the gradient is converted back.
-  template <DType U>
-  [[nodiscard]] auto as() const {
-    return detail::pending(functor::Convert<U>{}, *this);
-  }
+  template <DType U> [[nodiscard]] auto as() const { return detail::pending(functor::Convert<U>{}, *this); }
   /// A copy on another device; the gradient comes back.
   template <MemorySpace E>
   [[nodiscard]] Traced<T, E> to(E target = {}) const {

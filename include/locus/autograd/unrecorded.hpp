@@ -28,10 +28,7 @@ class KeptMemoryOn final : public KeptMemory {
 class OutsideOperands {
  public:
   /// Adds an argument, for the stale check. Its gradient counts only once the function uses it: see note().
-  template <class X>
-  void keep(const X& x) {
-    keep(nullptr, false, x.value());
-  }
+  template <class X> void keep(const X& x) { keep(nullptr, false, x.value()); }
   /// Notes an operand used within the function, and whether its gradient counts there. Results of the function itself
   /// have no node and are skipped. Frozen parameters are noted, too: they must not change before the function is
   /// computed again.

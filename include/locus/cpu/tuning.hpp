@@ -68,10 +68,16 @@ inline constexpr std::int64_t most_read_by_all = 1 << 17;  ///< if that has no m
 
 // Matrix products: how large ones are packed and cut (gemm/product.hpp).
 
-inline constexpr double direct_work = 8e6;               ///< multiply-adds below which packing does not pay
-inline constexpr std::int64_t line_work = 6000;          ///< multiply-adds while a line goes to another core
-inline constexpr std::int64_t direct_columns = 128;      ///< columns below which packing a does not pay
-inline constexpr std::int64_t direct_right = 1 << 19;    ///< elements of b below which four panels do not pay for it
+inline constexpr double direct_work = 8e6;             ///< multiply-adds below which packing does not pay
+inline constexpr std::int64_t line_work = 6000;        ///< multiply-adds while a line goes to another core
+inline constexpr std::int64_t direct_columns = 128;    ///< columns below which packing a does not pay
+inline constexpr std::int64_t direct_right = 1 << 19;  ///< elements of b below which four panels do not pay for it
+// Without masks: rows of c from which b is packed, by the distance of its rows.
+inline constexpr std::int64_t small_right = 400 << 10;   ///< bytes of a b that stays in the second-level cache,
+inline constexpr std::int64_t packed_from_small = 320;   ///< rows for such a b with rows that begin within a line
+inline constexpr std::int64_t packed_from_split = 40;    ///< rows for a larger b with such rows,
+inline constexpr std::int64_t packed_from_whole = 160;   ///< with rows that begin on a line,
+inline constexpr std::int64_t packed_from_aliased = 28;  ///< with rows a multiple of 4 KiB apart
 inline constexpr std::int64_t cached_bytes = 640 << 10;  ///< of b in the second-level cache
 inline constexpr std::int64_t packed_together = 6;       ///< panels of a
 inline constexpr std::int64_t latency_rows = 8;          ///< of a tile of one vector that keep the processor busy

@@ -18,10 +18,7 @@ class StepRunner {
  public:
   static constexpr bool captures = false;
   explicit StepRunner(D) {}
-  template <class F>
-  void operator()(const F& step) {
-    step();
-  }
+  template <class F> void operator()(const F& step) { step(); }
 };
 
 /// Holds one R, or none.
@@ -48,10 +45,7 @@ class Slot {
 template <>
 class Slot<void> {
  public:
-  template <class F>
-  void set(const F& make) {
-    make();
-  }
+  template <class F> void set(const F& make) { make(); }
   void get() const {}
 };
 

@@ -75,6 +75,22 @@ struct ConvShape {
   [[nodiscard]] bool is_pointwise() const { return axis[0].is_plain() && axis[1].is_plain() && axis[2].is_plain(); }
 };
 
+/// The passes of a convolution: y, dx and dw.
+enum class ConvPass { value, input_gradient, weight_gradient };
+
+/// How a device's verbs compute a pass: each result by itself, as one product of channels, or as products over columns
+/// of windows.
+enum class ConvVerbs { each, product, columns };
+
+/// The choice on every device, where Convolution has no pass. has_one_stride: the elements of a channel of x have one.
+/// Groups of at most four channels in and out have too small products.
+[[nodiscard]] inline ConvVerbs conv_verbs(ConvPass pass, const ConvShape& shape, bool has_one_stride) {
+  constexpr std::int64_t few = 4;
+  if (shape.groups > 1 && shape.group_in() <= few && shape.group_out() <= few) return ConvVerbs::each;
+  if (!shape.is_pointwise() || pass == ConvPass::weight_gradient) return ConvVerbs::columns;
+  return has_one_stride || pass == ConvPass::input_gradient ? ConvVerbs::product : ConvVerbs::columns;
+}
+
 /// Most bytes that a pass on a GPU may use at a time beside operands and results: for columns or a library's workspace.
 /// Larger weights raise the limit to their own size.
 inline constexpr std::int64_t gpu_conv_workspace = std::int64_t{64} << 20;

@@ -2,9 +2,54 @@
 // Bitwise operators, not included by locus.hpp: & | ^ and ~ on integers or bool, << and >> on integers. Pending
 // expressions without a gradient; a number beside a tensor has to be an integer that the tensor's type can hold.
 
-#include <locus/device/cost_model.hpp>
-#include <locus/expr/functors/bits.hpp>
 #include <locus/expr/operators.hpp>
+#include <locus/tensor/host_reads.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
+
+struct Bitwise {
+  static constexpr bool differentiable = false;
+};
+struct BitAnd : Bitwise {
+  template <class T> LOCUS_FN T operator()(T x, T y) const { return static_cast<T>(x & y); }
+};
+struct BitOr : Bitwise {
+  template <class T> LOCUS_FN T operator()(T x, T y) const { return static_cast<T>(x | y); }
+};
+struct BitXor : Bitwise {
+  template <class T> LOCUS_FN T operator()(T x, T y) const { return static_cast<T>(x ^ y); }
+};
+struct BitNot : Bitwise {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    if constexpr (std::is_same_v<T, bool>) return !x;
+    else return static_cast<T>(~x);
+  }
+};
+
+/// Counts of 0 to bits - 1. Counts out of range, which only the host can refuse, shift all bits out.
+struct ShiftLeft : Bitwise {
+  template <class T>
+  LOCUS_FN T operator()(T x, T count) const {
+    using W = math::wrapping_t<T>;
+    constexpr W bits = static_cast<W>(8 * sizeof(T));
+    const W by = static_cast<W>(count);
+    return by < bits ? static_cast<T>(static_cast<W>(x) << (by < bits ? by : W(0))) : T(0);
+  }
+};
+/// Shifts in the sign bit for signed types.
+struct ShiftRight : Bitwise {
+  template <class T>
+  LOCUS_FN T operator()(T x, T count) const {
+    using W = math::wrapping_t<T>;
+    constexpr W last = static_cast<W>(8 * sizeof(T) - 1);
+    const W by = static_cast<W>(count), within = by < last ? by : last;
+    if constexpr (std::is_signed_v<T>) return static_cast<T>(x >> within);
+    else return by <= last ? static_cast<T>(x >> within) : T(0);
+  }
+};
+
+}}}  // namespace locus::LOCUS_ABI::functor
 
 namespace locus { inline namespace LOCUS_ABI {
 
@@ -51,15 +96,15 @@ template <class T, class Count>
       fail<ArgumentError>(
           {"x ", caller, " ", count, ": expected a count of 0 to ", bits - 1, " for ", dtype_name<T>()});
     return static_cast<bare_t<Count>>(count);
-  } else if constexpr (is_symbolic<Count> || !CostModel<device_of<Count>>::checks_indices) {
+  } else if constexpr (is_symbolic<Count> || !ChecksElements<device_of<Count>>) {
     return std::forward<Count>(count);
   } else {
     const auto counts = std::forward<Count>(count).eval();
-    const auto dense = counts.value().contiguous();
-    for (std::int64_t i = 0, n = dense.elements(); i < n; ++i)
-      if (!within(dense.data()[i]))
-        fail<ArgumentError>({"x ", caller, " count: ", dense.data()[i], " at position ", i,
-                             "; expected counts of 0 to ", bits - 1, " for ", dtype_name<T>()});
+    check_elements(counts.value(), [&](auto given, std::int64_t i) {
+      if (!within(given))
+        fail<ArgumentError>({"x ", caller, " count: ", given, " at position ", i, "; expected counts of 0 to ",
+                             bits - 1, " for ", dtype_name<T>()});
+    });
     return counts;
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 // An activation chosen at run time, when networks are composed, so that a layer can fuse the activation after it.
 
-#include <locus/expr/functors.hpp>
+#include <locus/expr/functions/activation.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace functor {
 

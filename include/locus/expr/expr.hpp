@@ -123,10 +123,7 @@ class Expr : public detail::OtherNames<D, 2> {
   template <DType U>
   [[nodiscard]] auto as() &&;
   [[nodiscard]] T item() const { return value().item(); }
-  template <MemorySpace E>
-  [[nodiscard]] auto to(E target = {}) const {
-    return eval().template to<E>(target);
-  }
+  template <MemorySpace E> [[nodiscard]] auto to(E target = {}) const { return eval().template to<E>(target); }
 
   // Views of the computed tensor; see Tensor.
   [[nodiscard]] auto reshape(const Shape& wanted) const { return eval().reshape(wanted); }
@@ -190,10 +187,7 @@ struct Materialize<Role::plain, T, D> {
   struct Origin {};
 
   /// Computes the value that a named expression remembers.
-  template <class Tree, class... H>
-  static type remembered(const Part<Tree, H...>& part, Origin) {
-    return run(part);
-  }
+  template <class Tree, class... H> static type remembered(const Part<Tree, H...>& part, Origin) { return run(part); }
 
   template <class Tree, class... H>
   static type run(const Part<Tree, H...>& part) {

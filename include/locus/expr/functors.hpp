@@ -1,5 +1,7 @@
 #pragma once
-// The table of scalar functions, each with its derivative beside it. They run in registers on every device.
+// Scalar functions, each with its derivative beside it. They run in registers on every device. Here are arithmetic,
+// selection, and conversion between element types, which expressions themselves use; functions/ has the families of
+// functions with their names.
 //
 // A scalar function is a class with operator()(x...) and one of
 //
@@ -14,7 +16,172 @@
 // For a derivative of zero everywhere, by_input returns 0; `differentiable = false` ends the backward pass
 // (comparisons). To add a function, write such a class and call `elementwise(YourFunction{}, x)`.
 
-#include <locus/expr/functors/activation.hpp>
-#include <locus/expr/functors/arithmetic.hpp>
-#include <locus/expr/functors/comparison.hpp>
-#include <locus/expr/functors/elementary.hpp>
+#include <locus/core/chain_rule.hpp>
+#include <locus/core/dtype.hpp>
+#include <locus/core/math.hpp>
+#include <locus/core/std/pack.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
+
+struct Identity {
+  static constexpr bool is_identity = true;
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T> LOCUS_FN T operator()(T x) const { return x; }
+  template <class T> LOCUS_FN T by_output(T) const { return T(1); }
+};
+struct Add {
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    using W = math::wrapping_t<T>;
+    return static_cast<T>(static_cast<W>(x) + static_cast<W>(y));
+  }
+  template <class T> LOCUS_FN Pack<T, T> by_inputs(T, T) const { return {T(1), T(1)}; }
+};
+struct Subtract {
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    using W = math::wrapping_t<T>;
+    return static_cast<T>(static_cast<W>(x) - static_cast<W>(y));
+  }
+  template <class T> LOCUS_FN Pack<T, T> by_inputs(T, T) const { return {T(1), T(-1)}; }
+};
+struct Multiply {
+  static constexpr unsigned reads(int input) { return input == 0 ? 2u : 1u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    using W = math::wrapping_t<T>;
+    return static_cast<T>(static_cast<W>(x) * static_cast<W>(y));
+  }
+  template <class T> LOCUS_FN Pack<T, T> by_inputs(T x, T y) const { return {y, x}; }
+};
+/// Integer quotients round towards minus infinity, as Python's //, so that (x / y) * y + x % y is x; x / 0 is 0.
+struct Divide {
+  static constexpr unsigned reads(int input) { return input == 0 ? 2u : 3u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    if constexpr (std::is_same_v<T, bool>) return x && y;
+    else if constexpr (std::is_integral_v<T>) {
+      if (y == 0) return 0;
+      if constexpr (std::is_signed_v<T>) {
+        if (y == -1) return static_cast<T>(0 - static_cast<math::wrapping_t<T>>(x));
+        if (x % y != 0 && (x < 0) != (y < 0)) return static_cast<T>(x / y - 1);
+      }
+      return static_cast<T>(x / y);
+    } else {
+      return x / y;
+    }
+  }
+  template <class T> LOCUS_FN Pack<T, T> by_inputs(T x, T y) const { return {T(1) / y, -(x / y) / y}; }
+};
+/// Remainder with the sign of the divisor, as in Python and torch.remainder; 0 for integers by zero.
+struct Remainder {
+  static constexpr unsigned reads(int input) { return input == 0 ? 0u : 3u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    if constexpr (std::is_same_v<T, bool>) return false;  // 0 by true as well as by false
+    else if constexpr (std::is_unsigned_v<T>) return y == 0 ? T(0) : static_cast<T>(x % y);
+    else if constexpr (std::is_integral_v<T>) {
+      if (y == 0 || y == T(-1)) return 0;
+      const T rest = static_cast<T>(x % y);
+      return rest != 0 && ((rest < 0) != (y < 0)) ? static_cast<T>(rest + y) : rest;
+    } else {
+      const T rest = math::fmod(x, y);
+      return rest != T(0) && ((rest < T(0)) != (y < T(0))) ? rest + y : rest;
+    }
+  }
+  template <class T> LOCUS_FN Pack<T, T> by_inputs(T x, T y) const { return {T(1), -math::floor(x / y)}; }
+};
+struct Negate {
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return -x;
+    else return static_cast<T>(math::wrapping_t<T>(0) - static_cast<math::wrapping_t<T>>(x));
+  }
+  template <class T> LOCUS_FN T by_output(T) const { return T(-1); }
+};
+struct Power {
+  template <class T> LOCUS_FN T operator()(T x, T y) const { return math::pow(x, y); }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
+    const T base = y == T(0) ? T(0) : y * math::pow(x, y - T(1));
+    const T exponent = x == T(0) && y >= T(0) ? T(0) : math::pow(x, y) * math::log(x);
+    return {base, exponent};
+  }
+};
+
+// Selection. NaN wins, as in NumPy; where two arguments tie, each takes half of the gradient.
+
+struct Minimum {
+  static constexpr bool selects = true;
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    const T smaller = x < y ? x : y;  // one instruction, also in scalar code
+    return x != x ? x : smaller;
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {
+    const T share = x == y ? g * T(0.5) : g;
+    return {detail::kept_if(!(x > y), share), detail::kept_if(!(y > x), share)};
+  }
+};
+struct Maximum {
+  static constexpr bool selects = true;
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    const T larger = x > y ? x : y;
+    return x != x ? x : larger;
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {
+    const T share = x == y ? g * T(0.5) : g;
+    return {detail::kept_if(!(x < y), share), detail::kept_if(!(y < x), share)};
+  }
+};
+struct Clamp {
+  static constexpr bool selects = true;
+  template <class T>
+  LOCUS_FN T operator()(T x, T low, T high) const {
+    const T raised = x < low || low != low ? low : x;
+    return raised > high || high != high ? high : raised;
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T, T> pullback(T g, T, T x, T low, T high) const {
+    const bool below = x<low, above = x> high;
+    return {detail::kept_if((x >= low) & (x <= high), g), detail::kept_if(below & (low <= high), g),
+            detail::kept_if(above | (below & (low > high)), g)};
+  }
+};
+struct Where {
+  static constexpr bool selects = true;
+  static constexpr unsigned reads(int) { return 1u; }
+  template <class T> LOCUS_FN T operator()(bool condition, T x, T y) const { return condition ? x : y; }
+  template <class T>
+  LOCUS_FN Pack<bool, T, T> pullback(T g, T, bool condition, T, T) const {
+    return {false, detail::kept_if(condition, g), detail::kept_if(!condition, g)};
+  }
+};
+
+/// x where the condition holds, y elsewhere.
+template <class R>
+struct Choose {
+  using gives = R;
+  static constexpr bool differentiable = false;
+  R x, y;
+  LOCUS_FN R operator()(bool condition) const { return condition ? x : y; }
+};
+
+/// Conversion to another element type; the gradient is converted back. Integers pass no gradient.
+template <class To>
+struct Convert {
+  using gives = To;
+  static constexpr bool selects = true;
+  static constexpr bool differentiable = FloatingDType<To>;
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T> LOCUS_FN compute_t<To> operator()(T x) const { return load_as_register(convert<To>(x)); }
+  template <class G, class T> LOCUS_FN Pack<T> pullback(G g, compute_t<To>, T) const { return {static_cast<T>(g)}; }
+};
+
+}}}  // namespace locus::LOCUS_ABI::functor

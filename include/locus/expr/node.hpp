@@ -11,20 +11,14 @@ namespace locus { inline namespace LOCUS_ABI {
 /// Input number I of a tree.
 template <int I>
 struct Symbol {
-  template <class In>
-  LOCUS_FN auto operator()(const In& in) const {
-    return get<I>(in);
-  }
+  template <class In> LOCUS_FN auto operator()(const In& in) const { return get<I>(in); }
 };
 
 /// A number in the expression, converted to T.
 template <class T>
 struct Constant {
   compute_t<T> value;
-  template <class In>
-  LOCUS_FN compute_t<T> operator()(const In&) const {
-    return value;
-  }
+  template <class In> LOCUS_FN compute_t<T> operator()(const In&) const { return value; }
 };
 
 /// A scalar function of other nodes.

@@ -9,38 +9,20 @@
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/expr/elementwise.hpp>
+#include <locus/expr/functions/activation.hpp>
+#include <locus/expr/functions/comparison.hpp>
+#include <locus/expr/functions/elementary.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
-#define LOCUS_BINARY(name, Functor)                                                   \
-  template <class L, class R>                                                         \
-    requires Combinable<L, R>                                                         \
-  [[nodiscard]] auto name(L&& left, R&& right) {                                      \
-    return detail::pending(Functor{}, std::forward<L>(left), std::forward<R>(right)); \
-  }
-
-LOCUS_BINARY(operator+, functor::Add)
-LOCUS_BINARY(operator-, functor::Subtract)
-LOCUS_BINARY(operator*, functor::Multiply)
-LOCUS_BINARY(operator/, functor::Divide)
-LOCUS_BINARY(operator%, functor::Remainder)
-LOCUS_BINARY(operator==, functor::Equal)
-LOCUS_BINARY(operator!=, functor::NotEqual)
-LOCUS_BINARY(operator<, functor::Less)
-LOCUS_BINARY(operator<=, functor::LessEqual)
-LOCUS_BINARY(operator>, functor::Greater)
-LOCUS_BINARY(operator>=, functor::GreaterEqual)
-LOCUS_BINARY(operator&&, functor::LogicalAnd)
-LOCUS_BINARY(operator||, functor::LogicalOr)
-LOCUS_BINARY(minimum, functor::Minimum)
-LOCUS_BINARY(maximum, functor::Maximum)
-
-#undef LOCUS_BINARY
-
-namespace detail {
-template <class X>
-concept FloatingOrNumber = !TensorLike<X> || FloatingDType<value_of<X>>;
-}  // namespace detail
+LOCUS_BINARY_FUNCTION(operator+, functor::Add, Combinable)
+LOCUS_BINARY_FUNCTION(operator-, functor::Subtract, Combinable)
+LOCUS_BINARY_FUNCTION(operator*, functor::Multiply, Combinable)
+LOCUS_BINARY_FUNCTION(operator/, functor::Divide, Combinable)
+LOCUS_BINARY_FUNCTION(operator%, functor::Remainder, Combinable)
+LOCUS_BINARY_FUNCTION(minimum, functor::Minimum, Combinable)
+LOCUS_BINARY_FUNCTION(maximum, functor::Maximum, Combinable)
+LOCUS_UNARY_FUNCTION(operator-, functor::Negate, detail::Operand)
 
 /// Elementwise minimum and maximum of two operands. With an integer second argument, min and max reduce over that axis
 /// instead, as in PyTorch; see ops/reduce.hpp.
@@ -58,76 +40,9 @@ template <class L, class R>
 /// x^y for floating element types: an exponential and a logarithm of every element, whatever the exponent. For x^2,
 /// x^-1 and x^(1/2), write square(x), 1 / x and sqrt(x), at a tenth of the cost.
 template <class L, class R>
-  requires(Combinable<L, R> && detail::FloatingOrNumber<L> && detail::FloatingOrNumber<R>)
+  requires detail::CombinableFloating<L, R>
 [[nodiscard]] auto pow(L&& base, R&& exponent) {
   return detail::pending(functor::Power{}, std::forward<L>(base), std::forward<R>(exponent));
-}
-
-#define LOCUS_UNARY(name, Functor, kind)                   \
-  template <class X>                                       \
-    requires detail::kind<X>                               \
-  [[nodiscard]] auto name(X&& x) {                         \
-    return detail::pending(Functor{}, std::forward<X>(x)); \
-  }
-
-LOCUS_UNARY(operator-, functor::Negate, Operand)
-LOCUS_UNARY(operator!, functor::LogicalNot, Operand)
-LOCUS_UNARY(abs, functor::Abs, Operand)
-LOCUS_UNARY(sign, functor::Sign, Operand)
-LOCUS_UNARY(square, functor::Square, Operand)
-LOCUS_UNARY(relu, functor::Relu, Operand)
-LOCUS_UNARY(exp, functor::Exp, FloatingOperand)
-LOCUS_UNARY(expm1, functor::Expm1, FloatingOperand)
-LOCUS_UNARY(log, functor::Log, FloatingOperand)
-LOCUS_UNARY(log1p, functor::Log1p, FloatingOperand)
-LOCUS_UNARY(sqrt, functor::Sqrt, FloatingOperand)
-LOCUS_UNARY(rsqrt, functor::Rsqrt, FloatingOperand)
-LOCUS_UNARY(reciprocal, functor::Reciprocal, FloatingOperand)
-LOCUS_UNARY(sin, functor::Sin, FloatingOperand)
-LOCUS_UNARY(cos, functor::Cos, FloatingOperand)
-LOCUS_UNARY(tanh, functor::Tanh, FloatingOperand)
-LOCUS_UNARY(erf, functor::Erf, FloatingOperand)
-LOCUS_UNARY(floor, functor::Floor, FloatingOperand)
-LOCUS_UNARY(ceil, functor::Ceil, FloatingOperand)
-LOCUS_UNARY(round, functor::Round, FloatingOperand)
-LOCUS_UNARY(sigmoid, functor::Sigmoid, FloatingOperand)
-LOCUS_UNARY(silu, functor::Silu, FloatingOperand)
-LOCUS_UNARY(softplus, functor::Softplus, FloatingOperand)
-LOCUS_UNARY(hardswish, functor::Hardswish, FloatingOperand)
-LOCUS_UNARY(mish, functor::Mish, FloatingOperand)
-LOCUS_UNARY(isfinite, functor::IsFinite, FloatingOperand)
-
-#undef LOCUS_UNARY
-
-/// x where x > 0, slope * x elsewhere. throws ArgumentError unless the slope is finite in the type in which x is
-/// computed
-template <detail::FloatingOperand X>
-[[nodiscard]] auto leaky_relu(X&& x, double slope = 0.01) {
-  using R = compute_t<value_of<X>>;
-  return detail::pending(functor::LeakyRelu<R>{detail::finite_as<R>("leaky_relu", "slope", slope)}, std::forward<X>(x));
-}
-
-/// x where x > 0, alpha (e^x - 1) elsewhere. throws ArgumentError unless alpha is finite in the type in which x is
-/// computed
-template <detail::FloatingOperand X>
-[[nodiscard]] auto elu(X&& x, double alpha = 1) {
-  using R = compute_t<value_of<X>>;
-  return detail::pending(functor::Elu<R>{detail::finite_as<R>("elu", "alpha", alpha)}, std::forward<X>(x));
-}
-
-/// How gelu computes the normal distribution function. Errors for float on the CPU:
-///   fast   at most 1.9e-7 max(1, |x|), and at most 8.8e-6 of the result: smaller than PyTorch's;
-///          of the derivative at most 5e-7
-///   exact  at most 2 ulp everywhere, in about 1.6 times the time
-///   tanh   PyTorch's approximate="tanh", which is up to 5e-4 off
-enum class GeluForm { fast, exact, tanh };
-
-/// x times the normal distribution function at x.
-template <GeluForm form = GeluForm::fast, detail::FloatingOperand X>
-[[nodiscard]] auto gelu(X&& x) {
-  using Precise = std::conditional_t<form == GeluForm::exact, functor::GeluExact, functor::Gelu>;
-  using F = std::conditional_t<form == GeluForm::tanh, functor::GeluTanh, Precise>;
-  return detail::pending(F{}, std::forward<X>(x));
 }
 
 /// x limited to [low, high]; each bound a number or a tensor. Where low > high the result is high, as in PyTorch.

@@ -52,10 +52,7 @@ class JsonWriter {
   }
   JsonWriter& value(const char* string) { return value(std::string_view(string)); }
   JsonWriter& value(std::nullptr_t) { return literal("null"); }
-  template <std::same_as<bool> B>
-  JsonWriter& value(B truth) {
-    return literal(truth ? "true" : "false");
-  }
+  template <std::same_as<bool> B> JsonWriter& value(B truth) { return literal(truth ? "true" : "false"); }
   template <std::integral N>
     requires(!std::same_as<N, bool>)
   JsonWriter& value(N number) {
@@ -67,10 +64,7 @@ class JsonWriter {
     return number - number == N{0} ? literal(shortest(number)) : literal("null");
   }
 
-  template <class V>
-  JsonWriter& member(std::string_view name, const V& v) {
-    return key(name).value(v);
-  }
+  template <class V> JsonWriter& member(std::string_view name, const V& v) { return key(name).value(v); }
 
   /// The finished document, with a newline at its end. throws ArgumentError while it is empty, or a bracket
   /// is open

@@ -13,16 +13,10 @@ struct LuFactors {
 };
 
 struct OnlyNan {
-  template <class R>
-  LOCUS_FN R operator()(R x) const {
-    return x == x ? R(0) : x;
-  }
+  template <class R> LOCUS_FN R operator()(R x) const { return x == x ? R(0) : x; }
 };
 struct InfoUnlessNan {
-  template <class R>
-  LOCUS_FN std::int32_t operator()(std::int32_t info, R x) const {
-    return x == x ? info : 0;
-  }
+  template <class R> LOCUS_FN std::int32_t operator()(std::int32_t info, R x) const { return x == x ? info : 0; }
 };
 /// For a device that does not find NaN: fills the diagonal of the factors with NaN in matrices that hold NaN, and
 /// clears their info, so that they do not count as singular, as in LAPACK. Three launches.

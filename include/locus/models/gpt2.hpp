@@ -72,10 +72,7 @@ class GPT2Linear final : public nn::Layer<GPT2Linear<T, D>, T, D> {
   }
   [[nodiscard]] nn::detail::WeightUse weight_use() const { return {.transposed = true}; }
   /// For U on E; every member becomes a copy.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return GPT2Linear<U, E>(1, 1, 0);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return GPT2Linear<U, E>(1, 1, 0); }
 };
 
 /// Causal attention of several heads.
@@ -102,10 +99,7 @@ class GPT2Attention final : public nn::Layer<GPT2Attention<T, D>, T, D> {
   [[nodiscard]] nn::detail::WeightUse weight_use() const {
     return {.width = options_.n_embd, .heads = options_.n_head};
   }
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return GPT2Attention<U, E>(options_);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return GPT2Attention<U, E>(options_); }
 
  private:
   GPT2Options options_;
@@ -132,10 +126,7 @@ class GPT2MLP final : public nn::Layer<GPT2MLP<T, D>, T, D> {
     visit("c_fc", c_fc);
     visit("c_proj", c_proj);
   }
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return GPT2MLP<U, E>(options_);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return GPT2MLP<U, E>(options_); }
 
  private:
   static std::int64_t inner(const GPT2Options& options) {
@@ -173,10 +164,7 @@ class GPT2Block final : public nn::Layer<GPT2Block<T, D>, T, D> {
     visit("ln_2", ln_2);
     visit("mlp", mlp);
   }
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return GPT2Block<U, E>(options_);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return GPT2Block<U, E>(options_); }
 
  private:
   GPT2Options options_;

@@ -57,10 +57,7 @@ class LeNet5 final : public nn::Layer<LeNet5<T, D>, T, D> {
     visit("fc3", fc3);
   }
   /// For U on E.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return LeNet5<U, E>(options_);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return LeNet5<U, E>(options_); }
 
  private:
   /// An extent after two convolutions and poolings.

@@ -95,10 +95,7 @@ class BasicBlock final : public nn::Layer<BasicBlock<T, D>, T, D> {
   /// The weights of the norm before the sum.
   [[nodiscard]] const Parameter<T, D>& last_weight() const { return bn2.weight; }
   /// For U on E; every member becomes a copy.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return BasicBlock<U, E>(1, 1);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return BasicBlock<U, E>(1, 1); }
 };
 
 /// A 1x1, a 3x3 and a 1x1 convolution beside a shortcut: the block of ResNet-50.
@@ -145,10 +142,7 @@ class Bottleneck final : public nn::Layer<Bottleneck<T, D>, T, D> {
   /// The weights of the norm before the sum.
   [[nodiscard]] const Parameter<T, D>& last_weight() const { return bn3.weight; }
   /// For U on E; every member becomes a copy.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return Bottleneck<U, E>(1, 1);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return Bottleneck<U, E>(1, 1); }
 };
 
 /// Blocks, one after the other: `model.layer1(x)`, and `model.layer1[0](x)` of the first block. Names are

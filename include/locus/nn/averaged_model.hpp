@@ -2,7 +2,7 @@
 // Averages of a model's weights over training steps, which often do better than the last weights: PyTorch's
 // AveragedModel.
 
-#include <locus/expr/functors/special.hpp>
+#include <locus/expr/functions/special.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/nn/flatten.hpp>
 #include <locus/ops/reduction.hpp>

@@ -52,10 +52,7 @@ class BatchNorm : public Layer<Derived, T, D> {
     num_batches_tracked = Buffer<std::int64_t, D>(zeros<std::int64_t>({}, device));
   }
 
-  template <TensorLike X>
-  [[nodiscard]] auto forward(const X& x) const {
-    return forward_with(x, Activation::none);
-  }
+  template <TensorLike X> [[nodiscard]] auto forward(const X& x) const { return forward_with(x, Activation::none); }
 
   /// relu(forward(x)), or forward(x) if `next` is none, in the same launches. throws ArgumentError for other
   /// activations

@@ -109,10 +109,7 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
   /// A layer of the same configuration for U on E, without memory.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return Conv2d<U, E>(kernel_, options_);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return Conv2d<U, E>(kernel_, options_); }
 
  private:
   template <class, class>
@@ -157,10 +154,7 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
   /// A layer of the same configuration for U on E, without memory.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return Conv1d<U, E>(kernel_, options_);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return Conv1d<U, E>(kernel_, options_); }
 
  private:
   template <class, class>
@@ -202,10 +196,7 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.transposed = true, .groups = options_.groups}; }
   /// A layer of the same configuration for U on E, without memory.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return ConvTranspose2d<U, E>(options_);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return ConvTranspose2d<U, E>(options_); }
 
  private:
   template <class, class>

@@ -43,10 +43,7 @@ class Conv3d final : public detail::ConvLayer<Conv3d<T, D>, T, D> {
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
   /// A layer of the same configuration for U on E, without memory.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return Conv3d<U, E>(kernel_, options_);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return Conv3d<U, E>(kernel_, options_); }
 
  private:
   template <class, class>

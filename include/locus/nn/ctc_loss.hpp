@@ -4,6 +4,7 @@
 #include <locus/nn/loss.hpp>
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/loss/ctc.hpp>
+#include <locus/tensor/host_reads.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
@@ -29,15 +30,13 @@ LOCUS_OUT_OF_LINE inline void require_ctc_shapes(const Shape& x, const Shape& la
   if (blank < 0 || blank >= x[2])
     fail<ArgumentError>({"ctc_loss: the blank is ", blank, " of ", x[2], " classes; expected 0 to ", x[2] - 1});
 }
-/// throws ArgumentError for a length out of range, on a device that checks_indices
+/// throws ArgumentError for a length out of range, on a device that ChecksElements
 template <class D>
 void require_lengths(const char* what, const Tensor<std::int64_t, D>& lengths, std::int64_t most) {
-  if constexpr (CostModel<D>::checks_indices) {
-    const Tensor<std::int64_t, D> dense = lengths.contiguous();
-    for (std::int64_t i = 0; i < dense.elements(); ++i)
-      if (dense.data()[i] < 0 || dense.data()[i] > most)
-        fail<ArgumentError>({"ctc_loss: ", what, " ", dense.data()[i], " at position ", i, "; expected 0 to ", most});
-  }
+  check_elements(lengths, [&](std::int64_t length, std::int64_t i) {
+    if (length < 0 || length > most)
+      fail<ArgumentError>({"ctc_loss: ", what, " ", length, " at position ", i, "; expected 0 to ", most});
+  });
 }
 }  // namespace detail
 

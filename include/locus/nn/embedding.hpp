@@ -44,10 +44,7 @@ class Embedding final : public Layer<Embedding<T, D>, T, D> {
   [[nodiscard]] const EmbeddingOptions& options() const { return options_; }
   [[nodiscard]] detail::WeightUse weight_use() const { return {.looked_up = true}; }
   /// A layer of the same configuration for U on E, without memory.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return Embedding<U, E>(options_);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return Embedding<U, E>(options_); }
 
  private:
   template <class, class>

@@ -95,10 +95,7 @@ class RMSNorm final : public Layer<RMSNorm<T, D>, T, D> {
 
   void members(const auto& visit) const { visit("weight", weight); }
   /// A layer of the same configuration for U on E, without memory.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return RMSNorm<U, E>(normalized_shape_, eps_, false);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return RMSNorm<U, E>(normalized_shape_, eps_, false); }
 
  private:
   Shape normalized_shape_;

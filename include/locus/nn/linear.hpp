@@ -27,10 +27,7 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
   }
 #include <locus/refuse/nn/linear_class.inc>
 
-  template <TensorLike X>
-  [[nodiscard]] auto forward(const X& x) const {
-    return forward_with(x, Activation::none);
-  }
+  template <TensorLike X> [[nodiscard]] auto forward(const X& x) const { return forward_with(x, Activation::none); }
 
   /// activation(x W^T + b) in the same launch.
   template <TensorLike X>
@@ -43,10 +40,7 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
     visit("bias", bias);
   }
   /// A layer of the same configuration for U on E, without memory.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return Linear<U, E>();
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return Linear<U, E>(); }
 
  private:
   template <class, class>

@@ -53,10 +53,7 @@ struct LogisticLoss {
     const T linear = magnitude * against;
     return (against == T(0) ? T(0) : linear) + math::log1p(math::exp(-magnitude));
   }
-  template <class T>
-  LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
-    return {math::sigmoid(x) - y, -x};
-  }
+  template <class T> LOCUS_FN Pack<T, T> by_inputs(T x, T y) const { return {math::sigmoid(x) - y, -x}; }
 };
 
 /// -p y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)): LogisticLoss with a weight p of the positive target. The
@@ -89,10 +86,7 @@ struct Divergence {
     const T difference = y * (math::log(y) - x);
     return y == T(0) ? T(0) : difference;
   }
-  template <class T>
-  LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
-    return {-y, math::log(y) + T(1) - x};
-  }
+  template <class T> LOCUS_FN Pack<T, T> by_inputs(T x, T y) const { return {-y, math::log(y) + T(1) - x}; }
 };
 /// Divergence given the logarithm of y.
 struct DivergenceOfLogarithms {

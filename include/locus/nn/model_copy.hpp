@@ -190,10 +190,7 @@ class ModelCopy {
   // Classes rather than lambdas, so that code independent of the layer is compiled once.
   struct Count {
     std::size_t& members;
-    template <class X>
-    void operator()(std::string_view, const X&) const {
-      ++members;
-    }
+    template <class X> void operator()(std::string_view, const X&) const { ++members; }
   };
   /// Makes `place` a copy of the layer's member number `wanted`, if that has the same name.
   template <class P>

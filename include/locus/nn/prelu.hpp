@@ -27,10 +27,7 @@ class PReLU final : public Layer<PReLU<T, D>, T, D> {
   [[nodiscard]] auto forward(const auto& x) const { return prelu(x, weight); }
   void members(const auto& visit) const { visit("weight", weight); }
   /// A layer of the same configuration for U on E.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return PReLU<U, E>(weight.shape()[0]);
-  }
+  template <class U, class E> [[nodiscard]] auto twin() const { return PReLU<U, E>(weight.shape()[0]); }
 };
 
 }}}  // namespace locus::LOCUS_ABI::nn

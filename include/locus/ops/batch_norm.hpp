@@ -4,7 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/device/cost_model.hpp>
+#include <locus/ops/fold_safely.hpp>
 #include <locus/ops/normalize/batch_norm_elements.hpp>
 #include <locus/ops/reduction.hpp>
 
@@ -60,10 +60,7 @@ struct BatchNorm {
   template <class T>
   using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Tensor<R, D>, Tensor<T, D>>;
 
-  template <class T>
-  auto forward(const Tensor<T, D>& x) const {
-    return forward(x, Tensor<T, D>{}, Tensor<T, D>{});
-  }
+  template <class T> auto forward(const Tensor<T, D>& x) const { return forward(x, Tensor<T, D>{}, Tensor<T, D>{}); }
   template <class T>
   auto forward(const Tensor<T, D>& x, const Tensor<T, D>& given_weight, const Tensor<T, D>& given_bias) const {
     return forward(x, given_weight, given_bias, Tensor<T, D>{});
@@ -259,21 +256,21 @@ struct BatchNorm {
   template <class T>
   [[nodiscard]] Tensor<R, D> moments_of(const Tensor<T, D>& x) const {
     const Tensor<R, D> moments({x.size(1), 3}, x.device());
-    if constexpr (CostModel<D>::folds_again) {
-      Atomic<bool> lost{false};
-      const R eps = detail::finite_as<R>(name, "eps", options.eps);
-      detail::FastMoments<T> fast(whole ? R(0) : eps);  // of a part, deviations are handed on
-      fast.lost = &lost;
-      fold_channels(moments, fast, detail::ElementMoments<detail::FastMoments<T>>{fast}, x);
-      if (!lost.load(Order::relaxed)) return moments;
-      const Tensor<R, D> safe(moments.shape(), x.device()), result(moments.shape(), x.device());
-      fold_channels(safe, detail::SafeMoments<T>{}, detail::ElementMoments<detail::SafeMoments<T>>{}, x);
-      detail::map_into(result, detail::UnlessChannelLost<T>{fast}, moments.slice(1, 1, 2), moments, safe);
-      return result;
-    } else {
-      fold_channels(moments, detail::SafeMoments<T>{}, detail::ElementMoments<detail::SafeMoments<T>>{}, x);
-      return moments;
-    }
+    const auto fold_into = [&](const Tensor<R, D>& out, const auto& fold) -> Tensor<R, D> {
+      fold_channels(out, fold, detail::ElementMoments<std::remove_cvref_t<decltype(fold)>>{fold}, x);
+      return out;
+    };
+    const R eps = detail::finite_as<R>(name, "eps", options.eps);
+    const detail::FastMoments<T> fast(whole ? R(0) : eps);  // of a part, deviations are handed on
+    return detail::fold_again_if_lost<D>(
+        fast, [&](const auto& f) -> Tensor<R, D> { return fold_into(moments, f); },
+        [&](const auto& found) -> Tensor<R, D> {
+          const Tensor<R, D> result(moments.shape(), x.device());
+          const Tensor<R, D> safe = fold_into(Tensor<R, D>(moments.shape(), x.device()), detail::SafeMoments<T>{});
+          detail::map_into(result, detail::UnlessChannelLost<T>{fast}, found.slice(1, 1, 2), found, safe);
+          return result;
+        },
+        [&] { return fold_into(moments, detail::SafeMoments<T>{}); });
   }
   /// One launch over the channels. shape: all but rstd (channels)
   void compute_statistics(const Tensor<R, D>& rstd, const Tensor<R, D>& mean, const Tensor<R, D>& var,

@@ -145,27 +145,9 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           -> (batch, out, rows, cols), with or without the batch, where rows, likewise cols, is
 ///           (h + 2 padding - dilation (kh - 1) - 1) / stride + 1
 /// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
-/// cost:     by columns, each part of them takes two launches forward, or one in all for a kernel of one element and
-///           stride 1; two for dx; three for dw, five for several parts of 16 bits, which are summed in float; and one
-///           product for each group. Groups of at most four channels in and out take one launch, one for dx, and for dw
-///           one for each tap and one more. w and, for gradients, g are copied if not dense. Saves x and w. Columns
-///           take 64 MiB on Cuda, 4 MiB on hosts, or as many elements as the weights.
-///           In a program with cuDNN, a pass on Cuda of float, half or bfloat16 is one launch where cuDNN supports it,
-///           two with a bias: see cuda::allow_cudnn. Its workspace has the same bound, so that a batch may take several
-///           launches. Images that are neither dense nor channels-last are copied; channels-last images and results
-///           take a further launch, which permutes the weights.
-///           On Cpu a pass of float is one launch for one group if channels in times channels out are 16 or more,
-///           except for the gradient of images of few channels, whose columns are small; images are dense or
-///           channels-last. Kernels of 3 x 3 and stride 1 with 16 channels or more, in and out, use Winograd's
-///           algorithm (see cpu::allow_winograd), all others direct products of windows. A pass takes at most eight
-///           times the weights and 32 MiB for each thread, which threads keep for the next pass; a pass that would take
-///           more uses columns. A pass of bfloat16 with Isa::avx512_bf16 and later is one launch, too, by products of
-///           windows, with images of any layout, if a group has 8 channels out and a window of 16 elements, or more,
-///           and images have 8 windows. So is a pass of float or bfloat16 with groups of one channel in and at most
-///           four out. Passes of half, and of bfloat16 where float is faster (without instructions for bfloat16; with
-///           Isa::avx512_bf16 where Winograd's algorithm applies, from 32 channels in and out), run in float: parts of
-///           the batch that take 4 MiB as floats, with their results, or as many elements as the weights, are converted
-///           by one launch for each operand and one for the result, which is rounded once.
+/// cost:     on Cpu one launch for most shapes, see cpu::conv_way for the choice; one or two with cuDNN, see
+///           cuda::allow_cudnn; otherwise matrix products over columns of windows, see detail::ConvPasses. Saves x and
+///           w; copies w and, for gradients, g if not dense
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
 /// another number of channels; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride

@@ -56,10 +56,7 @@ struct CrossEntropy {
     }
   }
 
-  template <class T, class D>
-  static Tensor<T, D> dense(const Tensor<T, D>&) {
-    return {};
-  }
+  template <class T, class D> static Tensor<T, D> dense(const Tensor<T, D>&) { return {}; }
   template <class T, class D>
   static Tensor<T, D> dense(const Tensor<T, D>&, const Tensor<T, D>& weights) {
     return weights.contiguous();

@@ -26,16 +26,10 @@ struct LogAddExp {
 
 /// x, with the first zero of its row replaced by 1. `zeros` counts the zeros up to each element.
 struct WithoutFirstZero {
-  template <class R>
-  LOCUS_FN R operator()(R x, std::int64_t zeros) const {
-    return x == R(0) && zeros == 1 ? R(1) : x;
-  }
+  template <class R> LOCUS_FN R operator()(R x, std::int64_t zeros) const { return x == R(0) && zeros == 1 ? R(1) : x; }
 };
 struct IsZero {
-  template <class R>
-  LOCUS_FN std::int64_t operator()(R x) const {
-    return x == R(0);
-  }
+  template <class R> LOCUS_FN std::int64_t operator()(R x) const { return x == R(0); }
 };
 /// The gradient of a running product. `all`: sums of g y from each element on; `without`: the same with the row's first
 /// zero replaced by 1.

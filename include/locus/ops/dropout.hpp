@@ -19,14 +19,8 @@ class Dropout {
     float_scale_ = static_cast<float>(scale_);
   }
   static constexpr unsigned reads(int input) { return input == 0 ? 2u : 0u; }
-  template <class T>
-  LOCUS_FN T operator()(T x, std::uint32_t bits) const {
-    return x * factor<T>(bits);
-  }
-  template <class T>
-  LOCUS_FN Pack<T, T> by_inputs(T, std::uint32_t bits) const {
-    return {factor<T>(bits), T(0)};
-  }
+  template <class T> LOCUS_FN T operator()(T x, std::uint32_t bits) const { return x * factor<T>(bits); }
+  template <class T> LOCUS_FN Pack<T, T> by_inputs(T, std::uint32_t bits) const { return {factor<T>(bits), T(0)}; }
 
  private:
   template <class T>

@@ -93,20 +93,14 @@ struct LargestNumber : Max<T> {
 struct All {
   using Accumulator = std::int32_t;
   LOCUS_FN Accumulator identity() const { return 1; }
-  template <class R>
-  LOCUS_FN Accumulator lift(R x) const {
-    return x != R(0);
-  }
+  template <class R> LOCUS_FN Accumulator lift(R x) const { return x != R(0); }
   LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return a & b; }
   LOCUS_FN bool finish(Accumulator a) const { return a != 0; }
 };
 struct Any {
   using Accumulator = std::int32_t;
   LOCUS_FN Accumulator identity() const { return 0; }
-  template <class R>
-  LOCUS_FN Accumulator lift(R x) const {
-    return x != R(0);
-  }
+  template <class R> LOCUS_FN Accumulator lift(R x) const { return x != R(0); }
   LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return a | b; }
   LOCUS_FN bool finish(Accumulator a) const { return a != 0; }
 };
@@ -119,10 +113,7 @@ struct BitOr {
 };
 /// How many elements are not zero.
 struct CountNonzero : Sum<std::int64_t> {
-  template <class R>
-  LOCUS_FN std::int64_t lift(R x) const {
-    return x != R(0);
-  }
+  template <class R> LOCUS_FN std::int64_t lift(R x) const { return x != R(0); }
 };
 
 /// A value and its position; among equal values the first wins, and NaN wins over all, as in NumPy.

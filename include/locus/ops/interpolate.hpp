@@ -126,13 +126,9 @@ struct Interpolate {
     }
     const Tensor<T, D> dense = g.contiguous();
     const std::int64_t planes = detail::plane_count(out.shape(), 2);
-    if constexpr (detail::scatters_windows<D>) {
-      detail::scatter_planes(out, accumulate, planes, rows.extent, cols.extent, Walk{rows, cols, dense.data()});
-    } else {
-      using Row = detail::InterpolateGradientRow<T, Share, detail::InterpolatedAxis<R>>;
-      Backend<D>::for_each_row(g.device(), planes * rows.extent, cols.extent,
-                               Row{rows, cols, dense.data(), out.data(), accumulate});
-    }
+    using Row = detail::InterpolateGradientRow<T, Share, detail::InterpolatedAxis<R>>;
+    detail::add_from_windows(out, accumulate, planes, rows.extent, cols.extent, Walk{rows, cols, dense.data()},
+                             Row{rows, cols, dense.data(), out.data(), accumulate});
   }
 };
 

@@ -14,10 +14,7 @@ namespace detail {
 template <class F>
 struct ActivationBackward {
   F f;
-  template <class R>
-  LOCUS_FN R operator()(R g, R value) const {
-    return times_derivative(g, f, value);
-  }
+  template <class R> LOCUS_FN R operator()(R g, R value) const { return times_derivative(g, f, value); }
 };
 
 /// The gradient a b of a layer's input, not computed yet.

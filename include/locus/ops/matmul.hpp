@@ -208,8 +208,6 @@ template <class A, class B>
 [[nodiscard]] auto matmul(const A& a, const B& b) {
   return apply(operation::Matmul{}, a, b);
 }
-#define LOCUS_REFUSED matmul(const L&, const R&)
-#define LOCUS_REFUSED_CALL "matmul(a, b)"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/ops/matmul.inc>
 
 }}  // namespace locus::LOCUS_ABI

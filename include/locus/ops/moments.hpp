@@ -77,10 +77,7 @@ struct Variance {
         [&](const auto& op) { return detail::reduce<T>(name, op, static_cast<X&&>(x), axes, options.keepdim); },
         fold::Variance<T>{correction}, fold::ScaledVariance<T>{correction});
   }
-  template <class T, class D>
-  auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{compute(x), Tuple(x)};
-  }
+  template <class T, class D> auto forward(const Tensor<T, D>& x) const { return Forwarded{compute(x), Tuple(x)}; }
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const Tensor<T, D>& x = get<0>(saved);

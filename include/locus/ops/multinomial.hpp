@@ -12,6 +12,7 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/sort.hpp>
+#include <locus/tensor/host_reads.hpp>
 #include <locus/tensor/random.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
@@ -79,22 +80,18 @@ struct IndexOfKey {
 /// host can read them
 template <class T, class D>
 void require_weights(const Tensor<T, D>& weights, std::int64_t least) {
-  if constexpr (CostModel<D>::checks_indices) {
-    const std::int64_t categories = weights.size(1);
-    for (std::int64_t row = 0; row < weights.size(0); ++row) {
-      std::int64_t positive = 0;
-      for (std::int64_t i = 0; i < categories; ++i) {
-        const auto weight = static_cast<double>(load_as_register(weights.data()[row * categories + i]));
-        if (!(weight >= 0 && weight < __builtin_inf()))
-          fail<ArgumentError>(
-              {"multinomial: weight ", i, " of row ", row, " is ", weight, "; expected 0 or more, finite"});
-        positive += weight > 0;
-      }
-      if (positive < least)
-        fail<ArgumentError>({"multinomial: row ", row, " has ", positive, " weights above 0; expected at least ", least,
-                             " to draw from"});
-    }
-  }
+  const std::int64_t categories = weights.size(1);
+  std::int64_t positive = 0;  // of the row so far
+  check_elements(weights, [&](T element, std::int64_t at) {
+    const std::int64_t row = at / categories, i = at - row * categories;
+    const auto weight = static_cast<double>(load_as_register(element));
+    if (!(weight >= 0 && weight < __builtin_inf()))
+      fail<ArgumentError>({"multinomial: weight ", i, " of row ", row, " is ", weight, "; expected 0 or more, finite"});
+    positive = (i == 0 ? 0 : positive) + (weight > 0);
+    if (i == categories - 1 && positive < least)
+      fail<ArgumentError>({"multinomial: row ", row, " has ", positive, " weights above 0; expected at least ", least,
+                           " to draw from"});
+  });
 }
 
 template <class T, class D, class Draw>

@@ -91,10 +91,7 @@ struct Norm {
   };
   struct Attains {
     static constexpr bool gives_bool = true;
-    template <class R>
-    LOCUS_FN bool operator()(R x, R y) const {
-      return functor::Abs{}(x) == y || (x != x && y != y);
-    }
+    template <class R> LOCUS_FN bool operator()(R x, R y) const { return functor::Abs{}(x) == y || (x != x && y != y); }
   };
   struct Share {
     template <class R>

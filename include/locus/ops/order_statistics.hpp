@@ -6,7 +6,7 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/expr/elementwise.hpp>
-#include <locus/expr/functors/special.hpp>
+#include <locus/expr/functions/special.hpp>
 #include <locus/ops/cumulative.hpp>
 #include <locus/ops/join.hpp>
 #include <locus/ops/sort.hpp>

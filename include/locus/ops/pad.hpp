@@ -196,10 +196,7 @@ struct Pad {
   PadMode mode;
   compute_t<T> value;
 
-  template <class D>
-  auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{padded(x), Tuple(x.shape())};
-  }
+  template <class D> auto forward(const Tensor<T, D>& x) const { return Forwarded{padded(x), Tuple(x.shape())}; }
   template <class D>
   void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     if (mode == PadMode::constant) return dx.give(cropped(g));

@@ -74,18 +74,18 @@ void sum_pixels(const Tensor<T, D>& to, bool accumulate, const Tensor<T, D>& fro
                                             accumulate});
 }
 
-/// Whether gradients are scattered from window to window, a plane for each row of work, rather than collected by
-/// element: on devices whose loops follow indices.
-template <class D>
-inline constexpr bool scatters_windows = CostModel<D>::follows_indices;
-
-/// out (planes, rows, cols) = previous + the numbers that walk(plane, add) adds. One launch, of rows as long as a
-/// plane: the host divides the planes among its threads by their elements.
-template <class T, class D, class Walk>
-void scatter_planes(const Tensor<T, D>& out, bool accumulate, std::int64_t planes, std::int64_t rows, std::int64_t cols,
-                    const Walk& walk) {
-  Backend<D>::for_each_row(out.device(), planes, rows * cols,
-                           ScatterPlane<T, Walk>{walk, rows, cols, out.data(), accumulate});
+/// out (planes, rows, cols) = previous + gradients of windows. One launch. On a device whose loops follow_indices,
+/// walk(plane, add) scatters them from window to window, a plane for each row of work: the host divides the planes
+/// among its threads by their elements. Other devices collect them by `collected`, a functor of rows of elements.
+template <class T, class D, class Walk, class Row>
+void add_from_windows(const Tensor<T, D>& out, [[maybe_unused]] bool accumulate, std::int64_t planes, std::int64_t rows,
+                      std::int64_t cols, [[maybe_unused]] const Walk& walk, [[maybe_unused]] const Row& collected) {
+  if constexpr (CostModel<D>::follows_indices) {
+    Backend<D>::for_each_row(out.device(), planes, rows * cols,
+                             ScatterPlane<T, Walk>{walk, rows, cols, out.data(), accumulate});
+  } else {
+    Backend<D>::for_each_row(out.device(), planes * rows, cols, collected);
+  }
 }
 
 /// The means of windows along rows and cols.
@@ -112,13 +112,9 @@ void share_among_windows(Gradient<T, D>& dx, int dims, const Tensor<T, D>& g, co
   if (has_pixels(out)) return sum_pixels(out, accumulate, g, MeanGradientTaps<compute_t<T>, Axis>{rows, cols, divisor});
   const Tensor<T, D> dense = g.contiguous();
   const std::int64_t planes = plane_count(out.shape(), dims);
-  if constexpr (scatters_windows<D>) {
-    const MeanPoolWalk<T, Axis> walk{rows, cols, divisor, dense.data()};
-    scatter_planes(out, accumulate, planes, rows.extent, cols.extent, walk);
-  } else {
-    Backend<D>::for_each_row(g.device(), planes * rows.extent, cols.extent,
-                             MeanPoolGradientRow<T, Axis>{rows, cols, divisor, dense.data(), out.data(), accumulate});
-  }
+  add_from_windows(out, accumulate, planes, rows.extent, cols.extent,
+                   MeanPoolWalk<T, Axis>{rows, cols, divisor, dense.data()},
+                   MeanPoolGradientRow<T, Axis>{rows, cols, divisor, dense.data(), out.data(), accumulate});
 }
 
 }  // namespace detail
@@ -157,14 +153,11 @@ struct MaxPool {
                                                                          gradients.data(), out.data(), accumulate});
     }
     const Tensor<T, D> planes = detail::as_planes(x, request.dims), results = y.contiguous(), dense = g.contiguous();
-    if constexpr (detail::scatters_windows<D>) {
-      const detail::MaxPoolWalk<T> walk{detail::planes_of(planes), rows, cols, results.data(), dense.data()};
-      detail::scatter_planes(out, accumulate, planes.size(0), rows.extent, cols.extent, walk);
-    } else {
-      Backend<D>::for_each_row(g.device(), planes.size(0) * rows.extent, cols.extent,
-                               detail::MaxPoolGradientRow<T>{detail::planes_of(planes), rows, cols, results.data(),
-                                                             dense.data(), out.data(), accumulate});
-    }
+    detail::add_from_windows(
+        out, accumulate, planes.size(0), rows.extent, cols.extent,
+        detail::MaxPoolWalk<T>{detail::planes_of(planes), rows, cols, results.data(), dense.data()},
+        detail::MaxPoolGradientRow<T>{detail::planes_of(planes), rows, cols, results.data(), dense.data(), out.data(),
+                                      accumulate});
   }
 };
 

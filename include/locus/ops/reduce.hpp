@@ -65,10 +65,7 @@ struct Product {
     using T = value_of<X>;
     return detail::reduce<detail::sum_value_t<T>>(name, fold::Product<T>{}, std::forward<X>(x), axes, keepdim);
   }
-  template <class T, class D>
-  auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{compute(x), Tuple(x)};
-  }
+  template <class T, class D> auto forward(const Tensor<T, D>& x) const { return Forwarded{compute(x), Tuple(x)}; }
 
   /// The product of the other elements: the product of all nonzero ones, divided by x; 0 if another element is zero.
   struct Others {

@@ -142,11 +142,6 @@ template <detail::Operand X>
 [[nodiscard]] auto cumsum(const X& x, int axis, const ScanOptions& options = {}) {
   return apply(operation::CumulativeSum{axis, options}, x);
 }
-#define LOCUS_REFUSED_FUNCTION cumsum
-#define LOCUS_REFUSED_PARAMETERS , int, const ScanOptions& = {}
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION cumsum
-#include <locus/refuse/axis.inc>
+#include <locus/refuse/ops/scan.inc>
 
 }}  // namespace locus::LOCUS_ABI

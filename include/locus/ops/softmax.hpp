@@ -13,6 +13,58 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
+// The formulas of an element, for rows and for folds across memory alike.
+
+/// e^(x - largest) of an x that is at most `largest`
+struct ExponentialBelow {
+  template <class R> LOCUS_FN R operator()(R x, R largest) const { return math::exp_of_negative(x - largest); }
+};
+/// e^(x - base)
+struct ExponentialOfDifference {
+  template <class R> LOCUS_FN R operator()(R x, R base) const { return math::exp(x - base); }
+};
+/// The softmax of x from the inverse of the sum of exponentials; its logarithm from the logarithm of the sum, which is
+/// subtracted after the largest: their sum would round at the size of x.
+template <bool logarithm>
+struct SoftmaxOf {
+  template <class R>
+  LOCUS_FN R operator()(R x, R largest, R of_sum) const {
+    if constexpr (logarithm) return (x - largest) - of_sum;
+    else return ExponentialBelow{}(x, largest) * of_sum;
+  }
+};
+/// g y, the summand of softmax's gradient
+struct SoftmaxSummand {
+  template <class R> LOCUS_FN R operator()(R g, R y) const { return times_slope<SoftmaxSummand>(g, y); }
+};
+/// dx = y (g - sum(g y)), and for the logarithm g - e^y sum(g), where a sum of 0 contributes nothing, whatever y is
+template <bool logarithm>
+struct SoftmaxSlope {
+  template <class R>
+  LOCUS_FN R operator()(R g, R y, R sum) const {
+    if constexpr (logarithm) return g - times_slope<SoftmaxSlope>(sum, math::exp_of_negative(y));
+    else return times_slope<SoftmaxSlope>(g - sum, y);
+  }
+};
+/// The logarithm of a sum, or its inverse.
+template <bool logarithm>
+struct OfSum {
+  template <class R>
+  LOCUS_FN R operator()(R sum) const {
+    if constexpr (logarithm) return math::log(sum);
+    else return R(1) / sum;
+  }
+};
+/// The largest number of a row where it is finite, or else 0: subtracted before exponentials are taken.
+struct BaseOf {
+  template <class R> LOCUS_FN R operator()(R largest) const { return largest - largest == R(0) ? largest : R(0); }
+};
+/// A fold whose result goes through a function.
+template <class Fold, class Then>
+struct FoldThen : Fold {
+  template <class R> LOCUS_FN R finish(R folded) const { return Then{}(folded); }
+};
+
 template <class T, bool logarithm>
 struct SoftmaxRow {
   static constexpr int fragments = 1;
@@ -29,19 +81,19 @@ struct SoftmaxRow {
     auto values = team.load(x.input(row));
     if constexpr (logarithm) {
       const auto exponentials = sum_exponentials(team, larger, values);
-      // Subtracted after the largest: their sum would round at the size of x.
-      const R largest = exponentials.largest, log_sum = math::log(exponentials.sum);
+      const R largest = exponentials.largest, log_sum = OfSum<true>{}(exponentials.sum);
       team.store(
-          y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return (v - largest) - log_sum; }, values);
+          y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return SoftmaxOf<true>{}(v, largest, log_sum); },
+          values);
     } else {
       if constexpr (MayLeaveChip<Team>) {
         if (team.leaves_chip()) return store_at_once(row, team, values);
       }
       const R largest = largest_number(team, larger, values);
       const R sum = team.update_and_reduce(
-          fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative(v - largest); }, values,
+          fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return ExponentialBelow{}(v, largest); }, values,
           y.output(row));
-      const R scale = R(1) / sum;
+      const R scale = OfSum<false>{}(sum);
       team.store(
           y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return v * scale; }, values);
     }
@@ -52,13 +104,13 @@ struct SoftmaxRow {
   LOCUS_FN void store_at_once(std::int64_t row, Team& team, const Fragment& values) const {
     using R = compute_t<T>;
     const auto exponentials = sum_exponentials_at_once(team, larger, values);
-    const R largest = exponentials.largest, scale = R(1) / exponentials.sum;
+    const R largest = exponentials.largest, scale = OfSum<false>{}(exponentials.sum);
     team.store(
-        y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest) * scale; }, values);
+        y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return ExponentialOfDifference{}(v, largest) * scale; },
+        values);
   }
 };
 
-/// dx = y (g - sum(g y)), and for the logarithm g - e^y sum(g)
 template <class T, bool logarithm>
 struct SoftmaxRowBackward {
   static constexpr int fragments = 2;
@@ -77,7 +129,7 @@ struct SoftmaxRowBackward {
     if constexpr (logarithm) {
       const R sum = team.reduce(
           fold::Sum<T>{}, [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
-      if (sum == R(0)) {  // contributes nothing, whatever the outputs are
+      if (sum == R(0)) {  // the outputs need not be read
         return team.store(
             dx.output(row, accumulate), [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
       }
@@ -86,12 +138,11 @@ struct SoftmaxRowBackward {
           [=](R dy, R v, std::int64_t) LOCUS_INLINED { return dy - math::exp_of_negative(v) * sum; }, gradients,
           outputs);
     } else {
-      const auto product = [](R dy, R v, std::int64_t) LOCUS_INLINED { return times_slope<SoftmaxRowBackward>(dy, v); };
+      const auto product = [](R dy, R v, std::int64_t) LOCUS_INLINED { return SoftmaxSummand{}(dy, v); };
       const R sum = team.reduce(fold::Sum<T>{}, product, gradients, outputs);
       team.store(
           dx.output(row, accumulate),
-          [=](R dy, R v, std::int64_t) LOCUS_INLINED { return times_slope<SoftmaxRowBackward>(dy - sum, v); },
-          gradients, outputs);
+          [=](R dy, R v, std::int64_t) LOCUS_INLINED { return SoftmaxSlope<false>{}(dy, v, sum); }, gradients, outputs);
     }
   }
 };
@@ -118,68 +169,11 @@ struct LogSumExpRow {
       }
     }
     const R largest = largest_number(team, larger, values);
-    const R base = largest - largest == R(0) ? largest : R(0);
+    const R base = BaseOf{}(largest);
     const R sum = team.reduce(
-        fold::SumOfSlow<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - base); }, values);
-    team.write(out + row, base + math::log(sum));
-  }
-};
-
-/// Whether rows along an axis are computed side by side: if they lie across memory and the device's cost model folds
-/// across memory. Short rows are worth it sooner.
-template <class T, class D>
-[[nodiscard]] bool computes_side_by_side(const RowCount& count) {
-  constexpr std::int64_t vector = 16, long_row = 16, vectors = sizeof(T) == 2 ? 32 : 24;
-  return CostModel<D>::folds_across_memory && count.inner >= (count.cols < long_row ? vector : vectors);
-}
-
-/// The logarithm of a sum, or its inverse.
-template <class R, bool logarithm>
-struct FoldOfSum : fold::Sum<R> {
-  LOCUS_FN R finish(R sum) const {
-    if constexpr (logarithm) return math::log(sum);
-    else return R(1) / sum;
-  }
-};
-struct ExponentialBelow {
-  template <class R>
-  LOCUS_FN R operator()(R x, R largest) const {
-    return math::exp_of_negative(x - largest);
-  }
-};
-/// The largest number of a row where it is finite, or else 0.
-template <class T>
-struct FiniteLargest : fold::LargestNumber<T> {
-  using R = compute_t<T>;
-  LOCUS_FN R finish(R largest) const { return largest - largest == R(0) ? largest : R(0); }
-};
-struct ExponentialOfDifference {
-  template <class R>
-  LOCUS_FN R operator()(R x, R base) const {
-    return math::exp(x - base);
-  }
-};
-
-template <bool logarithm>
-struct SoftmaxOf {
-  template <class R>
-  LOCUS_FN R operator()(R x, R largest, R of_sum) const {
-    if constexpr (logarithm) return (x - largest) - of_sum;
-    else return math::exp_of_negative(x - largest) * of_sum;
-  }
-};
-struct TimesSlope {
-  template <class R>
-  LOCUS_FN R operator()(R g, R y) const {
-    return times_slope<TimesSlope>(g, y);
-  }
-};
-template <bool logarithm>
-struct SoftmaxSlope {
-  template <class R>
-  LOCUS_FN R operator()(R g, R y, R sum) const {
-    if constexpr (logarithm) return g - times_slope<SoftmaxSlope>(sum, math::exp_of_negative(y));
-    else return times_slope<SoftmaxSlope>(g - sum, y);
+        fold::SumOfSlow<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return ExponentialOfDifference{}(v, base); },
+        values);
+    team.write(out + row, base + OfSum<true>{}(sum));
   }
 };
 
@@ -197,49 +191,43 @@ struct Softmax {
     const int along = normalize_axis(axis, x.rank(), name);
     const detail::RowCount count(x.shape(), along);
     Tensor<T, D> y(x.shape(), x.device());
-    if constexpr (CostModel<D>::folds_across_memory) {
-      if (detail::computes_side_by_side<T, D>(count)) {
-        using R = compute_t<T>;
-        const detail::FoldedAxes axes(name, x.shape(), along);
-        const Tensor<R, D> largest(axes.kept, x.device()), of_sum(axes.kept, x.device());
-        detail::reduce_into(largest, false, x.shape(), axes, Symbol<0>{}, fold::LargestNumber<T>{}, x);
-        detail::reduce_into(of_sum, false, x.shape(), axes, Apply<detail::ExponentialBelow, Symbol<0>, Symbol<1>>{},
-                            detail::FoldOfSum<R, logarithm>{}, x, largest);
-        detail::map_into(y, detail::SoftmaxOf<logarithm>{}, x, largest, of_sum);
-        return Forwarded{y, Tuple(y)};
-      }
+    const auto across = [&]<class P>(const P& device) {
+      using R = compute_t<T>;
+      const detail::FoldedAxes axes(name, x.shape(), along);
+      const Tensor<R, P> largest(axes.kept, device), of_sum(axes.kept, device);
+      detail::reduce_into(largest, false, x.shape(), axes, Symbol<0>{}, fold::LargestNumber<T>{}, x);
+      detail::reduce_into(of_sum, false, x.shape(), axes, Apply<detail::ExponentialBelow, Symbol<0>, Symbol<1>>{},
+                          detail::FoldThen<fold::Sum<R>, detail::OfSum<logarithm>>{}, x, largest);
+      detail::map_into(y, detail::SoftmaxOf<logarithm>{}, x, largest, of_sum);
+    };
+    if (detail::takes_each_row<T>(x.device(), count, across)) {
+      const auto source = detail::around_axis(x, along);
+      Backend<D>::for_each_row(x.device(), count.filled(), count.cols,
+                               detail::SoftmaxRow<T, logarithm>{detail::rows_of(source), detail::rows_of(y, along)});
     }
-    const auto source = detail::around_axis(x, along);
-    Backend<D>::for_each_row(x.device(), count.filled(), count.cols,
-                             detail::SoftmaxRow<T, logarithm>{detail::rows_of(source), detail::rows_of(y, along)});
     return Forwarded{y, Tuple(y)};
   }
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const int along = normalize_axis(axis, g.rank(), name);
     const detail::RowCount count(g.shape(), along);
-    if constexpr (CostModel<D>::folds_across_memory) {
-      if (detail::computes_side_by_side<T, D>(count)) return backward_side_by_side(get<0>(saved), g, along, dx);
-    }
+    const auto across = [&]<class P>(const P& device) {
+      using R = compute_t<T>;
+      const detail::FoldedAxes axes(name, g.shape(), along);
+      const Tensor<R, P> sum(axes.kept, device);
+      if constexpr (logarithm) detail::reduce_into(sum, false, g.shape(), axes, Symbol<0>{}, fold::Sum<R>{}, g);
+      else
+        detail::reduce_into(sum, false, g.shape(), axes, Apply<detail::SoftmaxSummand, Symbol<0>, Symbol<1>>{},
+                            fold::Sum<R>{}, g, get<0>(saved));
+      detail::map_to(dx, detail::SoftmaxSlope<logarithm>{}, g, get<0>(saved), sum);
+    };
+    if (!detail::takes_each_row<T>(g.device(), count, across)) return;
     const auto y = detail::around_axis(get<0>(saved), along), dy = detail::around_axis(g, along);
     const auto target = dx.open();
     Backend<D>::for_each_row(
         g.device(), count.filled(), count.cols,
         detail::SoftmaxRowBackward<T, logarithm>{detail::rows_of(y), detail::rows_of(dy),
                                                  detail::rows_of(target.out, along), target.accumulate});
-  }
-
- private:
-  template <class T, class D>
-  static void backward_side_by_side(const Tensor<T, D>& y, const Tensor<T, D>& g, int along, Gradient<T, D>& dx) {
-    using R = compute_t<T>;
-    const detail::FoldedAxes axes(name, g.shape(), along);
-    const Tensor<R, D> sum(axes.kept, g.device());
-    if constexpr (logarithm) detail::reduce_into(sum, false, g.shape(), axes, Symbol<0>{}, fold::Sum<R>{}, g);
-    else
-      detail::reduce_into(sum, false, g.shape(), axes, Apply<detail::TimesSlope, Symbol<0>, Symbol<1>>{},
-                          fold::Sum<R>{}, g, y);
-    detail::map_to(dx, detail::SoftmaxSlope<logarithm>{}, g, y, sum);
   }
 };
 
@@ -254,21 +242,21 @@ struct LogSumExp {
     const detail::RowCount count(x.shape(), along);
     const detail::FoldedAxes axes(name, x.shape(), along);
     Tensor<T, D> y(axes.result(keepdim), x.device());
-    if constexpr (CostModel<D>::folds_across_memory) {
-      if (detail::computes_side_by_side<T, D>(count)) {
-        using R = compute_t<T>;
-        const Tensor<R, D> base(axes.kept, x.device()), log_sum(axes.kept, x.device());
-        detail::reduce_into(base, false, x.shape(), axes, Symbol<0>{}, detail::FiniteLargest<T>{}, x);
-        detail::reduce_into(log_sum, false, x.shape(), axes,
-                            Apply<detail::ExponentialOfDifference, Symbol<0>, Symbol<1>>{},
-                            detail::FoldOfSum<R, true>{}, x, base);
-        detail::map_into(y.reshape(axes.kept), functor::Add{}, base, log_sum);
-        return Forwarded{y, Tuple(x, y)};
-      }
+    const auto across = [&]<class P>(const P& device) {
+      using R = compute_t<T>;
+      const Tensor<R, P> base(axes.kept, device), log_sum(axes.kept, device);
+      detail::reduce_into(base, false, x.shape(), axes, Symbol<0>{},
+                          detail::FoldThen<fold::LargestNumber<T>, detail::BaseOf>{}, x);
+      detail::reduce_into(log_sum, false, x.shape(), axes,
+                          Apply<detail::ExponentialOfDifference, Symbol<0>, Symbol<1>>{},
+                          detail::FoldThen<fold::Sum<R>, detail::OfSum<true>>{}, x, base);
+      detail::map_into(y.reshape(axes.kept), functor::Add{}, base, log_sum);
+    };
+    if (detail::takes_each_row<T>(x.device(), count, across)) {
+      const auto source = detail::around_axis(x, along);
+      Backend<D>::for_each_row(x.device(), count.rows, count.cols,
+                               detail::LogSumExpRow<T>{detail::rows_of(source), y.data()});
     }
-    const auto source = detail::around_axis(x, along);
-    Backend<D>::for_each_row(x.device(), count.rows, count.cols,
-                             detail::LogSumExpRow<T>{detail::rows_of(source), y.data()});
     return Forwarded{y, Tuple(x, y)};
   }
 
@@ -320,14 +308,8 @@ struct JoinedAxes {
     joined = folded.squeezed;
     joined.push_back(folded.count);
   }
-  template <class X>
-  [[nodiscard]] auto of(const X& x) const {
-    return reshape(permute(x, order), joined);
-  }
-  template <class Y>
-  [[nodiscard]] auto undone(const Y& y) const {
-    return permute(reshape(y, permuted), back);
-  }
+  template <class X> [[nodiscard]] auto of(const X& x) const { return reshape(permute(x, order), joined); }
+  template <class Y> [[nodiscard]] auto undone(const Y& y) const { return permute(reshape(y, permuted), back); }
 };
 }  // namespace detail
 

@@ -2,7 +2,7 @@
 // Adagrad, as torch.optim.Adagrad.
 
 #include <locus/core/math.hpp>
-#include <locus/optim/optimizer_step.hpp>
+#include <locus/optim/method.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
@@ -37,68 +37,40 @@ struct AdagradCorrections {
   }
 };
 
-/// throws ArgumentError for options out of range
-[[nodiscard]] LOCUS_OUT_OF_LINE inline const AdagradOptions& checked(const AdagradOptions& options) {
-  require_not_negative("learning rate", options.lr);
-  require_not_negative("lr_decay", options.lr_decay);
-  require_not_negative("weight_decay", options.weight_decay);
-  require_not_negative("initial_accumulator_value", options.initial_accumulator_value);
-  require_not_negative("eps", options.eps);
-  return options;
-}
+struct AdagradMethod : Method<AdagradOptions> {
+  template <class R>
+  using Rule = AdagradRule<R>;
+  template <class R> static AdagradRule<R> rule(const AdagradOptions& o) { return {positive<R>(o.eps)}; }
+  static AdagradCorrections corrections(const AdagradOptions& o) { return {o.lr_decay}; }
+  static int states(const AdagradOptions&) { return 1; }
+  static double initial_state(const AdagradOptions& o) { return o.initial_accumulator_value; }
+  static const char* state_name(const AdagradOptions&, int) { return "sum"; }
+  LOCUS_OUT_OF_LINE static void check(const AdagradOptions& options) {
+    require_not_negative("learning rate", options.lr);
+    require_not_negative("lr_decay", options.lr_decay);
+    require_not_negative("weight_decay", options.weight_decay);
+    require_not_negative("initial_accumulator_value", options.initial_accumulator_value);
+    require_not_negative("eps", options.eps);
+  }
+};
 }  // namespace detail
 
 /// s = s + g^2; x = x - lr g / (sqrt(s) + eps) (Duchi, Hazan and Singer, 2011). An eps of 0 acts as the smallest normal
 /// number. cost: one launch for all parameters; with groups, at most one for each
 template <class T, class D>
-class Adagrad : public Optimizer<T, D> {
+class Adagrad : public OptimizerBy<T, D, detail::AdagradMethod> {
  public:
   /// throws ArgumentError for options out of range
   explicit Adagrad(std::vector<Parameter<T, D>> parameters, const AdagradOptions& options = {})
-      : Adagrad(options, std::move(parameters)) {}
+      : OptimizerBy<T, D, detail::AdagradMethod>(std::move(parameters), options) {}
   /// From groups with a learning rate or a weight decay of their own.
-  explicit Adagrad(const std::vector<Group<T, D>>& groups, const AdagradOptions& options = {});
+  explicit Adagrad(const std::vector<Group<T, D>>& groups, const AdagradOptions& options = {})
+      : OptimizerBy<T, D, detail::AdagradMethod>(groups, options) {}
 #include <locus/refuse/optim/adagrad_class.inc>
-
-  /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
-  [[nodiscard]] const char* state_name(int which) const {
-    this->require_state(which);
-    return "sum";
-  }
-
-  /// Updates every parameter that has a gradient. For half, step through a GradScaler.
-  void step()
-    requires detail::StepsAlone<T>;
-  /// step(), unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
-  /// The host never waits for the flag; captured steps read it in each replay. cost: as step(), plus one launch that
-  /// counts the step, in all later steps, too
-  void step(const Tensor<bool, D>& skip);
-#include <locus/refuse/optim/step.inc>
-
- private:
-  friend class Optimizer<T, D>;
-  using R = compute_t<T>;
-  using Rule = detail::AdagradRule<R>;
-
-  template <class Parameters>
-  Adagrad(const AdagradOptions& options, Parameters parameters)
-      : Optimizer<T, D>(std::move(parameters), 1, detail::checked(options).lr, options.weight_decay),
-        options_(options) {
-    if (options.initial_accumulator_value > 0) this->fill_state(options.initial_accumulator_value);
-  }
-  [[nodiscard]] Rule rule() const { return {detail::positive<R>(options_.eps)}; }
-  [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
-    return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1),
-            detail::sign_of_gradients<R>(options_.maximize)};
-  }
-  [[nodiscard]] detail::AdagradCorrections corrections() const { return {options_.lr_decay}; }
-
-  AdagradOptions options_;
 };
 
 #define LOCUS_OPTIMIZER Adagrad
-#define LOCUS_OPTIONS AdagradOptions
-#include <locus/optim/steps.inc>
+#include <locus/optim/guides.inc>
 
 }}}  // namespace locus::LOCUS_ABI::optim
 

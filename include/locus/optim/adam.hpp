@@ -2,7 +2,7 @@
 // Adam and AdamW, as torch.optim's.
 
 #include <locus/core/math.hpp>
-#include <locus/optim/optimizer_step.hpp>
+#include <locus/optim/method.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
@@ -73,15 +73,36 @@ struct AdamCorrections {
   }
 };
 
-/// throws ArgumentError for options out of range
-[[nodiscard]] LOCUS_OUT_OF_LINE inline const AdamOptions& checked(const AdamOptions& options) {
-  require_not_negative("learning rate", options.lr);
-  require_option(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
-  require_option(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
-  require_not_negative("eps", options.eps);
-  require_not_negative("weight_decay", options.weight_decay);
-  return options;
-}
+/// Options of both Adam and AdamW.
+struct AdamSettings : AdamOptions {
+  bool decoupled = false;
+};
+struct AdamMethod : Method<AdamSettings> {
+  static constexpr double AdamOptions::*momentum = &AdamOptions::beta1;
+  template <class R>
+  using Rule = AdamRule<R>;
+  template <class R>
+  using OtherRule = AmsgradRule<R>;
+  static bool takes_other(const AdamSettings& o) { return o.amsgrad; }
+  template <class R>
+  static AdamNumbers<R> rule(const AdamSettings& o) {
+    return {static_cast<R>(o.beta1), static_cast<R>(o.beta2), static_cast<R>(1.0 - o.beta1),
+            static_cast<R>(1.0 - o.beta2), positive<R>(o.eps)};
+  }
+  static bool is_decoupled(const AdamSettings& o) { return o.decoupled; }
+  static AdamCorrections corrections(const AdamSettings& o) { return {o.beta1, o.beta2}; }
+  static int states(const AdamSettings& o) { return o.amsgrad ? 3 : 2; }
+  static const char* state_name(const AdamSettings&, int which) {
+    return which == 0 ? "exp_avg" : which == 1 ? "exp_avg_sq" : "max_exp_avg_sq";
+  }
+  LOCUS_OUT_OF_LINE static void check(const AdamOptions& options) {
+    require_not_negative("learning rate", options.lr);
+    require_option(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
+    require_option(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
+    require_not_negative("eps", options.eps);
+    require_not_negative("weight_decay", options.weight_decay);
+  }
+};
 }  // namespace detail
 
 /// Adam (Kingma and Ba, 2015): steps by the running mean of gradients over the root of the running mean of their
@@ -89,113 +110,43 @@ struct AdamCorrections {
 /// a third number of state per element. An eps of 0 acts as the smallest normal number: a value whose gradients were
 /// all zero stays (PyTorch's becomes NaN). cost: one launch for all parameters; with groups, at most one for each
 template <class T, class D>
-class Adam : public Optimizer<T, D> {
+class Adam : public OptimizerBy<T, D, detail::AdamMethod> {
  public:
   /// throws ArgumentError for options out of range
   explicit Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options = {})
-      : Adam(std::move(parameters), options, false) {}
+      : Base(std::move(parameters), {options, false}) {}
   /// From groups with a learning rate or a weight decay of their own.
-  explicit Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options = {});
+  explicit Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options = {})
+      : Base(groups, {options, false}) {}
 #include <locus/refuse/optim/adam_class.inc>
 
-  /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
-  [[nodiscard]] const char* state_name(int which) const {
-    this->require_state(which);
-    return which == 0 ? "exp_avg" : which == 1 ? "exp_avg_sq" : "max_exp_avg_sq";
-  }
-
-  /// beta1.
-  [[nodiscard]] double momentum() const { return options_.beta1; }
-  /// Takes effect at the next step. throws ArgumentError if out of range
-  void set_momentum(double beta1) {
-    AdamOptions options = options_;
-    options.beta1 = beta1;
-    options_ = detail::checked(options);
-  }
-
-  /// Updates every parameter that has a gradient. For half, step through a GradScaler.
-  void step()
-    requires detail::StepsAlone<T>;
-  /// step(), unless the flag, one element on the device, is set: then values and state stay, and no step is counted, so
-  /// that the bias correction counts only steps that were made. The host never waits for the flag; captured steps read
-  /// it in each replay. cost: as step(), plus one launch that counts the step, in all later steps, too
-  void step(const Tensor<bool, D>& skip);
-#include <locus/refuse/optim/step.inc>
-
  protected:
+  using Base = OptimizerBy<T, D, detail::AdamMethod>;
+  struct Decoupled {};
   template <class Parameters>
-  Adam(Parameters parameters, const AdamOptions& options, bool decoupled)
-      : Optimizer<T, D>(std::move(parameters), options.amsgrad ? 3 : 2, detail::checked(options).lr,
-                        options.weight_decay),
-        options_(options),
-        decoupled_(decoupled) {}
-  /// Compiles steps of groups only for optimizers that have several.
-  void use_groups_of_rule() {
-    if (options_.amsgrad) this->template use_groups<Adam, Amsgrad>();
-    else this->template use_groups<Adam>();
-  }
-
- private:
-  friend class Optimizer<T, D>;
-  using R = compute_t<T>;
-  using Rule = detail::AdamRule<R>;
-  using Amsgrad = detail::AmsgradRule<R>;
-
-  [[nodiscard]] detail::AdamNumbers<R> rule() const {
-    return {static_cast<R>(options_.beta1), static_cast<R>(options_.beta2), static_cast<R>(1.0 - options_.beta1),
-            static_cast<R>(1.0 - options_.beta2), detail::positive<R>(options_.eps)};
-  }
-  [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
-    const double lr = group.lr(), weight_decay = group.weight_decay();
-    return {static_cast<R>(lr), static_cast<R>(decoupled_ ? 0.0 : weight_decay),
-            static_cast<R>(decoupled_ ? 1.0 - lr * weight_decay : 1.0),
-            detail::sign_of_gradients<R>(options_.maximize)};
-  }
-  [[nodiscard]] detail::AdamCorrections corrections() const { return {options_.beta1, options_.beta2}; }
-
-  AdamOptions options_;
-  bool decoupled_;
+  Adam(Parameters parameters, const AdamOptions& options, Decoupled) : Base(std::move(parameters), {options, true}) {}
 };
-// Outside the class, and so not inline: the compiled library can hold them.
-template <class T, class D>
-Adam<T, D>::Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options) : Adam(groups, options, false) {
-  use_groups_of_rule();
-}
-template <class T, class D>
-void Adam<T, D>::step()
-  requires detail::StepsAlone<T>
-{
-  if (options_.amsgrad) this->template step_of<Adam, Amsgrad>(*this);
-  else this->step_of(*this);
-}
-template <class T, class D>
-void Adam<T, D>::step(const Tensor<bool, D>& skip) {
-  if (options_.amsgrad) this->template step_unless<Adam, Amsgrad>(*this, skip);
-  else this->step_unless(*this, skip);
-}
-
 #define LOCUS_OPTIMIZER Adam
-#define LOCUS_OPTIONS AdamOptions
 #include <locus/optim/guides.inc>
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019): values shrink by lr weight_decay before each step.
 template <class T, class D>
 class AdamW : public Adam<T, D> {
  public:
-  explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
-      : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize},
-                   true) {}
+  explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& options = {})
+      : Adam<T, D>(std::move(parameters), of(options), Decoupled{}) {}
   /// From groups with a learning rate or a weight decay of their own.
-  explicit AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o = {});
+  explicit AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& options = {})
+      : Adam<T, D>(groups, of(options), Decoupled{}) {}
 #include <locus/refuse/optim/adamw_class.inc>
+
+ private:
+  using Decoupled = typename Adam<T, D>::Decoupled;
+  [[nodiscard]] static AdamOptions of(const AdamWOptions& o) {
+    return {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize};
+  }
 };
-template <class T, class D>
-AdamW<T, D>::AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o)
-    : Adam<T, D>(groups, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize}, true) {
-  this->use_groups_of_rule();
-}
 #define LOCUS_OPTIMIZER AdamW
-#define LOCUS_OPTIONS AdamWOptions
 #include <locus/optim/guides.inc>
 
 }}}  // namespace locus::LOCUS_ABI::optim

@@ -2,8 +2,8 @@
 // Gradient clipping, without waiting for the device.
 
 #include <locus/autograd/flat.hpp>
-#include <locus/device/cost_model.hpp>
 #include <locus/ops/norm.hpp>
+#include <locus/tensor/host_reads.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
@@ -58,14 +58,14 @@ struct ScaleBy {
 /// norm is at most `most`.
 template <class T, class D, class R>
 void scale_to_norm(const std::vector<Tensor<T, D>>& gradients, R most, const Tensor<R, D>& norm) {
-  if constexpr (CostModel<D>::reads_scalars) {
-    const R scale = scale_to_norm(most, norm.item());
-    if (scale == R(1)) return;
-    if (scale == scale) {
-      for (const auto& g : gradients) map_into(g, ScaleBy<R>{scale}, g);
-      return;
-    }
-  }
+  const bool done = done_by_host(norm, [&](auto number) {
+    const auto scale = scale_to_norm(most, number);
+    if (!(scale == scale)) return false;
+    if (scale != R(1))
+      for (const auto& g : gradients) map_into(g, ScaleBy<decltype(number)>{scale}, g);
+    return true;
+  });
+  if (done) return;
   for (const auto& g : gradients) map_into(g, ScaleToNorm<R>{most}, g, norm);
 }
 }  // namespace detail

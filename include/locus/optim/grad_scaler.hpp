@@ -54,10 +54,7 @@ inline constexpr float most_scale = 1 / least_scale;
 }
 
 struct NotFinite {
-  template <class R>
-  LOCUS_FN bool operator()(R gradient) const {
-    return !(gradient - gradient == R(0));
-  }
+  template <class R> LOCUS_FN bool operator()(R gradient) const { return !(gradient - gradient == R(0)); }
 };
 struct Unscale {
   template <class R>

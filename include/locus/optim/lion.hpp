@@ -1,7 +1,7 @@
 #pragma once
 // Lion (evolved sign momentum). torch.optim has none; names and defaults follow the paper.
 
-#include <locus/optim/optimizer_step.hpp>
+#include <locus/optim/method.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
@@ -30,78 +30,44 @@ struct LionRule {
   }
 };
 
-/// throws ArgumentError for options out of range
-[[nodiscard]] LOCUS_OUT_OF_LINE inline const LionOptions& checked(const LionOptions& options) {
-  require_not_negative("learning rate", options.lr);
-  require_option(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
-  require_option(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
-  require_not_negative("weight_decay", options.weight_decay);
-  return options;
-}
+struct LionMethod : Method<LionOptions> {
+  static constexpr double LionOptions::*momentum = &LionOptions::beta1;
+  template <class R>
+  using Rule = LionRule<R>;
+  template <class R>
+  static LionRule<R> rule(const LionOptions& o) {
+    return {static_cast<R>(o.beta1), static_cast<R>(o.beta2), static_cast<R>(1.0 - o.beta1),
+            static_cast<R>(1.0 - o.beta2)};
+  }
+  static bool is_decoupled(const LionOptions&) { return true; }
+  static int states(const LionOptions&) { return 1; }
+  static const char* state_name(const LionOptions&, int) { return "exp_avg"; }
+  LOCUS_OUT_OF_LINE static void check(const LionOptions& options) {
+    require_not_negative("learning rate", options.lr);
+    require_option(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
+    require_option(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
+    require_not_negative("weight_decay", options.weight_decay);
+  }
+};
 }  // namespace detail
 
 /// x = x - lr (sign(beta1 m + (1 - beta1) g) + weight_decay x); m = beta2 m + (1 - beta2) g (Chen et al., 2023). Every
 /// value moves by lr, so that the paper takes a rate three to ten times smaller, and a weight decay as much larger,
 /// than AdamW's. cost: one launch for all parameters; with groups, at most one for each
 template <class T, class D>
-class Lion : public Optimizer<T, D> {
+class Lion : public OptimizerBy<T, D, detail::LionMethod> {
  public:
   /// throws ArgumentError for options out of range
   explicit Lion(std::vector<Parameter<T, D>> parameters, const LionOptions& options = {})
-      : Lion(options, std::move(parameters)) {}
+      : OptimizerBy<T, D, detail::LionMethod>(std::move(parameters), options) {}
   /// From groups with a learning rate or a weight decay of their own.
-  explicit Lion(const std::vector<Group<T, D>>& groups, const LionOptions& options = {});
+  explicit Lion(const std::vector<Group<T, D>>& groups, const LionOptions& options = {})
+      : OptimizerBy<T, D, detail::LionMethod>(groups, options) {}
 #include <locus/refuse/optim/lion_class.inc>
-
-  /// Of state `which`, as PyTorch calls Adam's. throws IndexError where states() are fewer
-  [[nodiscard]] const char* state_name(int which) const {
-    this->require_state(which);
-    return "exp_avg";
-  }
-
-  /// beta1.
-  [[nodiscard]] double momentum() const { return options_.beta1; }
-  /// Takes effect at the next step. throws ArgumentError if out of range
-  void set_momentum(double beta1) {
-    LionOptions options = options_;
-    options.beta1 = beta1;
-    options_ = detail::checked(options);
-  }
-
-  /// Updates every parameter that has a gradient. For half, step through a GradScaler.
-  void step()
-    requires detail::StepsAlone<T>;
-  /// step(), unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
-  /// The host never waits for the flag; captured steps read it in each replay. cost: as step(), plus one launch that
-  /// counts the step, in all later steps, too
-  void step(const Tensor<bool, D>& skip);
-#include <locus/refuse/optim/step.inc>
-
- private:
-  friend class Optimizer<T, D>;
-  using R = compute_t<T>;
-  using Rule = detail::LionRule<R>;
-
-  template <class Parameters>
-  Lion(const LionOptions& options, Parameters parameters)
-      : Optimizer<T, D>(std::move(parameters), 1, detail::checked(options).lr, options.weight_decay),
-        options_(options) {}
-  [[nodiscard]] Rule rule() const {
-    return {static_cast<R>(options_.beta1), static_cast<R>(options_.beta2), static_cast<R>(1.0 - options_.beta1),
-            static_cast<R>(1.0 - options_.beta2)};
-  }
-  [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
-    return {static_cast<R>(group.lr()), R(0), static_cast<R>(1.0 - group.lr() * group.weight_decay()),
-            detail::sign_of_gradients<R>(options_.maximize)};
-  }
-  [[nodiscard]] detail::NoCorrections corrections() const { return {}; }
-
-  LionOptions options_;
 };
 
 #define LOCUS_OPTIMIZER Lion
-#define LOCUS_OPTIONS LionOptions
-#include <locus/optim/steps.inc>
+#include <locus/optim/guides.inc>
 
 }}}  // namespace locus::LOCUS_ABI::optim
 

@@ -2,7 +2,7 @@
 // RMSprop, as torch.optim.RMSprop.
 
 #include <locus/core/math.hpp>
-#include <locus/optim/optimizer_step.hpp>
+#include <locus/optim/method.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
@@ -43,82 +43,46 @@ struct RMSpropRule {
   }
 };
 
-/// throws ArgumentError for options out of range
-[[nodiscard]] LOCUS_OUT_OF_LINE inline const RMSpropOptions& checked(const RMSpropOptions& options) {
-  require_not_negative("learning rate", options.lr);
-  require_option(options.alpha >= 0 && options.alpha <= 1, "alpha", options.alpha, "0 to 1");
-  require_not_negative("eps", options.eps);
-  require_not_negative("weight_decay", options.weight_decay);
-  require_not_negative("momentum", options.momentum);
-  return options;
-}
+struct RMSpropMethod : Method<RMSpropOptions> {
+  static constexpr double RMSpropOptions::*momentum = &RMSpropOptions::momentum;
+  template <class R>
+  using Rule = RMSpropRule<R>;
+  template <class R>
+  static RMSpropRule<R> rule(const RMSpropOptions& o) {
+    return {static_cast<R>(o.alpha), static_cast<R>(1.0 - o.alpha), static_cast<R>(o.momentum), positive<R>(o.eps),
+            o.centered};
+  }
+  static int states(const RMSpropOptions& o) { return 1 + o.centered + (o.momentum != 0); }
+  static const char* state_name(const RMSpropOptions& o, int which) {
+    return which == 0 ? "square_avg" : which == 1 && o.centered ? "grad_avg" : "momentum_buffer";
+  }
+  LOCUS_OUT_OF_LINE static void check(const RMSpropOptions& options) {
+    require_not_negative("learning rate", options.lr);
+    require_option(options.alpha >= 0 && options.alpha <= 1, "alpha", options.alpha, "0 to 1");
+    require_not_negative("eps", options.eps);
+    require_not_negative("weight_decay", options.weight_decay);
+    require_not_negative("momentum", options.momentum);
+  }
+};
 }  // namespace detail
 
 /// s = alpha s + (1 - alpha) g^2; x = x - lr g / (sqrt(s) + eps), or by the momentum of these steps; if centered, the
 /// squared running mean of g is subtracted from s (Tieleman and Hinton, 2012; Graves, 2013). An eps of 0 acts as the
 /// smallest normal number. cost: one launch for all parameters; with groups, at most one for each
 template <class T, class D>
-class RMSprop : public Optimizer<T, D> {
+class RMSprop : public OptimizerBy<T, D, detail::RMSpropMethod> {
  public:
   /// throws ArgumentError for options out of range
   explicit RMSprop(std::vector<Parameter<T, D>> parameters, const RMSpropOptions& options = {})
-      : RMSprop(options, std::move(parameters)) {}
+      : OptimizerBy<T, D, detail::RMSpropMethod>(std::move(parameters), options) {}
   /// From groups with a learning rate or a weight decay of their own.
-  explicit RMSprop(const std::vector<Group<T, D>>& groups, const RMSpropOptions& options = {});
+  explicit RMSprop(const std::vector<Group<T, D>>& groups, const RMSpropOptions& options = {})
+      : OptimizerBy<T, D, detail::RMSpropMethod>(groups, options) {}
 #include <locus/refuse/optim/rmsprop_class.inc>
-
-  /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
-  [[nodiscard]] const char* state_name(int which) const {
-    this->require_state(which);
-    return which == 0 ? "square_avg" : which == 1 && options_.centered ? "grad_avg" : "momentum_buffer";
-  }
-
-  [[nodiscard]] double momentum() const { return options_.momentum; }
-  /// Takes effect at the next step. throws ArgumentError if out of range, and for an optimizer made without momentum,
-  /// which has no state for it
-  void set_momentum(double momentum) {
-    if (this->states() == 1 + options_.centered)
-      fail<ArgumentError>({"set_momentum: the optimizer was made without momentum"});
-    RMSpropOptions options = options_;
-    options.momentum = momentum;
-    options_ = detail::checked(options);
-  }
-
-  /// Updates every parameter that has a gradient. For half, step through a GradScaler.
-  void step()
-    requires detail::StepsAlone<T>;
-  /// step(), unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
-  /// The host never waits for the flag; captured steps read it in each replay. cost: as step(), plus one launch that
-  /// counts the step, in all later steps, too
-  void step(const Tensor<bool, D>& skip);
-#include <locus/refuse/optim/step.inc>
-
- private:
-  friend class Optimizer<T, D>;
-  using R = compute_t<T>;
-  using Rule = detail::RMSpropRule<R>;
-
-  template <class Parameters>
-  RMSprop(const RMSpropOptions& options, Parameters parameters)
-      : Optimizer<T, D>(std::move(parameters), 1 + options.centered + (options.momentum != 0),
-                        detail::checked(options).lr, options.weight_decay),
-        options_(options) {}
-  [[nodiscard]] Rule rule() const {
-    return {static_cast<R>(options_.alpha), static_cast<R>(1.0 - options_.alpha), static_cast<R>(options_.momentum),
-            detail::positive<R>(options_.eps), options_.centered};
-  }
-  [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
-    return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1),
-            detail::sign_of_gradients<R>(options_.maximize)};
-  }
-  [[nodiscard]] detail::NoCorrections corrections() const { return {}; }
-
-  RMSpropOptions options_;
 };
 
 #define LOCUS_OPTIMIZER RMSprop
-#define LOCUS_OPTIONS RMSpropOptions
-#include <locus/optim/steps.inc>
+#include <locus/optim/guides.inc>
 
 }}}  // namespace locus::LOCUS_ABI::optim
 

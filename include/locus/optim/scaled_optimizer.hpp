@@ -21,10 +21,7 @@ class ScaledOptimizer {
   [[nodiscard]] const GradScaler<device_type>& scaler() const { return scaler_; }
   void zero_grad() const { optimizer_.zero_grad(); }
   /// scaler.scale(loss).backward()
-  template <class X>
-  void backward(const X& loss) const {
-    scaler_.scale(loss).backward();
-  }
+  template <class X> void backward(const X& loss) const { scaler_.scale(loss).backward(); }
   /// scaler.unscale(optimizer)
   void unscale() const { scaler_.unscale(optimizer_); }
   /// scaler.step(optimizer), then scaler.update()

@@ -27,10 +27,7 @@ struct Corrections {
 };
 /// Corrections of an optimizer whose steps do not depend on their count.
 struct NoCorrections {
-  template <class R>
-  [[nodiscard]] LOCUS_FN Corrections<R> of_step(std::int64_t) const {
-    return {};
-  }
+  template <class R> [[nodiscard]] LOCUS_FN Corrections<R> of_step(std::int64_t) const { return {}; }
 };
 
 /// X, whatever the index: repeats it in a parameter list.

@@ -1,10 +1,11 @@
 #pragma once
 // Types that describe the mistakes of a call.
 //
-// refuse/ holds all refusals: overloads that exist to reject a mistaken call with a clear message. operands.inc and
-// if.inc declare them; the other files here do so for functions of one kind. Subfolders mirror the headers:
-// ops/join.hpp includes its refusals from refuse/ops/join.inc. *_mistakes.inc hold the types that describe mistakes,
-// *_class.inc the refusals within a class.
+// refuse/ holds all refusals: overloads that exist to reject a mistaken call with a clear message. Most files are
+// written by tests/tools/refusals.py from the tables in refusals/. operands.inc and if.inc declare the overloads; the
+// other files here do so for functions of one kind. Subfolders mirror the headers: ops/join.hpp includes its refusals
+// from refuse/ops/join.inc. *_mistakes.inc hold the types that describe mistakes, *_class.inc the refusals within a
+// class.
 
 #include <locus/refuse/vocabulary.hpp>
 
@@ -129,4 +130,13 @@ concept WrongPlacesOfYours = M::wrong == Wrong::places && !is_shipped<typename M
 #define LOCUS_CLANG_REFUSES 0
 #define LOCUS_REFUSALS_BEGIN
 #define LOCUS_REFUSALS_END
+#endif
+
+// Whether if.inc and usage.inc delete functions with a sentence, which compilers of C++26 print. clang lists all other
+// overloads below such an error, but not below that of diagnose_if, which it keeps unless LOCUS_DELETED_SENTENCES is
+// defined.
+#if defined(__cpp_deleted_function) && !LOCUS_NVCC && (!LOCUS_CLANG_REFUSES || defined(LOCUS_DELETED_SENTENCES))
+#define LOCUS_DELETES_WITH_SENTENCES 1
+#else
+#define LOCUS_DELETES_WITH_SENTENCES 0
 #endif

@@ -109,10 +109,7 @@ class Canvas {
   [[nodiscard]] std::string finished() const { return text_ + "</svg>\n"; }
 
  private:
-  template <class... Parts>
-  void add(const Parts&... parts) {
-    text_ += join(parts...) + '\n';
-  }
+  template <class... Parts> void add(const Parts&... parts) { text_ += join(parts...) + '\n'; }
 
   std::string text_;
 };

@@ -156,11 +156,6 @@ template <class T = void, detail::HasPlace X, class N>
   return full<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), value, x.device());
 }
 
-// Not for `empty`, `full` and `rand`: programs may have functions of these names that take numbers.
-#define LOCUS_REFUSED_FUNCTION zeros
-#include <locus/refuse/shape.inc>
-#define LOCUS_REFUSED_FUNCTION ones
-#include <locus/refuse/shape.inc>
-#include <locus/refuse/tensor/arange.inc>
+#include <locus/refuse/tensor/factory.inc>
 
 }}  // namespace locus::LOCUS_ABI

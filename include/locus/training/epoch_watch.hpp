@@ -53,10 +53,7 @@ class EpochWatch {
     Stopwatch watch;
     ~Waiting() { seconds += watch.seconds(); }
   };
-  template <class Other>
-  [[nodiscard]] static double utilization_of(Other) {
-    return __builtin_nan("");
-  }
+  template <class Other> [[nodiscard]] static double utilization_of(Other) { return __builtin_nan(""); }
   [[nodiscard]] static double utilization_of(Cuda device) { return cuda::utilization(device); }
 
   D device_;

@@ -1,8 +1,8 @@
 // An option that BatchNorm2d lacks.
 // group: Options
 // because: an option that does not exist is an error, and the message lists those that do
-// expect-error(gcc): and_options_eps_momentum_affine
-// expect-error(nvcc): and_options_eps_momentum_affine
+// expect-error(gcc): options_are_eps_momentum_affine_track_running_stats
+// expect-error(nvcc): options_are_eps_momentum_affine_track_running_stats
 // expect-error(clang): are \.eps, \.momentum, \.affine, \.track_running_stats
 #include <locus/locus.hpp>
 

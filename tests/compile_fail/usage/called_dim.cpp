@@ -1,8 +1,8 @@
 // `x.dim()`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error(gcc): say_x_rank
-// expect-error(nvcc): say_x_rank
+// expect-error(gcc): the_number_of_dimensions_is_x_rank
+// expect-error(nvcc): the_number_of_dimensions_is_x_rank
 // expect-error(clang): is x\.rank\(\)
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // `layer.eval()`
 // group: Names of PyTorch's models
 // because: a layer has no mode: the type of its input says it
-// expect-error(gcc): model_x_is_inference_where_x_is_plain
-// expect-error(nvcc): model_x_is_inference_where_x_is_plain
+// expect-error(gcc): model_x_is_inference_where_x_is_a_plain_tensor
+// expect-error(nvcc): model_x_is_inference_where_x_is_a_plain_tensor
 // expect-error(clang): model\(x\) is inference where x is a plain tensor
 #include <locus/locus.hpp>
 

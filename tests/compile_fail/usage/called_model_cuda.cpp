@@ -1,8 +1,8 @@
 // `model.cuda()`
 // group: Names of PyTorch's models
 // because: the place is part of the type, so that the moved model is another object
-// expect-error(gcc): say_std_move_model_to_Cuda
-// expect-error(nvcc): say_std_move_model_to_Cuda
+// expect-error(gcc): say_auto_moved_std_move_model_to_Cuda
+// expect-error(nvcc): say_auto_moved_std_move_model_to_Cuda
 // expect-error(clang): say auto moved = std::move\(model\)\.to<Cuda>\(\)
 #include <locus/locus.hpp>
 

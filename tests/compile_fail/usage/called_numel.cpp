@@ -1,8 +1,8 @@
 // `x.numel()`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error(gcc): say_x_elements
-// expect-error(nvcc): say_x_elements
+// expect-error(gcc): the_number_of_elements_is_x_elements
+// expect-error(nvcc): the_number_of_elements_is_x_elements
 // expect-error(clang): is x\.elements\(\)
 #include <locus/locus.hpp>
 

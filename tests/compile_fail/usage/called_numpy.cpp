@@ -1,8 +1,8 @@
 // `x.numpy()`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error(gcc): say_x_data_or_io_save_npy
-// expect-error(nvcc): say_x_data_or_io_save_npy
+// expect-error(gcc): io_save_npy_path_x_writes_them_for_NumPy
+// expect-error(nvcc): io_save_npy_path_x_writes_them_for_NumPy
 // expect-error(clang): the elements are at x\.data\(\)
 #include <locus/locus.hpp>
 

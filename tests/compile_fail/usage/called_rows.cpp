@@ -1,8 +1,8 @@
 // Eigen's `x.rows()`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error(gcc): say_x_size_0
-// expect-error(nvcc): say_x_size_0
+// expect-error(gcc): an_extent_is_x_size_0
+// expect-error(nvcc): an_extent_is_x_size_0
 // expect-error(clang): is x\.size\(0\)
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // `x.sizes()`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error(gcc): say_x_shape
-// expect-error(nvcc): say_x_shape
+// expect-error(gcc): the_extents_are_x_shape
+// expect-error(nvcc): the_extents_are_x_shape
 // expect-error(clang): are x\.shape\(\)
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // `x.t()`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error(gcc): say_x_transpose
-// expect-error(nvcc): say_x_transpose
+// expect-error(gcc): two_dimensions_are_exchanged_by_x_transpose
+// expect-error(nvcc): two_dimensions_are_exchanged_by_x_transpose
 // expect-error(clang): exchanged by x\.transpose\(\)
 #include <locus/locus.hpp>
 

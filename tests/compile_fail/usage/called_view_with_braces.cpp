@@ -1,8 +1,8 @@
 // `x.view({2, 3})`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error(gcc): say_x_reshape_2_3_in_braces
-// expect-error(nvcc): say_x_reshape_2_3_in_braces
+// expect-error(gcc): say_x_reshape_2_3
+// expect-error(nvcc): say_x_reshape_2_3
 // expect-error(clang): say x\.reshape\(\{2, 3\}\)
 #include <locus/locus.hpp>
 

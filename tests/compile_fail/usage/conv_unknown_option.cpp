@@ -1,8 +1,8 @@
 // An option that Conv2d lacks.
 // group: Options
 // because: an option that does not exist is an error, and the message lists those that do
-// expect-error(gcc): in_out_kernel_and_options_stride_padding_dilation_groups_bias
-// expect-error(nvcc): in_out_kernel_and_options_stride_padding_dilation_groups_bias
+// expect-error(gcc): options_are_stride_padding_dilation_groups_bias_padding_mode_exact
+// expect-error(nvcc): options_are_stride_padding_dilation_groups_bias_padding_mode_exact
 // expect-error(clang): \{in, out, kernel, options\}; its options, in this order, are \.stride, \.padding,
 #include <locus/locus.hpp>
 

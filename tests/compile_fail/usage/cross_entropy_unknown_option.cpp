@@ -1,8 +1,8 @@
 // An option that cross_entropy lacks.
 // group: Options
 // because: an option that does not exist is an error, and the message lists those that do
-// expect-error(gcc): with_options_reduction_ignore_index_label_smoothing
-// expect-error(nvcc): with_options_reduction_ignore_index_label_smoothing
+// expect-error(gcc): options_are_reduction_ignore_index_label_smoothing
+// expect-error(nvcc): options_are_reduction_ignore_index_label_smoothing
 // expect-error(clang): are \.reduction, \.ignore_index, \.label_smoothing
 #include <locus/locus.hpp>
 

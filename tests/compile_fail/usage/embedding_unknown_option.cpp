@@ -1,8 +1,8 @@
 // An option that Embedding lacks.
 // group: Options
 // because: an option that does not exist is an error, and the message lists those that do
-// expect-error(gcc): and_options_padding_idx
-// expect-error(nvcc): and_options_padding_idx
+// expect-error(gcc): options_are_padding_idx
+// expect-error(nvcc): options_are_padding_idx
 // expect-error(clang): its options, in this order, are \.padding_idx
 #include <locus/locus.hpp>
 

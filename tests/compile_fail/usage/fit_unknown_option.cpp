@@ -1,8 +1,8 @@
 // An option that fit lacks.
 // group: Options
 // because: an option that does not exist is an error, and the message lists those that do
-// expect-error(gcc): with_options_epochs_first_epoch_capture
-// expect-error(nvcc): with_options_epochs_first_epoch_capture
+// expect-error(gcc): options_are_epochs_first_epoch_capture_report_every_accumulate_before_step_after
+// expect-error(nvcc): options_are_epochs_first_epoch_capture_report_every_accumulate_before_step_after
 // expect-error(clang): its options, in this order, are \.epochs, \.first_epoch, \.capture
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // Training without batches to validate on.
 // group: Options
 // because: every epoch ends with a validation, if on the same batches
-// expect-error(gcc): say_fit_model_optimizer_loss_train_valid_history
-// expect-error(nvcc): say_fit_model_optimizer_loss_train_valid_history
+// expect-error(gcc): say_fit_model_optimizer_train_valid_history
+// expect-error(nvcc): say_fit_model_optimizer_train_valid_history
 // expect-error(clang): say fit\(model, optimizer, train, valid, history, options\)
 #include <locus/locus.hpp>
 

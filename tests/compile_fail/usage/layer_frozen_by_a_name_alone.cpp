@@ -1,8 +1,8 @@
 // A name in place of whether the layer is trained.
 // group: Arguments
 // because: a text is a true bool in C++, so that all of the model would be trained
-// expect-error(gcc): true_or_false_comes_first_in_requires_grad_, locus::error::say_true_and_fc_to_requires_grad_
-// expect-error(nvcc): true_or_false_comes_first_in_requires_grad_, locus::error::say_true_and_fc_to_requires_grad_
+// expect-error(gcc): requires_grad_of_a_layer_takes_true_or_false_then_names, locus::error::say_requires_grad
+// expect-error(nvcc): requires_grad_of_a_layer_takes_true_or_false_then_names, locus::error::say_requires_grad
 // expect-error(clang): say requires_grad_\(true, \\?"fc\\?"\)
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // Linear's bias as an option.
 // group: Options
 // because: it has one flag, and so no options
-// expect-error(gcc): make_it_of_in_out_with_bias
-// expect-error(nvcc): make_it_of_in_out_with_bias
+// expect-error(gcc): say_nn_Linear_T_D_in_out_with_bias
+// expect-error(nvcc): say_nn_Linear_T_D_in_out_with_bias
 // expect-error(clang): say nn::Linear<T, D>\{in, out, with_bias\}
 #include <locus/locus.hpp>
 

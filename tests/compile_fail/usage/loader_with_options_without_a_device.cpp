@@ -1,8 +1,8 @@
 // A loader with options, without a device.
 // group: Types that are not written
 // because: a loader copies batches to the device that it is named
-// expect-error(gcc): loader_without_a_device, locus::error::say_data_loader_Cpu_dataset
-// expect-error(nvcc): loader_without_a_device, locus::error::say_data_loader_Cpu_dataset
+// expect-error(gcc): on_which_device, locus::error::name_it_as_in_data_loader_Cpu_dataset_batch_size_64
+// expect-error(nvcc): on_which_device, locus::error::name_it_as_in_data_loader_Cpu_dataset_batch_size_64
 // expect-error(clang): on which device\? Name it, as in data::loader<Cpu>
 #include <locus/locus.hpp>
 

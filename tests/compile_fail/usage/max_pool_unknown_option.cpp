@@ -1,8 +1,8 @@
 // The stride of a pool as an option.
 // group: Options
 // because: as in PyTorch, the stride follows the kernel
-// expect-error(gcc): kernel_stride_padding_and_options_dilation_ceil_mode
-// expect-error(nvcc): kernel_stride_padding_and_options_dilation_ceil_mode
+// expect-error(gcc): options_are_dilation_ceil_mode
+// expect-error(nvcc): options_are_dilation_ceil_mode
 // expect-error(clang): \{kernel, stride, padding, options\}
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // `std::move(model).to("cuda")`
 // group: Names of PyTorch's models
 // because: the place is part of the type; a text is known as the program runs
-// expect-error(gcc): place_chosen_at_run_time, locus::error::say_to_Cpu_or_to_Cuda_or_use_with_device
-// expect-error(nvcc): place_chosen_at_run_time, locus::error::say_to_Cpu_or_to_Cuda_or_use_with_device
+// expect-error(gcc): to_of_a_model_the_place_is_part_of_the_type_not_chosen_at_run_time, locus::error::say_std
+// expect-error(nvcc): to_of_a_model_the_place_is_part_of_the_type_not_chosen_at_run_time, locus::error::say_std
 // expect-error(clang): say std::move\(model\)\.to<Cpu>\(\), \.to<Cuda>\(\)
 #include <locus/locus.hpp>
 

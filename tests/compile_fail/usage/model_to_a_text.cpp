@@ -1,8 +1,8 @@
 // `model.to("cuda")`
 // group: Names of PyTorch's models
 // because: the place is part of the type, so that the moved model is another object
-// expect-error(gcc): model_moved_without_std_move, locus::error::say_std_move_model_to_D
-// expect-error(nvcc): model_moved_without_std_move, locus::error::say_std_move_model_to_D
+// expect-error(gcc): to_D_of_a_model_which_would_stay_without_parameters, locus::error::say_std_move_model_to_D
+// expect-error(nvcc): to_D_of_a_model_which_would_stay_without_parameters, locus::error::say_std_move_model_to_D
 // expect-error(clang): say std::move\(model\)\.to<D>\(\)
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // A layer that is named at the move as it is after it.
 // group: Types that are not written
 // because: the layers that are looked for are those that the model holds before the move
-// expect-error(gcc): a_layer_is_named_as_after_the_move, locus::error::name_layers_as_they_are_before_it
-// expect-error(nvcc): a_layer_is_named_as_after_the_move, locus::error::name_layers_as_they_are_before_it
+// expect-error(gcc): a_layer_is_named_as_it_is_after_the_move, locus::error::name_layers_as_they_are_before_it_as
+// expect-error(nvcc): a_layer_is_named_as_it_is_after_the_move, locus::error::name_layers_as_they_are_before_it_as
 // expect-error(clang): name layers as they are before it
 #include <locus/locus.hpp>
 

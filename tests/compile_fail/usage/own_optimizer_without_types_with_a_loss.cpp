@@ -1,8 +1,8 @@
 // The same, with a loss.
 // group: Types that are not written
 // because: the state of training is made for them: docs/optimizers.md has an optimizer of yours as a program
-// expect-error(gcc): give_it_value_type_device_type_parameters_zero_grad_step_lr
-// expect-error(nvcc): give_it_value_type_device_type_parameters_zero_grad_step_lr
+// expect-error(gcc): give_it_value_type_device_type_parameters_zero_grad_step_and_lr_as_in_docs_optimizers_md
+// expect-error(nvcc): give_it_value_type_device_type_parameters_zero_grad_step_and_lr_as_in_docs_optimizers_md
 // expect-error(clang): give it value_type, device_type, parameters\(\), zero_grad\(\), step\(\) and lr\(\)
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // A text in place of whether the parameter is trained.
 // group: Arguments
 // because: a text is a true bool in C++
-// expect-error(gcc): true_or_false_is_the_argument_of_requires_grad_
-// expect-error(nvcc): true_or_false_is_the_argument_of_requires_grad_
+// expect-error(gcc): requires_grad_of_a_parameter_takes_true_or_false
+// expect-error(nvcc): requires_grad_of_a_parameter_takes_true_or_false
 // expect-error(clang): say requires_grad_\(false\), or \(true\)
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // The stride of a pool with two sizes as an option.
 // group: Options
 // because: as in PyTorch, the stride follows the kernel
-// expect-error(gcc): kernel_stride_padding_and_options_ceil_mode_count_include_pad_divisor_override
-// expect-error(nvcc): kernel_stride_padding_and_options_ceil_mode_count_include_pad_divisor_override
+// expect-error(gcc): options_are_ceil_mode_count_include_pad_divisor_override
+// expect-error(nvcc): options_are_ceil_mode_count_include_pad_divisor_override
 // expect-error(clang): \{kernel, stride, padding, options\}
 #include <locus/locus.hpp>
 

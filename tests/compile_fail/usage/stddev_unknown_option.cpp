@@ -1,8 +1,8 @@
 // PyTorch's unbiased.
 // group: Options
 // because: it is a correction of 1
-// expect-error(gcc): say_x_axes_with_options_correction_keepdim
-// expect-error(nvcc): say_x_axes_with_options_correction_keepdim
+// expect-error(gcc): say_stddev_x_axes_correction_1_keepdim_true
+// expect-error(nvcc): say_stddev_x_axes_correction_1_keepdim_true
 // expect-error(clang): say stddev\(x, axes, {\.correction = 1, \.keepdim = true}\)
 #include <locus/locus.hpp>
 

@@ -1,8 +1,8 @@
 // Kept axes as an option.
 // group: Options
 // because: sum has one flag, and so no options
-// expect-error(gcc): say_x_or_x_axis_or_x_axes_in_braces_and_true
-// expect-error(nvcc): say_x_or_x_axis_or_x_axes_in_braces_and_true
+// expect-error(gcc): say_sum_x_sum_x_0_or_sum_x_0_1_true_where_true_keeps_the_axes_with_extent_1
+// expect-error(nvcc): say_sum_x_sum_x_0_or_sum_x_0_1_true_where_true_keeps_the_axes_with_extent_1
 // expect-error(clang): say sum\(x\), sum\(x, 0\)
 #include <locus/locus.hpp>
 

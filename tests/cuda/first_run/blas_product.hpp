@@ -64,14 +64,8 @@ class Memory {
   ~Memory() { locus::Backend<locus::Cuda>::deallocate({}, device_, bytes_); }
   void upload() { locus::Transfer<locus::Cpu, locus::Cuda>::copy({}, host_.data(), {}, device_, bytes_); }
   void download() { locus::Transfer<locus::Cuda, locus::Cpu>::copy({}, device_, {}, host_.data(), bytes_); }
-  template <class T>
-  [[nodiscard]] T* host() {
-    return reinterpret_cast<T*>(host_.data());
-  }
-  template <class T>
-  [[nodiscard]] T* device() const {
-    return static_cast<T*>(device_);
-  }
+  template <class T> [[nodiscard]] T* host() { return reinterpret_cast<T*>(host_.data()); }
+  template <class T> [[nodiscard]] T* device() const { return static_cast<T*>(device_); }
 
  private:
   std::size_t bytes_;

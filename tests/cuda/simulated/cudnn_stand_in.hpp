@@ -80,10 +80,7 @@ struct Record {
     std::memcpy(all.data(), attribute.bytes.data(), attribute.bytes.size());
     return all;
   }
-  template <class T>
-  [[nodiscard]] T value(int name) const {
-    return values<T>(name).at(0);
-  }
+  template <class T> [[nodiscard]] T value(int name) const { return values<T>(name).at(0); }
   [[nodiscard]] const Record& record(int name) const { return *at(name).held.at(0); }
 };
 struct Slot {

@@ -5,6 +5,7 @@
 #include <locus/core/std/atomic.hpp>
 #include <locus/core/system/environment.hpp>
 #include <locus/cpu/backend.hpp>
+#include <locus/cpu/conv/choice.hpp>
 #include <locus/device/convolution.hpp>
 
 #if !LOCUS_DEVICE_PASS
@@ -41,153 +42,110 @@ LOCUS_OUT_OF_LINE inline Atomic<bool>& winograd_flag() {
 inline void allow_winograd(bool allowed) { detail::winograd_flag().store(allowed, Order::relaxed); }
 
 namespace detail {
-/// Whether Winograd's convolution is right for a shape, and faster: from about eight tiles and sixteen channels.
-[[nodiscard]] inline bool suits_winograd(const ConvShape& shape) {
-  const ConvAxis &depth = shape.axis[0], &rows = shape.axis[1], &cols = shape.axis[2];
-  const auto fits = [](const ConvAxis& axis) {
-    return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1 && axis.before <= 2;
-  };
-  const std::int64_t tiles = shape.batch * ((rows.outputs + 3) / 4) * ((cols.outputs + 3) / 4);
-  return !shape.exact && winograd_is_allowed() && shape.groups == 1 && depth.extent == 1 && depth.is_plain() &&
-         fits(rows) && fits(cols) && tiles >= 8 && shape.in >= 16 && shape.out >= 16;
-}
-/// Whether images have two dimensions, one group, and enough channels to fill lanes: with fewer, columns are small.
-[[nodiscard]] inline bool fills_lanes(const ConvShape& shape) {
-  const ConvAxis& depth = shape.axis[0];
-  return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && shape.in * shape.out >= 16;
-}
-/// Whether the direct convolution, which multiplies windows in place, suits a shape. A pointwise convolution is left to
-/// the matrix product. In the adjoint, each empty lane of 32 results costs as many multiply-adds as channels are
-/// summed, and an element of columns about 128.
-[[nodiscard]] inline bool suits_direct(const ConvShape& shape, bool adjoint) {
-  if (!fills_lanes(shape) || shape.is_pointwise()) return false;
-  const bool is_dense = shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1;
-  return !adjoint || (is_dense && shape.out * (32 - shape.in) < 128 * shape.in);
-}
 /// Whether channels can be brought side by side a row at a time, or lie so already.
-[[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t width) {
+template <class T>
+[[nodiscard]] bool has_lanes(const ConvImages<const T>& x, std::int64_t width) {
   return x.stride[4] == 1 || width == 1 || x.stride[1] == 1;
 }
-/// Whether groups have one input channel and one to four output channels, in images of two dimensions.
-[[nodiscard]] inline bool is_depthwise(const ConvShape& shape) {
-  const ConvAxis& depth = shape.axis[0];
-  return shape.groups > 1 && shape.group_in() == 1 && shape.group_out() >= 1 && shape.group_out() <= 4 &&
-         depth.extent == 1 && depth.is_plain();
-}
-/// Whether a depthwise convolution has enough groups for the lanes of vectors.
-[[nodiscard]] inline bool suits_depthwise_lanes(const ConvShape& shape, bool adjoint) {
-  return shape.groups >= 8 && (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
-}
-/// Whether products of windows of bfloat16, by tiles or pairs, suit a shape: shapes that fill less than half of the
-/// tiles are left to columns.
-[[nodiscard]] inline bool suits_windows(const ConvShape& shape) {
-  const ConvAxis& depth = shape.axis[0];
-  if (depth.extent != 1 || !depth.is_plain() || shape.group_in() == 0) return false;
-  return shape.group_in() * shape.taps() >= 16 && shape.group_out() >= 8 && shape.outputs() >= 8;
+/// The choice for T on this processor, with the kernels in use.
+template <class T>
+[[nodiscard]] ConvCase conv_case(ConvPass pass, const ConvShape& shape, bool has_lanes = true) {
+  ConvCase of{pass, element_type<T>, shape, has_lanes};
+  of.allows_winograd = winograd_is_allowed();
+#if !LOCUS_DEVICE_PASS
+  const auto& products = *kernels_in_use<bfloat16>();
+  if (products.pack_pairs) of.products = products.depth_unit > 2 ? Products16::tiles : Products16::pairs;
+#endif
+  return of;
 }
 }  // namespace detail
 
 }  // namespace cpu
 
+/// cpu::conv_way chooses among the ways. Those for bfloat16 count elements and sums below 2^-126 as zeros.
 template <>
 struct Convolution<Cpu> {
-  static bool forward(Cpu, const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
-                      const ConvImages<float>& y, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, x, w, bias, y, accumulate);
-    if (!cpu::detail::has_lanes(x, shape.axis[2].extent)) return false;
-    if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, x, w, bias, y, accumulate, false)) return true;
-    return cpu::detail::suits_direct(shape, false) && run<Way::direct>(shape, x, w, bias, y, accumulate, false);
+  template <class T>
+    requires std::same_as<T, float> || std::same_as<T, bfloat16>
+  static bool forward(Cpu, const ConvShape& shape, const ConvImages<const T>& x, const T* w, const T* bias,
+                      const ConvImages<T>& y, bool accumulate) {
+    const bool has_lanes = cpu::detail::has_lanes(x, shape.axis[2].extent);
+    return run<ConvPass::value, T>(shape, has_lanes, x, w, bias, y, accumulate);
   }
-  static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g, const float* w,
-                             const float* bias, const ConvImages<float>& dx, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, true, g, w, bias, dx, accumulate);
-    if (!cpu::detail::has_lanes(g, shape.axis[2].outputs)) return false;
-    if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, g, w, bias, dx, accumulate, true)) return true;
-    return cpu::detail::suits_direct(shape, true) && run<Way::direct>(shape, g, w, bias, dx, accumulate, true);
+  template <class T>
+    requires std::same_as<T, float> || std::same_as<T, bfloat16>
+  static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const T>& g, const T* w, const T* bias,
+                             const ConvImages<T>& dx, bool accumulate) {
+    const bool has_lanes = cpu::detail::has_lanes(g, shape.axis[2].outputs);
+    return run<ConvPass::input_gradient, T>(shape, has_lanes, g, w, bias, dx, accumulate);
   }
-  static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g,
-                              const ConvImages<const float>& x, float* dw, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, g, x, dw, accumulate);
-    if (!cpu::detail::has_lanes(x, shape.axis[2].extent) || !cpu::detail::has_lanes(g, shape.axis[2].outputs))
-      return false;
-    if (cpu::detail::suits_winograd(shape) && run<Way::winograd_gradient>(shape, g, x, dw, accumulate)) return true;
-    return cpu::detail::fills_lanes(shape) && run<Way::direct_gradient>(shape, g, x, dw, accumulate);
+  template <class T>
+    requires std::same_as<T, float> || std::same_as<T, bfloat16>
+  static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const T>& g, const ConvImages<const T>& x,
+                              T* dw, bool accumulate) {
+    const bool has_lanes =
+        cpu::detail::has_lanes(x, shape.axis[2].extent) && cpu::detail::has_lanes(g, shape.axis[2].outputs);
+    return run<ConvPass::weight_gradient, T>(shape, has_lanes, g, x, dw, accumulate);
   }
-  /// Whether convolutions of bfloat16 are faster if operands are converted to float: without instructions for bfloat16,
-  /// and where Winograd's transforms save more than pairs of bfloat16 do.
-  [[nodiscard]] static bool is_faster_widened([[maybe_unused]] const ConvShape& shape) {
-#if !LOCUS_DEVICE_PASS
-    const auto& products = *cpu::detail::kernels_in_use<bfloat16>();
-    if (cpu::detail::is_depthwise(shape)) return false;
-    if (!products.pack_pairs) return true;
-    const bool by_tiles = products.depth_unit > 2;  // Isa::amx_bf16
-    return !by_tiles && shape.in >= 32 && shape.out >= 32 && cpu::detail::suits_winograd(shape);
-#else
-    return false;
-#endif
-  }
-  // bfloat16: with Isa::avx512_bf16 and later, by products of windows; elements and sums below 2^-126 count as zeros.
-  static bool forward(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& x, const bfloat16* w,
-                      const bfloat16* bias, const ConvImages<bfloat16>& y, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, x, w, bias, y, accumulate);
-    return cpu::detail::suits_windows(shape) && run_windows(shape, x, w, bias, y, accumulate, false);
-  }
-  static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& g, const bfloat16* w,
-                             const bfloat16* bias, const ConvImages<bfloat16>& dx, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, true, g, w, bias, dx, accumulate);
-    return cpu::detail::suits_windows(shape) && run_windows(shape, g, w, bias, dx, accumulate, true);
-  }
-  static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& g,
-                              const ConvImages<const bfloat16>& x, bfloat16* dw, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, g, x, dw, accumulate);
-    return cpu::detail::suits_windows(shape) && run_windows(shape, g, x, dw, accumulate);
+  /// Whether convolutions of bfloat16 are faster if operands are converted to float.
+  [[nodiscard]] static bool is_faster_widened(const ConvShape& shape) {
+    return cpu::conv_way(cpu::detail::conv_case<bfloat16>(ConvPass::value, shape)) == cpu::ConvWay::widened;
   }
 
  private:
-  enum class Way { winograd, direct, winograd_gradient, direct_gradient };
-  /// False, without effect, where a pass would take much memory.
-  template <Way way>
-  static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
+  /// False, without effect, where the verbs are left: a way that would take much memory gives way to the next one.
+  template <ConvPass pass, class T>
+  static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] bool has_lanes,
+                  [[maybe_unused]] const auto&... operands) {
 #if !LOCUS_DEVICE_PASS  // nvcc's device pass throws host code away
-    const auto pass = [&] {
-      if constexpr (way == Way::winograd) return cpu::detail::winograd_pass(shape, operands...);
-      else if constexpr (way == Way::winograd_gradient) return cpu::detail::WinogradGradient(shape, operands...);
-      else if constexpr (way == Way::direct) return cpu::detail::DirectPass(shape, operands...);
-      else return cpu::detail::DirectGradient(shape, operands...);
-    }();
-    return launch(shape, pass);
-#else
-    return true;
-#endif
-  }
-  /// Five operands: the value or the gradient of the input. Four: the gradient of the weights.
-  static bool run_depthwise([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] bool adjoint,
-                            [[maybe_unused]] const auto&... operands) {
-#if !LOCUS_DEVICE_PASS
-    const bool by_lanes = cpu::detail::suits_depthwise_lanes(shape, adjoint);
-    if constexpr (sizeof...(operands) == 4)
-      return (by_lanes && launch(shape, cpu::detail::DepthwiseLanesGradient(shape, operands...))) ||
-             launch(shape, cpu::detail::DepthwiseGradient(shape, operands...));
-    else
-      return (by_lanes && launch(shape, cpu::detail::DepthwiseLanesPass(shape, operands..., adjoint))) ||
-             launch(shape, cpu::detail::DepthwisePass(shape, operands..., adjoint));
-#else
-    return true;
-#endif
-  }
-  /// The same for bfloat16. False also where the processor cannot multiply pairs of bfloat16.
-  static bool run_windows([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
-#if !LOCUS_DEVICE_PASS && defined(__x86_64__)
-    const cpu::detail::WindowKernels* const kernels =
-        cpu::detail::window_kernels(*cpu::detail::kernels_in_use<bfloat16>());
-    if (!kernels) return false;
-    if constexpr (sizeof...(operands) == 4)
-      return launch(shape, cpu::detail::WindowGradient(*kernels, shape, operands...));
-    else return launch(shape, cpu::detail::WindowPass(*kernels, shape, operands...));
-#else
+    using cpu::ConvWay;
+    const cpu::ConvCase of = cpu::detail::conv_case<T>(pass, shape, has_lanes);
+    for (ConvWay way = cpu::conv_way(of); way < ConvWay::each; way = cpu::conv_way(of, cpu::next(way)))
+      if (run_way<pass, T>(way, shape, operands...)) return true;
     return false;
+#else
+    return true;
 #endif
   }
+#if !LOCUS_DEVICE_PASS
+  template <ConvPass pass, class T>
+  static bool run_way(cpu::ConvWay way, const ConvShape& shape, const auto&... operands) {
+    using namespace cpu::detail;
+    using cpu::ConvWay;
+    constexpr bool sums = pass == ConvPass::weight_gradient, adjoint = pass == ConvPass::input_gradient;
+    switch (way) {
+      case ConvWay::depthwise_lanes:
+        if constexpr (sums) return launch(shape, DepthwiseLanesGradient(shape, operands...));
+        else return launch(shape, DepthwiseLanesPass(shape, operands..., adjoint));
+      case ConvWay::depthwise_planes:
+        if constexpr (sums) return launch(shape, DepthwiseGradient(shape, operands...));
+        else return launch(shape, DepthwisePass(shape, operands..., adjoint));
+      case ConvWay::winograd:
+        if constexpr (!std::is_same_v<T, float>) return false;
+        else if constexpr (sums) return launch(shape, WinogradGradient(shape, operands...));
+        else return launch(shape, winograd_pass(shape, operands..., adjoint));
+      case ConvWay::direct:
+        if constexpr (!std::is_same_v<T, float>) return false;
+        else if constexpr (sums) return launch(shape, DirectGradient(shape, operands...));
+        else return launch(shape, DirectPass(shape, operands..., adjoint));
+      case ConvWay::windows:
+#if defined(__x86_64__)
+        if constexpr (std::is_same_v<T, bfloat16>) {
+          const WindowKernels& kernels = *window_kernels(*kernels_in_use<bfloat16>());
+          if constexpr (sums) return launch(shape, WindowGradient(kernels, shape, operands...));
+          else return launch(shape, WindowPass(kernels, shape, operands..., adjoint));
+        }
+#endif
+        return false;
+      // ops/conv computes these.
+      case ConvWay::widened:
+      case ConvWay::each:
+      case ConvWay::product:
+      case ConvWay::columns: return false;
+    }
+    return false;
+  }
+#endif
   static bool launch(const ConvShape& shape, const auto& pass) {
     if (!pass.fits()) return false;
     ++detail::launches.rows;

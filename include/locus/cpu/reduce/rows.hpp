@@ -147,10 +147,7 @@ class RowTeam {
   }
 
   /// One value of the whole row.
-  template <class T>
-  LOCUS_FN void write(T* target, compute_t<T> value) const {
-    *target = from_register<T>(value);
-  }
+  template <class T> LOCUS_FN void write(T* target, compute_t<T> value) const { *target = from_register<T>(value); }
 
  private:
   template <int registers, class Op, class Map, class... R>

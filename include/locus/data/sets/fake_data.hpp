@@ -33,10 +33,7 @@ class FakeDataAs {
     if (options.classes < 1) fail<ArgumentError>({"FakeData: classes is ", options.classes, "; expected 1 or more"});
   }
   /// The same images as numbers of U.
-  template <class U>
-  [[nodiscard]] FakeDataAs<U> as() const {
-    return FakeDataAs<U>(options_);
-  }
+  template <class U> [[nodiscard]] FakeDataAs<U> as() const { return FakeDataAs<U>(options_); }
 
   [[nodiscard]] std::int64_t size() const { return options_.size; }
   [[nodiscard]] std::int64_t classes() const { return options_.classes; }

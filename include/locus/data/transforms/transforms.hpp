@@ -73,10 +73,7 @@ class Normalize {
                           in.channels, " channels; expected one for each, or one for all"});
     return in;
   }
-  template <class R>
-  [[nodiscard]] LOCUS_FN Drawn<R> draw(const PhiloxBlock&, const ImageExtents&) const {
-    return {};
-  }
+  template <class R> [[nodiscard]] LOCUS_FN Drawn<R> draw(const PhiloxBlock&, const ImageExtents&) const { return {}; }
   template <class R, class Read>
   [[nodiscard]] LOCUS_FN R pixel(const Read& read, const Drawn<R>&, const ImageExtents&, PixelIndex c, PixelIndex y,
                                  PixelIndex x) const {

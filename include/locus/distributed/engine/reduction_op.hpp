@@ -21,18 +21,12 @@ struct Sum {
     else return a + b;
   }
   /// The result to store, from the sum over `ranks` ranks.
-  template <class A>
-  [[nodiscard]] LOCUS_FN static A finish(A sum, int) {
-    return sum;
-  }
+  template <class A> [[nodiscard]] LOCUS_FN static A finish(A sum, int) { return sum; }
 };
 /// The sum divided by the number of ranks; of floating-point numbers alone.
 struct Mean : Sum {
   static constexpr const char* name = "mean";
-  template <class A>
-  [[nodiscard]] LOCUS_FN static A finish(A sum, int ranks) {
-    return sum / static_cast<A>(ranks);
-  }
+  template <class A> [[nodiscard]] LOCUS_FN static A finish(A sum, int ranks) { return sum / static_cast<A>(ranks); }
 };
 /// For bool, whether all are true.
 struct Prod : Sum {
@@ -48,18 +42,12 @@ struct Prod : Sum {
 /// NaN if any is.
 struct Min : Sum {
   static constexpr const char* name = "min";
-  template <class A>
-  [[nodiscard]] LOCUS_FN static A combine(A a, A b) {
-    return a < b || a != a ? a : b;
-  }
+  template <class A> [[nodiscard]] LOCUS_FN static A combine(A a, A b) { return a < b || a != a ? a : b; }
 };
 /// NaN if any is.
 struct Max : Sum {
   static constexpr const char* name = "max";
-  template <class A>
-  [[nodiscard]] LOCUS_FN static A combine(A a, A b) {
-    return a > b || a != a ? a : b;
-  }
+  template <class A> [[nodiscard]] LOCUS_FN static A combine(A a, A b) { return a > b || a != a ? a : b; }
 };
 }  // namespace op
 

@@ -70,10 +70,7 @@ class MessagePeers : public Owner {
     fail(link.rank(), reason);
   }
   /// Returns f(). If it throws, all ranks fail, as they wait for this one.
-  template <class F>
-  auto or_fail(const F& f) {
-    return abort_on_throw(f, [&](const char* why) { threw(why); });
-  }
+  template <class F> auto or_fail(const F& f) { return abort_on_throw(f, [&](const char* why) { threw(why); }); }
   /// This rank makes no more calls; it completed `collectives` collectives. After a failure of another rank, it passes
   /// the failure on instead: others may hear of this rank's end first.
   void end(std::int64_t collectives) noexcept {

@@ -68,10 +68,7 @@ class NcclLink {
     }
   }
   static void meet() {}  // run() has met
-  template <class F>
-  void together(const Owner*, const F& f) {
-    nccl_.together(f, NcclWait(*host_, what_, sequence_));
-  }
+  template <class F> void together(const Owner*, const F& f) { nccl_.together(f, NcclWait(*host_, what_, sequence_)); }
   void send(const void* data, std::int64_t bytes, int peer) const { nccl_.send(data, bytes, peer); }
   void receive(void* data, std::int64_t bytes, int peer) const { nccl_.receive(data, bytes, peer); }
 

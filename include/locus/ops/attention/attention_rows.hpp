@@ -42,10 +42,7 @@ struct AttentionDropout {
 };
 struct NoAttentionDropout {
   static constexpr bool drops = false;
-  template <class R>
-  [[nodiscard]] LOCUS_FN R operator()(R x, std::int64_t, std::int64_t) const {
-    return x;
-  }
+  template <class R> [[nodiscard]] LOCUS_FN R operator()(R x, std::int64_t, std::int64_t) const { return x; }
 };
 
 /// Scores become probabilities, with dropout. `largests` and `scales` get one element for each row: its largest score,

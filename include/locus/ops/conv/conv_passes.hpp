@@ -58,12 +58,6 @@ class ConvParts {
   std::int64_t batch_, outputs_[3], extent_[3], images_ = 1, per_image_ = 1;
 };
 
-/// With at most so many channels per group, each output is computed by itself: a product would be too small.
-inline constexpr std::int64_t few_channels = 4;
-[[nodiscard]] inline bool is_grouped(const ConvShape& shape) {
-  return shape.groups > 1 && shape.group_in() <= few_channels && shape.group_out() <= few_channels;
-}
-
 /// Images (batch, channels, d, h, w) as functors read them.
 template <class T, class D>
 [[nodiscard]] ConvImages<const T> images_of(const Tensor<T, D>& x) {
@@ -80,7 +74,18 @@ template <class T, class D>
   return images;
 }
 
-/// The passes for one shape on one device. Images have five dimensions; w, (out, in / groups, taps), is dense. The
+/// The passes for one shape on one device.
+///
+/// Launches: by columns, two forward for each part of them, two for dx, and three for dw, five for several parts of 16
+/// bits, which are summed in float; and one product for each group. A product of channels takes one. Groups of few
+/// channels take one, one for dx, and for dw one for each tap and one more. Columns take 64 MiB on Cuda, 4 MiB on
+/// hosts, or as many elements as the weights. Passes in float take 4 MiB of the batch as floats, with its results, or
+/// as many elements as the weights, at a time: one launch converts each operand, and one the result, which is rounded
+/// once. With cuDNN a pass is one launch, two with a bias; its workspace has the same bound as columns, so that a batch
+/// may take several launches. Images that are neither dense nor channels-last are copied; channels-last images and
+/// results take a further launch, which permutes the weights.
+///
+/// Images have five dimensions; w, (out, in / groups, taps), is dense. The
 /// written tensors y and dx are dense, too: row-major or channels-last.
 template <class T, class D>
 class ConvPasses {
@@ -97,12 +102,14 @@ class ConvPasses {
     count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::forward(device_, shape_, images_of(x), w, bias, results_of(y), accumulate)) return;
-    if (is_grouped(shape_)) {
+    const std::int64_t stride = element_stride(x);
+    const ConvVerbs verbs = conv_verbs(ConvPass::value, shape_, stride >= 0);
+    if (verbs == ConvVerbs::each) {
       const GroupedConvRow<T> row{shape_, images_of(x), w, bias, results_of(y), accumulate};
       return Backend<D>::for_each_row(device_, y.elements() / y.size(-1), y.size(-1), row);
     }
     const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps();
-    if (const std::int64_t stride = pointwise_stride(x); stride >= 0) {
+    if (verbs == ConvVerbs::product) {
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
         const MatrixRef<const T> b{x.data() + group * depth * x.strides()[1], depth, windows, x.strides()[1], stride};
         multiply(shape_.batch, weights(w, group), {b, x.strides()[0]}, output(y, group, 0, windows), bias, group,
@@ -132,7 +139,8 @@ class ConvPasses {
     count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, results_of(dx), accumulate)) return;
-    if (is_grouped(shape_)) {
+    const ConvVerbs verbs = conv_verbs(ConvPass::input_gradient, shape_, true);
+    if (verbs == ConvVerbs::each) {
       const GroupedGradientRow<T> row{shape_, images_of(g), w, bias, results_of(dx), accumulate};
       return Backend<D>::for_each_row(device_, dx.elements() / dx.size(-1), dx.size(-1), row);
     }
@@ -145,7 +153,7 @@ class ConvPasses {
            width, of_g.channel, of_g.element},
           shape_.out * windows};
     };
-    if (shape_.is_pointwise()) {
+    if (verbs == ConvVerbs::product) {
       const Steps of_dx = steps(dx);
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
         const Target c{{dx.data() + group * depth * of_dx.channel, depth, windows, of_dx.channel, of_dx.element},
@@ -180,7 +188,7 @@ class ConvPasses {
     count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(), accumulate)) return;
-    if (is_grouped(shape_)) return sum_taps(dw, accumulate, g, x);
+    if (conv_verbs(ConvPass::weight_gradient, shape_, true) == ConvVerbs::each) return sum_taps(dw, accumulate, g, x);
     const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
     const std::int64_t per_window = shape_.in * shape_.taps() + shape_.out;
     const ConvParts parts(shape_, per_window, most_);
@@ -266,10 +274,8 @@ class ConvPasses {
     return {{y.data() + group * outs * of_y.channel + first * of_y.element, outs, width, of_y.channel, of_y.element},
             shape_.out * shape_.outputs()};
   }
-  /// The stride between elements of an image, if the convolution is a product of channels and a channel has one stride;
-  /// otherwise -1.
-  [[nodiscard]] std::int64_t pointwise_stride(const Tensor<T, D>& x) const {
-    if (!shape_.is_pointwise()) return -1;
+  /// The stride between elements of a channel, if it has one; otherwise -1.
+  [[nodiscard]] static std::int64_t element_stride(const Tensor<T, D>& x) {
     std::int64_t stride = -1, count = 1;
     for (int d = 4; d >= 2; --d) {
       if (x.size(d) == 1) continue;

@@ -3,23 +3,19 @@
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/ops/rows.hpp>
+#include <locus/tensor/host_reads.hpp>
 
 #include <limits>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// throws IndexError for an index outside [0, extent), on a device that checks_indices
+/// throws IndexError for an index outside [0, extent), on a device that ChecksElements
 template <class D>
 void require_indices(std::string_view name, const Tensor<std::int64_t, D>& indices, std::int64_t extent) {
-  if constexpr (CostModel<D>::checks_indices) {
-    const std::int64_t* const index = indices.data();
-    for (std::int64_t i = 0, count = indices.elements(); i < count; ++i) {
-      if (index[i] < 0 || index[i] >= extent) {
-        fail<IndexError>(
-            {name, ": index ", index[i], " at position ", i, " is out of range; expected 0 to ", extent - 1});
-      }
-    }
-  }
+  check_elements(indices, [&](std::int64_t index, std::int64_t i) {
+    if (index < 0 || index >= extent)
+      fail<IndexError>({name, ": index ", index, " at position ", i, " is out of range; expected 0 to ", extent - 1});
+  });
 }
 
 /// The number that an index out of range picks.

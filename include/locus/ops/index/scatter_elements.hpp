@@ -69,10 +69,7 @@ struct PutRow {
 };
 /// The gradient of x: 0 where something was put.
 struct UnlessPut {
-  template <class R>
-  LOCUS_FN R operator()(R g, std::int64_t last) const {
-    return last < 0 ? g : R(0);
-  }
+  template <class R> LOCUS_FN R operator()(R g, std::int64_t last) const { return last < 0 ? g : R(0); }
 };
 /// The gradient of a put element: g at its place, or 0 if another element was put there later.
 template <class T>

@@ -3,6 +3,7 @@
 
 #include <locus/ops/fold.hpp>
 #include <locus/ops/rows.hpp>
+#include <locus/tensor/host_reads.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
@@ -151,19 +152,15 @@ struct FoldLosses {
 };
 
 /// throws IndexError for a label that is neither a class nor `*ignored` (null: none is ignored), on a device that
-/// checks_indices
+/// ChecksElements
 template <class D>
 void require_labels(std::string_view name, const Tensor<std::int64_t, D>& labels, std::int64_t classes,
                     const std::int64_t* ignored = nullptr) {
-  if constexpr (CostModel<D>::checks_indices) {
-    const Tensor<std::int64_t, D> dense = labels.contiguous();
-    const std::int64_t* const label = dense.data();
-    for (std::int64_t i = 0, count = dense.elements(); i < count; ++i) {
-      if ((label[i] < 0 || label[i] >= classes) && !(ignored && label[i] == *ignored))
-        fail<IndexError>({name, ": label ", label[i], " at position ", i, " is not a class; expected 0 to ",
-                          classes - 1, ignored ? join(", or ignore_index ", *ignored) : ""});
-    }
-  }
+  check_elements(labels, [&](std::int64_t label, std::int64_t i) {
+    if ((label < 0 || label >= classes) && !(ignored && label == *ignored))
+      fail<IndexError>({name, ": label ", label, " at position ", i, " is not a class; expected 0 to ", classes - 1,
+                        ignored ? join(", or ignore_index ", *ignored) : ""});
+  });
 }
 
 }}}  // namespace locus::LOCUS_ABI::detail

@@ -101,10 +101,7 @@ struct TwoSums {
 template <class Op>
 struct ElementMoments {
   Op op{};
-  template <class R>
-  LOCUS_FN auto operator()(R x) const {
-    return op.lift(x);
-  }
+  template <class R> LOCUS_FN auto operator()(R x) const { return op.lift(x); }
 };
 
 /// (x - mean) * rstd * weight + bias, and then relu if wanted. An absent weight or bias reads as 0. Without branches,
@@ -140,10 +137,7 @@ struct NormalizeAndAdd : NormalizeChannel<R> {
 };
 /// The adjoint of relu's input, given the result y.
 struct RectifiedSlope {
-  template <class R>
-  LOCUS_FN R operator()(R g, R y) const {
-    return kept_if(!(y <= R(0)), g);
-  }
+  template <class R> LOCUS_FN R operator()(R g, R y) const { return kept_if(!(y <= R(0)), g); }
 };
 /// An element's contribution to the gradients of the bias and the weight.
 template <class R>

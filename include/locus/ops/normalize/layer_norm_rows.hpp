@@ -207,10 +207,7 @@ struct LayerNormRowGradients {
 
 /// A row's contribution to the gradient of the weight: g times the normalized element.
 struct TimesNormalized {
-  template <class R>
-  LOCUS_FN R operator()(R g, R x, R rstd) const {
-    return times_slope<TimesNormalized>(g, x * rstd);
-  }
+  template <class R> LOCUS_FN R operator()(R g, R x, R rstd) const { return times_slope<TimesNormalized>(g, x * rstd); }
   template <class R>
   LOCUS_FN R operator()(R g, R x, R rstd, R first, R offset) const {
     return times_slope<TimesNormalized>(g, FromMean<R, true>{first, offset}(x)*rstd);
