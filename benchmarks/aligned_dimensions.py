@@ -77,7 +77,7 @@ def main():
     for kind in TYPES:
         tiles = tiles_of(kind)
         multiple = max(tiles)
-        print(f"{kind}: time of a multiply-add, over that of the next multiple of {multiple}; least and most in brackets")
+        print(f"{kind}: time of a multiply-add relative to the next multiple of {multiple}; least and most in brackets")
         for size, turns in ratios[kind].items():
             model = modelled(size, tiles) / modelled(next_multiple(size, multiple), tiles)
             spread = f"[{min(turns):.3f}, {max(turns):.3f}]"

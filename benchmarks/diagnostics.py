@@ -8,11 +8,11 @@ that passes through one function template into another. Each is a program in pee
 g++, clang++ and nvcc (-std=c++20, common warnings on): corrected, as it stands, which must succeed, or the result is
 void; and with -DMISTAKE. Its leading comments are directives:
 
-    // way: kernel               which of a library's ways this is, where it has several
+    // way: kernel               the way of this program, if a library has several
     // compilers: nvcc           default: all three; host compilers see one place alone in Kokkos and in Thrust
     // both: float.*double       names the two places or types: generous, any words that name them will do
-    // remedy: (?i)cast          names what to write instead
-    // unnoticed: rounds         what happens where the mistake compiles
+    // remedy: (?i)cast          names the remedy
+    // unnoticed: rounds         the result at run time if the mistake compiles
 
 Lines that the corrected program prints, too, do not count. "yes": in the first error, or in the first warning if the
 mistake compiles; "line 12": only there. File names are ignored.

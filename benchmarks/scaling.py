@@ -6,7 +6,7 @@ and WORKLOADS state.
 
 usage: scaling.py            prints the tables
        scaling.py --write    writes docs/scaling.svg, and the tables of docs/scaling.md
-       scaling.py --check    tests the model, and that page and picture are what it says
+       scaling.py --check    tests the model, and that page and picture are up to date
 """
 
 import argparse

@@ -6,7 +6,7 @@ usage: training_times.py                         prints the tables of results/tr
        training_times.py --measure [--data MNIST] [--rounds 8] [--part epochs] [--quick]    measures, and writes that file
        training_times.py --peer PYTHON [--rounds 8]  adds PyTorch to it: some epochs of both, in turns
        training_times.py --write                 writes the picture, and the tables of the page
-       training_times.py --check                 tests that page and picture are what --write makes
+       training_times.py --check                 tests that page and picture are up to date
 
 Threads and devices take turns at each point. The fastest epoch of all rounds counts, because disturbances only increase
 a time; the excess of the medians is reported. Steps are measured at each hidden size with each depth and batch, whole

@@ -1,5 +1,5 @@
 # Defines locus::locus and, where the CUDA toolkit is found, locus::cuda. Included by CMakeLists.txt and by the installed
-# locus-config.cmake, which say what differs between them:
+# locus-config.cmake, which set these variables:
 #
 #   locus_include_dirs  the folders of the headers
 #   locus_threads       1 or 0: whether operations on Cpu use several threads

@@ -1,17 +1,15 @@
 """Runs a pack that scripts/gpu --pack wrote: checks its files, unpacks its programs and runs them.
 
-Runs the programs of this pack on a machine with a GPU, where nothing but Python 3.9 has to be installed: first, where
-they are in the pack, self_check, which compares every kind of work with the host, and cuda_first_run, the experiments of
-docs/first-gpu-run.md; then the device tests, each source of tests by itself; training on Cuda beside training on Cpu;
-compute-sanitizer, where it is there, as time allows; and last the benchmarks, in turns with PyTorch where a Python has
-it.
+Runs the programs of this pack on a machine with a GPU, where only Python 3.9 must be installed: first, if the pack has
+them, self_check, which compares every kind of work with the host, and cuda_first_run, the experiments of
+docs/first-gpu-run.md; then the device tests, each source of tests by itself; training on Cuda and on Cpu;
+compute-sanitizer, if installed, as time allows; and last the benchmarks, in turns with PyTorch if a Python has it.
 
-DIR/results.json is written anew after every result, and DIR/results.log has the output of the programs: a run that is
-cut off leaves what it had, and, while cuda_first_run runs, its answers so far in DIR/cuda_first_run.json, which become
-part of the results. The last line is `N passed, N failed, N skipped`.
+DIR/results.json is rewritten after every result, and DIR/results.log has the output of the programs: an interrupted run
+keeps its results. While cuda_first_run runs, its answers so far are in DIR/cuda_first_run.json, which becomes part of
+the results. The last line is `N passed, N failed, N skipped`.
 
-Exits with 0 where all went well, 1 where something failed or the run was cut off, 77 where no GPU answers and nothing
-failed.
+Exits with 0 for success, 1 if something failed or the run was cut off, 77 if no GPU answers and nothing failed.
 """
 
 import hashlib

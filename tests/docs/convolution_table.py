@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/performance.md has the ways of convolutions on the host: the comments of the switch in cpu/conv/choice.hpp that
-chooses among them. This fails where the page has other rows, or where a way has no row.
+"""docs/performance.md lists the algorithms of convolutions on the host: the comments of the switch in
+cpu/conv/choice.hpp that chooses among them. Fails if the page has other rows, or if an algorithm has no row.
 
 usage: convolution_table.py [--write]
 """
@@ -21,7 +21,7 @@ CASE = re.compile(r"((?:^ +// .*\n)*)^ +case ConvWay::(\w+):", re.MULTILINE)
 
 
 def table(text):
-    """The rows of the switch of a header, in the order of its ways."""
+    """The rows of the switch of a header, in the order of its enumerators."""
     ways = re.findall(r"\w+", ENUM.search(text).group(1))
     rows = {way: re.sub(r"\s*\n\s*//\s*", " ", comment).strip().removeprefix("// ") for comment, way in CASE.findall(text)}
     if list(rows) != ways:

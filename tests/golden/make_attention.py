@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes attention.txt: attention as PyTorch computes it in float64.
 
-usage: make_attention.py        (needs torch; the tests need only what it wrote)
+usage: make_attention.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes averages.txt: averages of weights and buffers by torch.optim.swa_utils.AveragedModel.
 
-usage: make_averages.py        (needs torch; the tests need only what it wrote)
+usage: make_averages.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

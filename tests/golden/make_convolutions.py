@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes convolutions.txt: convolutions and their gradients, functions and layers, as PyTorch computes them in float64.
 
-usage: make_convolutions.py        (needs torch; the tests need only what it wrote)
+usage: make_convolutions.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

@@ -2,7 +2,7 @@
 """Writes feature_maps.txt: activations, normalization of groups and instances, and interpolation, as PyTorch computes them
 in float64.
 
-usage: make_feature_maps.py        (needs torch; the tests need only what it wrote)
+usage: make_feature_maps.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

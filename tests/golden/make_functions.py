@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes functions.txt: scalar functions and their gradients as PyTorch computes them in float64.
 
-usage: make_functions.py        (needs torch; the tests need only what it wrote)
+usage: make_functions.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

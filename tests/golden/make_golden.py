@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes ops.txt: inputs, results and gradients of operations as PyTorch computes them in float64.
 
-usage: make_golden.py        (needs torch; the tests need only what it wrote)
+usage: make_golden.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

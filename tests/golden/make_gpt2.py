@@ -2,7 +2,7 @@
 """Writes gpt2.txt: logits and gradients of Hugging Face's GPT-2 in float64, from weights computed by a formula, and the
 shapes of its parameters.
 
-usage: make_gpt2.py        (needs torch, torchvision and transformers; the tests need only what it wrote)
+usage: make_gpt2.py        (needs torch, torchvision and transformers; the tests need only its output)
 """
 
 import pathlib

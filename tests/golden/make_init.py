@@ -2,7 +2,7 @@
 """Writes init.txt: statistics of a million initial values of each kind, as PyTorch draws them in float64: the least, the
 largest, mean, deviation and fourth standardized moment.
 
-usage: make_init.py        (needs torch; the tests need only what it wrote)
+usage: make_init.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes layers.txt: batch normalization and embeddings as PyTorch's layers compute them in float64.
 
-usage: make_layers.py        (needs torch; the tests need only what it wrote)
+usage: make_layers.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

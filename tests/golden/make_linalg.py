@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes linalg.txt: linear algebra, with gradients, as PyTorch computes it in float64.
 
-usage: make_linalg.py     (needs torch; the tests need only what it wrote)
+usage: make_linalg.py     (needs torch; the tests need only its output)
 """
 
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes losses.txt: losses that make_training.py does not cover, as PyTorch computes them in float64.
 
-usage: make_losses.py        (needs torch; the tests need only what it wrote)
+usage: make_losses.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

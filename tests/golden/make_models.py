@@ -2,7 +2,7 @@
 """Writes models.txt: logits, gradients and one training step of torchvision's ResNets in float64, from weights computed
 by a formula; and model_names.txt: the names and shapes of their parameters and buffers.
 
-usage: make_models.py        (needs torch and torchvision; the tests need only what it wrote)
+usage: make_models.py        (needs torch and torchvision; the tests need only its output)
 """
 
 import copy

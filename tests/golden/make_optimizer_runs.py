@@ -6,7 +6,7 @@
 is a rule, its options in the order of the test's table, the initial parameter, the gradient of each step, and the
 parameter after the last step. tests/fuzz/golden_optimizers_test.cpp runs them.
 
-usage: make_optimizer_runs.py [--seed N] [--each N] [--out FILE]        (needs torch; the tests need only what it wrote)
+usage: make_optimizer_runs.py [--seed N] [--each N] [--out FILE]        (needs torch; the tests need only its output)
 """
 
 import argparse

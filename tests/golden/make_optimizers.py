@@ -2,7 +2,7 @@
 """Writes optimizers.txt: trajectories of optimizers with groups, master weights, clipping and skipped steps; 20 steps
 of each rule that make_training.py does not cover; and 20 steps with a GradScaler.
 
-usage: make_optimizers.py        (needs torch; the tests need only what it wrote)
+usage: make_optimizers.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

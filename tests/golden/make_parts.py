@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes parts.txt: parts, orders, lookups, scans and order statistics, with gradients, as PyTorch computes them in float64.
 
-usage: make_parts.py        (needs torch; the tests need only what it wrote)
+usage: make_parts.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes products.txt: sums of products, cross products and distances, with gradients, as PyTorch computes them in float64.
 
-usage: make_products.py     (needs torch; the tests need only what it wrote)
+usage: make_products.py     (needs torch; the tests need only its output)
 """
 
 import pathlib

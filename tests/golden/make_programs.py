@@ -12,7 +12,7 @@ tests/fuzz/golden_programs_test.cpp runs the programs. Every operation is tried 
 A program is left out if its gradients jump when the inputs move by 1e-9: it is at a kink, or chooses among equal
 elements.
 
-usage: make_programs.py [--seed N] [--each N] [--out FILE]        (needs torch; the tests need only what it wrote)
+usage: make_programs.py [--seed N] [--each N] [--out FILE]        (needs torch; the tests need only its output)
 """
 
 import argparse

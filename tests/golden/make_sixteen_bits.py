@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes sixteen_bits.txt: gradients of log_softmax in 16 bits, as PyTorch computes them on the CPU, and in float64.
 
-usage: make_sixteen_bits.py        (needs torch; the tests need only what it wrote)
+usage: make_sixteen_bits.py        (needs torch; the tests need only its output)
 
 Rows of 3,000 numbers that every type represents exactly; results are near -8. Every 50th column of the gradient is
 kept.

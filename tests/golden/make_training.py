@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes training.txt: losses, trajectories of optimizers and a small training run, as PyTorch computes them in float64.
 
-usage: make_training.py        (needs torch; the tests need only what it wrote)
+usage: make_training.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes windows.txt: padding, windows, pooling and dropout, with gradients, as PyTorch computes them in float64.
 
-usage: make_windows.py        (needs torch; the tests need only what it wrote)
+usage: make_windows.py        (needs torch; the tests need only its output)
 """
 
 import pathlib

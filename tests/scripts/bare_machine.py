@@ -5,7 +5,7 @@ work and write its results. Needs root, for unshare and chroot.
 
 usage: bare_machine.py PACK [--out DIR] [--nvidia-smi] [--without-libraries]
 
-  --out DIR            keep the results there, and what the run printed as DIR/output.txt
+  --out DIR            keeps the results there, and the output of the run as DIR/output.txt
   --nvidia-smi         a stand-in for nvidia-smi lists a GPU that no program sees: the run must fail, and say so
   --without-libraries  no libcublasLt: the run must fail, and say where it looked
 """

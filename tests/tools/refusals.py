@@ -250,7 +250,7 @@ def words_page(declared):
 
 
 def problems():
-    """[what is wrong with the files in the tree]"""
+    """Problems of the files in the tree: [text]."""
     files = written_files()
     found = [name for name, text in files.items() if not (FOLDER / name).exists() or (FOLDER / name).read_text() != text]
     stray = [str(path.relative_to(FOLDER)) for path in sorted(FOLDER.rglob("*"))

@@ -937,6 +937,19 @@ class Words(Scratch):
         here = self.here("docs/x.md", "What it does, and `what`.\n\n```cpp\n// what\n```\n")
         self.assertEqual((here["what"], words.place("docs/x.md")), (1, "docs/x.md"))
 
+    def test_comments_and_docstrings_of_scripts_are_counted(self):
+        text = '#!/usr/bin/env python3\n"""What it\nis."""\nwhat = "# what"  # of what.\n\n\ndef f():\n    """What?"""\n'
+        self.assertEqual(self.here("scripts/x.py", text), {"words": 6, "what": 2, "that of": 0})
+        self.assertEqual(self.here("scripts/x", text), {"words": 6, "what": 2, "that of": 0})
+        self.assertEqual(self.here("tests/x.sh", "#!/bin/sh\n# what\necho ${#what} $#  # those of x\n"),
+                         {"words": 4, "what": 1, "that of": 1})
+        self.assertEqual(self.here("meson.build", "x = 'what'  # what it is\n")["what"], 1)
+
+    def test_scripts_and_build_files_are_found(self):
+        found = {name for name, _ in words.files()}
+        self.assertLessEqual({"scripts/test", "scripts/lib/pack.py", "tests/docs/words.py", "meson.build", "CMakeLists.txt",
+                              "benchmarks/meson.build", ".ci/run", "cmake/locus-targets.cmake"}, found)
+
     def test_a_folder_with_too_many_fails(self):
         report = common.Report()
         with unittest.mock.patch.object(words, "counts", lambda: {"docs/x.md": {"words": 1000, "what": 3, "that of": 0},

@@ -1,9 +1,9 @@
 """scripts/lessons: the course at the terminal.
 
     course    the lessons as shipped, in examples/lessons
-    attempts  compiling and checking what a learner wrote
+    attempts  compiles and checks a learner's file
     folder    the learner's files, and which lessons are solved
-    screen    what is shown
+    screen    the output to the terminal
     session   one learner at one terminal
     command   the options of scripts/lessons
     verify    for maintainers: every lesson fails as intended, and its solution passes; with form, which looks at the

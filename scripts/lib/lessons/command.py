@@ -1,7 +1,7 @@
-"""A course in the terminal: small programs with one mistake each, mended by what the compiler says of them.
+"""A course in the terminal: small programs with one mistake each, fixed with the help of the compiler's messages.
 
 The exercises are copied into a folder of your own. Open the file that is shown in an editor: each time you save it, it
-is compiled again, and once it compiles a check is run. What you wrote is never overwritten, and the course goes on
+is compiled again, and once it compiles a check is run. Your changes are never overwritten, and the course continues
 where you left it.
 
 If input or output is no terminal, the lesson is shown and checked once. Exit status: 0 solved, 1 not solved yet,
