@@ -1,5 +1,5 @@
 // A mask that would collect a gradient.
-// because: attention computes no gradient for what is added to its scores
+// because: attention computes no gradient of a term added to its scores
 // expect-error(gcc): source_records_gradients.*take_its_value
 // expect-error(clang): the mask records gradients, which would be lost; take its value, x.value\(\)
 // expect-error(nvcc): source_records_gradients

@@ -1,5 +1,5 @@
 // backward() of something that was not traced.
-// because: only what was computed from a traced tensor was recorded
+// because: only computations on a traced tensor are recorded
 // expect-error: backward_of_a_plain_tensor|backward\(\) of a plain tensor
 // expect-error: trace_the_input_first|trace the input first
 #include <locus/locus.hpp>

@@ -1,5 +1,5 @@
 // A linear layer whose bias lives on another device.
-// because: the bias is added while the product is on the chip
+// because: the bias is added in the epilogue of the product
 // expect-error(gcc): input_is_on<locus::Cpu>.*bias_is_on<locus::Cuda>
 // expect-error(clang): the input is on Cpu, the bias is on Cuda
 // expect-error(nvcc): bias_is_on<locus::Cuda>

@@ -1,4 +1,4 @@
-// What another library calls `.cuda()`.
+// PyTorch's `.cuda()`.
 // because: the place is a template argument, as in the type of the result
 // expect-error: place_is_part_of_the_type.*say_to_Cuda|the place is part of the type; say \.to<Cuda>\(\)
 #include <locus/locus.hpp>

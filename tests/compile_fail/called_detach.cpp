@@ -1,5 +1,5 @@
-// What another library calls `.detach()`.
-// because: whether something is recorded is a type, so this is no copy and no flag but the tensor inside
+// PyTorch's `.detach()`.
+// because: recording is part of the type, so detaching copies nothing: it returns the tensor inside
 // expect-error: the_tensor_alone_from_which_nothing_is_recorded_is_x_value|is x\.value\(\)
 #include <locus/locus.hpp>
 

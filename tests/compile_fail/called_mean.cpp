@@ -1,4 +1,4 @@
-// What another library calls `x.mean()`.
+// PyTorch's `x.mean()`.
 // because: every operation is a function, for tensors, traced tensors and expressions alike
 // expect-error: reductions_are_functions.*say_mean_x_or_mean_x_axis|say mean\(x\), or mean\(x, axis\)
 #include <locus/locus.hpp>

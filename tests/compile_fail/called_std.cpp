@@ -1,4 +1,4 @@
-// What another library calls `x.std(0)`.
+// PyTorch's `x.std(0)`.
 // because: every operation is a function, and the standard deviation is called stddev
 // expect-error: reductions_are_functions.*say_stddev_x_axis|say stddev\(x, axis\)
 #include <locus/locus.hpp>

@@ -1,4 +1,4 @@
-// What another library calls `x.sum()`.
+// PyTorch's `x.sum()`.
 // because: every operation is a function, for tensors, traced tensors and expressions alike
 // expect-error: reductions_are_functions.*say_sum_x_or_sum_x_axis|say sum\(x\), or sum\(x, axis\)
 #include <locus/locus.hpp>

@@ -1,4 +1,4 @@
-// What another library calls `x.view(2, 3)`.
+// PyTorch's `x.view(2, 3)`.
 // because: it is called reshape, and a shape is one argument
 // expect-error: a_view_of_another_shape_is_called_reshape.*say_x_reshape_2_3|say x\.reshape\(\{2, 3\}\)
 #include <locus/locus.hpp>

@@ -1,5 +1,5 @@
-// A captured step that returns nothing, and nobody says where it runs.
-// because: what it returns tells the device; where that is nothing, it is written out
+// A captured step that returns nothing and names no device.
+// because: the device follows from the result; without a result, it must be written
 // expect-error: the_step_returns_no_tensor_which_would_tell.*say_it_capture_Cuda_step|say it, capture<Cuda>\(step\)
 #include <locus/locus.hpp>
 

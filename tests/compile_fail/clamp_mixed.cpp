@@ -1,5 +1,5 @@
 // Bounds of clamp on another device.
-// because: bounds may be tensors, and are read beside what they bound
+// because: bounds may be tensors, and are read in the launch that reads the input
 // expect-error: left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>|one operand is on Cpu, another on Cuda
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>

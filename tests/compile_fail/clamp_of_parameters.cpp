@@ -1,5 +1,5 @@
 // A parameter limited by parameters and numbers.
-// because: one traced operand would record what becomes of the others, and there is none
+// because: only a traced operand would record the computation on the parameters, and there is none
 // expect-error: operation_on_parameters_alone|clamp\(x, low, high\) of parameters alone would lose their gradient
 // expect-error: say_trace_w_or_w_value_or_seen_by_x_w|say trace\(w\), w.value\(\) or seen_by
 #include <locus/locus.hpp>

@@ -1,4 +1,4 @@
-// Reducing what another collective has not brought yet.
+// Reducing the result of a collective that is in flight.
 // because: its elements may not have arrived
 // expect-error: tensor_is_still_being_copied|still being copied
 // expect-error: say_std_move_x_ordered_or_wait|say std::move\(x\)\.ordered\(\)

@@ -1,5 +1,5 @@
 // Broadcasting a parameter.
-// because: a collective records nothing; what it changes is the parameter's value
+// because: a collective records nothing; it changes the parameter's value
 // expect-error: collective_of_a_traced_tensor_or_parameter|records gradients, which would be lost
 // expect-error: take_its_value_x_value|take its value, x\.value\(\)
 #include <locus/distributed/distributed.hpp>

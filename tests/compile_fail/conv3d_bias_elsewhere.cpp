@@ -1,5 +1,5 @@
 // A convolution of volumes whose bias lives on another device.
-// because: the bias is added to the product where that lies
+// because: the bias is added to the product, on its device
 // expect-error(gcc): input_is_on<locus::Cpu>.*bias_is_on<locus::Cuda>
 // expect-error(clang): conv3d.*the input is on Cpu, the bias is on Cuda
 // expect-error(nvcc): bias_is_on<locus::Cuda>

@@ -1,5 +1,5 @@
 // A convolution of volumes whose weights live on another device.
-// because: windows and weights are multiplied where they lie
+// because: the product of windows and weights is computed on one device
 // expect-error(gcc): input_is_on<locus::Cpu>.*weights_are_on<locus::Cuda>
 // expect-error(clang): conv3d.*the input is on Cpu, the weights are on Cuda
 // expect-error(nvcc): weights_are_on<locus::Cuda>

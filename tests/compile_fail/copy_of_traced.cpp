@@ -1,5 +1,5 @@
 // Writing a result into a buffer: its gradient would not come back from there.
-// because: what is written into a buffer has no way back for its gradient
+// because: a buffer has no way back for the gradient of a value written into it
 // expect-error: source_records_gradients|the source records gradients
 // expect-error: take_its_value_x_value|take its value, x\.value\(\)
 #include <locus/locus.hpp>

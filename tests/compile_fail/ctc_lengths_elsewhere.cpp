@@ -1,5 +1,5 @@
 // A CTC loss whose label lengths are in another place.
-// because: which paths end is decided where they are added up
+// because: the launch that sums the paths reads the lengths
 // expect-error(gcc): input_is_on<locus::Cuda>.*labels_are_on<locus::Cpu>
 // expect-error(clang): ctc_loss.*the logarithms are on Cuda, labels or lengths are on Cpu
 // expect-error(nvcc): labels_are_on<locus::Cpu>

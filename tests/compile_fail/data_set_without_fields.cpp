@@ -1,4 +1,4 @@
-// A data set that does not say what a sample is.
+// A data set that does not list its fields.
 // because: a loader makes room for a batch before the first sample is written
 // expect-error: data_set_without_fields<Parabola>|this is no data set, since it has no fields\(\)
 // expect-error: write_data_Fields_fields_const|write data::Fields<float, float> fields\(\) const

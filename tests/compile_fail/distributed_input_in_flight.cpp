@@ -1,4 +1,4 @@
-// A distributed model fed with what a collective is still writing.
+// A distributed model called with a tensor that a collective is still writing.
 // because: the handle is no tensor until it is ordered or waited for
 // expect-error: tensor_is_still_being_copied|still being copied
 // expect-error: say_std_move_x_ordered_or_wait|std::move\(x\)\.ordered\(\)

@@ -1,5 +1,5 @@
 // Distributing a layer that lists no members.
-// because: its parameters would stay those of each rank
+// because: its parameters would differ between ranks
 // expect-error: distributed_model_comm_of_something_else_than_a|something else than a model that lists its members
 // expect-error: pass_the_model_itself_and_write_void_members_const_auto|write void members\(const auto& visit\) const
 #include <locus/distributed/distributed.hpp>

@@ -1,5 +1,5 @@
 // Dropout of integers.
-// because: what is kept is divided by 1 - p, so dropout takes floating-point tensors
+// because: kept elements are divided by 1 - p, so dropout takes floating-point tensors
 // expect-error: tensor_holds<(long int|int64_t)>|holds integers
 // expect-error: convert_with_as_float|\.as<float>
 #include <locus/locus.hpp>

@@ -1,5 +1,5 @@
 // Reading an element of a traced tensor.
-// because: what is computed from the number would not be recorded
+// because: computations with the number would not be recorded
 // expect-error: reading_an_element|traced tensors and parameters give theirs through their value
 // expect-error: traced_tensors_and_parameters_give_theirs_through_their_value_x_value|x\.value\(\)
 #include <locus/locus.hpp>

@@ -1,5 +1,5 @@
 // A layer of your own that computes with a tensor of another device, where a model is trained.
-// because: training traces the batches, validation does not; what is wrong with both is said once
+// because: training traces the batches, validation does not; an error of both is reported once
 // expect-error: left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>|left operand is on Cpu, right operand is on Cuda
 // expect-error: move_one_with_to_Cpu_or_to_Cuda|move one with \.to<Cpu>\(\) or \.to<Cuda>\(\)
 // lines: 13

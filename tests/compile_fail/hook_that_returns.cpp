@@ -1,5 +1,5 @@
 // A hook that returns another gradient.
-// because: what a hook returns would be lost; in PyTorch it would replace the gradient
+// because: the result of a hook would be lost; in PyTorch it would replace the gradient
 // expect-error: what_the_function_returns_would_be_lost|what the function returns would be lost
 // expect-error: change_the_gradient_in_place|change the gradient in place
 #include <locus/locus.hpp>

@@ -1,4 +1,4 @@
-// A tensor made of what is still being copied, as if the copy were done.
+// A tensor made of a copy in flight, as if the copy were done.
 // because: a conversion would either wait, unseen, or be read too early
 // expect-error: tensor_is_still_being_copied|still being copied
 // expect-error: say_std_move_x_ordered_or_wait|std::move\(x\)\.(wait|ordered)\(\)

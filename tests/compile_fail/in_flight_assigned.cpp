@@ -1,4 +1,4 @@
-// Assigning what is still being copied.
+// Assigning a copy in flight.
 // because: a conversion would either wait, unseen, or be read too early
 // expect-error: tensor_is_still_being_copied|still being copied
 // expect-error: say_std_move_x_ordered_or_wait|say std::move\(x\)\.ordered\(\)

@@ -1,5 +1,5 @@
-// Reading an element of what is still being copied back.
-// because: the host would read what was there before
+// Reading an element of a copy to the host that is in flight.
+// because: the host would read the previous contents of the memory
 // expect-error: tensor_is_still_being_copied|still being copied
 // expect-error: wait_for_it_std_move_x_wait|std::move\(x\)\.wait\(\)
 #include <locus/locus.hpp>

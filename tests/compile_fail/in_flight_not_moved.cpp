@@ -1,5 +1,5 @@
 // Ordering a copy without moving from it.
-// because: it becomes the tensor, once; there is no copy in flight afterwards
+// because: it becomes the tensor once; afterwards there is no copy in flight
 // expect-error: what_is_ordered_is_used_up|what is ordered is used up
 // expect-error: say_std_move_x_ordered|say std::move\(x\)\.ordered\(\)
 #include <locus/locus.hpp>

@@ -1,4 +1,4 @@
-// Tracing what is still being copied.
+// Tracing a copy in flight.
 // because: its elements may not have arrived yet
 // expect-error: tensor_is_still_being_copied|still being copied
 // expect-error: order_it_first_std_move_x_ordered|std::move\(x\)\.ordered\(\)

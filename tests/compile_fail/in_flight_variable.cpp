@@ -1,4 +1,4 @@
-// A variable of what is still being copied.
+// A variable made of a copy in flight.
 // because: it is no tensor yet
 // expect-error: tensor_is_still_being_copied|the tensor is still being copied
 // expect-error: order_it_first_std_move_x_ordered|std::move\(x\)\.ordered\(\)

@@ -1,5 +1,5 @@
 // Iterating over a traced tensor.
-// because: what is computed from the numbers would not be recorded
+// because: computations with the numbers would not be recorded
 // expect-error: traced_tensors_and_parameters_give|traced tensors and parameters give theirs through their value
 // expect-error: traced_tensors_and_parameters_give_theirs_through_their_value_x_value|x\.value\(\)
 #include <locus/locus.hpp>

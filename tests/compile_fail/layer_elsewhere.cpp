@@ -1,5 +1,5 @@
 // A layer fed from another device.
-// because: the weights of a layer lie on one device, and so must what they are multiplied with
+// because: the weights of a layer lie on one device, and its input must lie there, too
 // expect-error: model.*Cuda.*input.*Cpu
 // expect-error: move_the_input_with_to_D|move the input with \.to<Cuda>
 #include <locus/locus.hpp>

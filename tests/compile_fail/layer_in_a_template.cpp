@@ -1,5 +1,5 @@
 // A layer of your own that computes with a tensor of another device, called by a function template of yours.
-// because: the mistake lies in the layer; of the way there, compilers print as much as they are told to
+// because: the mistake is in the layer; compilers print the template backtrace up to their limit
 // expect-error: left_is_on<locus::Cuda>.*right_is_on<locus::Cpu>|left operand is on Cuda, right operand is on Cpu
 // flags(clang): -ftemplate-backtrace-limit=1
 #include <locus/locus.hpp>

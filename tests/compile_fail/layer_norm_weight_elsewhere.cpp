@@ -1,5 +1,5 @@
 // Layer normalization whose weight lives on another device.
-// because: every row reads the weight while it is on the chip
+// because: the launch that normalizes a row reads the weight
 // expect-error(gcc): input_is_on<locus::Cpu>.*weights_are_on<locus::Cuda>
 // expect-error(clang): the input is on Cpu, the weights are on Cuda
 // expect-error(nvcc): weights_are_on<locus::Cuda>

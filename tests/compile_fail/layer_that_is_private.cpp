@@ -1,5 +1,5 @@
 // Calling a layer of your own that is a class without `public:`.
-// because: what a class does not make public, no one can call
+// because: members that a class does not make public cannot be called
 // expect-error: members_are_private_or_not_const|its members\(visit\) is private or not const
 // expect-error: write_public_void_members_const_auto_visit_const|write public: void members\(const auto& visit\) const
 #include <locus/locus.hpp>

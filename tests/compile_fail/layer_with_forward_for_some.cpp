@@ -1,4 +1,4 @@
-// Calling a layer of your own with what neither of its forwards takes.
+// Calling a layer of your own with an argument that neither of its forwards takes.
 // because: a call asks for exactly this argument
 // expect-error: layer_has_no_forward_that_takes_this_argument|it has no forward that takes this argument
 // expect-error: write_auto_forward_const_auto_x_const|write auto forward\(const auto& x\) const

@@ -1,5 +1,5 @@
 // A loader of a tensor, whose targets are elsewhere.
-// because: a data set says what belongs together
+// because: a data set pairs samples and targets
 // expect-error: a_tensor_is_no_data_set|a tensor is no data set
 // expect-error: make_data_TensorDataset_x_y_of_tensors_on_the_host|make data::TensorDataset\{x, y\}
 #include <locus/locus.hpp>

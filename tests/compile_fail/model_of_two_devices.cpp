@@ -1,5 +1,5 @@
 // A network whose layers lie on two devices.
-// because: each layer would need its input elsewhere than the one before it left it
+// because: a layer would get its input from a layer on another device
 // expect-error: network_is_on<locus::Cuda>.*layer_is_on<locus::Cpu>|network is on Cuda, a layer is on Cpu
 // expect-error: make_all_layers_on_one_device|make all layers on one device
 #include <locus/locus.hpp>

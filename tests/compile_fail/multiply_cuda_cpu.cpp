@@ -1,5 +1,5 @@
-// The same, the other way round.
-// because: which operand is where makes no difference; the message names them in the order in which you wrote them
+// Multiplying tensors of two devices, in the other order.
+// because: the order makes no difference; the message names the operands in the order in which you wrote them
 // expect-error: left.*Cuda.*right.*Cpu
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>

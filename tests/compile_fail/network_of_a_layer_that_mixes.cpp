@@ -1,5 +1,5 @@
 // A layer of your own that computes with a tensor of another device, in a network.
-// because: a network computes plain and traced tensors with each of its layers; what is wrong with both is said once
+// because: a network computes plain and traced tensors with each layer; an error of both is reported once
 // expect-error: left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>|left operand is on Cpu, right operand is on Cuda
 // expect-error: move_one_with_to_Cpu_or_to_Cuda|move one with \.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>

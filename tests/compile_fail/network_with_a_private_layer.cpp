@@ -1,5 +1,5 @@
 // A network with a layer that is a class without `public:`.
-// because: what a class does not make public, no one can call
+// because: members that a class does not make public cannot be called
 // expect-error: members_are_private_or_not_const|members\(visit\) of a layer is private or not const
 // expect-error: write_public_void_members_const_auto_visit_const|write public: void members\(const auto& visit\) const
 #include <locus/locus.hpp>

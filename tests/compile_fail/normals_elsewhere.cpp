@@ -1,4 +1,4 @@
-// The same, with the device as the last argument.
+// Normal random numbers for a GPU from a generator of the host, with the device as the last argument.
 // because: a generator counts the numbers that were drawn on its own device
 // expect-error: tensor_is_on.*Cuda.*generator_is_on.*Cpu|the tensor is on Cuda, the generator is on Cpu
 // expect-error: make_the_generator_for_the_device_of_the_tensor|Generator<Cuda>

@@ -1,5 +1,5 @@
 // A plain tensor where a traced one is expected.
-// because: what is computed from it would be recorded or not by accident
+// because: whether computations with it are recorded would be an accident
 // expect-error: source_is_not_traced|the source is not traced
 // expect-error: trace_it_with_trace_x|trace it with trace\(x\)
 #include <locus/locus.hpp>

@@ -1,5 +1,5 @@
 // A learned slope that lives on another device.
-// because: each element is multiplied by its slope where it lies
+// because: the launch that reads an element reads its slope
 // expect-error(gcc): input_is_on<locus::Cpu>.*weights_are_on<locus::Cuda>
 // expect-error(clang): prelu.*the input is on Cpu, the weights are on Cuda
 // expect-error(nvcc): weights_are_on<locus::Cuda>

@@ -1,5 +1,5 @@
 // A function for every device that returns another type on each.
-// because: the caller would not know the type of what it gets
+// because: the caller would not know the type of the result
 // expect-error: with_device
 // expect-error: the_result_has_another_type_on_Cpu_than_on_Cuda|the result has another type on Cpu than on Cuda
 // expect-error: return_one_type_as_after_to_Cpu|return one type, as after \.to<Cpu>\(\)

@@ -1,5 +1,5 @@
 // A scaled loss weighed by a number.
-// because: what it holds is the loss times a scale that changes from step to step
+// because: its value is the loss times a scale that changes from step to step
 // expect-error: a_scaled_loss_is_no_tensor|a scaled loss is no tensor
 // expect-error: change_the_loss_before|change the loss before, as in scaler\.scale\(loss \* 2\)
 #include <locus/locus.hpp>

@@ -1,5 +1,5 @@
 // Reading a scaled loss.
-// because: what it holds is the loss times a scale that changes from step to step
+// because: its value is the loss times a scale that changes from step to step
 // expect-error: a_scaled_loss_is_no_tensor|a scaled loss is no tensor
 // expect-error: read_the_loss_itself|read the loss itself, loss\.item\(\)
 #include <locus/locus.hpp>

@@ -1,5 +1,5 @@
 // A step with a scaled loss.
-// because: steps follow gradients, and those of a scaled loss are for its scaler
+// because: only its scaler can step by the gradients of a scaled loss
 // expect-error: a_scaled_loss_is_no_tensor|a scaled loss is no tensor
 // expect-error: then_scaler_step_optimizer|then scaler\.step\(optimizer\)
 #include <locus/locus.hpp>

@@ -1,5 +1,5 @@
 // A scaler on another device than the loss.
-// because: the scale multiplies the loss where that lies, so that nothing waits
+// because: the scale multiplies the loss on its device, so that nothing waits
 // expect-error: scaler_is_on<locus::Cpu>.*loss_is_on<locus::Cuda>|the scaler is on Cpu, the loss is on Cuda
 // expect-error: make_the_scaler_for_the_device_of_the_loss|make an optim::GradScaler<Cuda>
 #include <locus/locus.hpp>

@@ -1,4 +1,4 @@
-// Tracing what is traced.
+// Tracing a traced tensor.
 // because: it would forget how it was computed
 // expect-error: trace_of_a_traced_tensor|x is traced already
 // expect-error: use_it_as_it_is|use it as it is

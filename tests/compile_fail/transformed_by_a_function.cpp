@@ -1,5 +1,5 @@
 // Images transformed by a function of tensors.
-// because: what is drawn for a sample has to be the same on every device, and whoever prepares it
+// because: the random numbers of a sample must not depend on the device or on the worker
 // expect-error: no_transform_of_images|this is no transform of images
 // expect-error: give_functions_of_tensors_to_data_map_dataset_f|a function of tensors goes to data::map\(dataset, f\)
 #include <locus/locus.hpp>

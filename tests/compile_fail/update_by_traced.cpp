@@ -1,5 +1,5 @@
 // Adding a traced tensor in place.
-// because: what is written into a buffer has no way back for its gradient
+// because: a buffer has no way back for the gradient of a value written into it
 // expect-error: the_operand_is_traced_and_its_gradient_would_be|the operand is traced, and its gradient would be lost
 // expect-error: take_its_value_x_value|take its value, x\.value\(\)
 #include <locus/locus.hpp>

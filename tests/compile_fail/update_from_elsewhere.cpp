@@ -1,5 +1,5 @@
 // Adding in place from another device.
-// because: an in-place operation reads its operand on the device of what it changes
+// because: an in-place operation reads its operand on the device of its target
 // expect-error: left.*Cpu.*right.*Cuda
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>

@@ -1,5 +1,5 @@
 // A step of gradient descent on a variable itself.
-// because: changing a variable in place would make what was recorded with it wrong
+// because: changing a variable in place would invalidate the computations recorded with it
 // expect-error: traced
 // expect-error: change_its_value_x_value|change its value, x\.value\(\)
 #include <locus/locus.hpp>

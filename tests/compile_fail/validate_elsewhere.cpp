@@ -1,4 +1,4 @@
-// Validating on batches of another device than those of the training.
+// Validating on batches of another device than the training batches.
 // because: the model has one place, in training and in validation
 // expect-error: model_is_on<locus::Cuda>.*batches_are_on<locus::Cpu>|the model is on Cuda, the batches are on Cpu
 // expect-error: fit.*(make_the_loader_for_the_device_of_the_model|make the loader for the model)

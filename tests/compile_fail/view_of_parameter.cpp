@@ -1,5 +1,5 @@
 // A view of a parameter alone.
-// because: a view of a parameter is as blind to gradients as any other result
+// because: a view of a parameter records no gradients, like any other result
 // expect-error: parameter
 // expect-error: seen_by
 #include <locus/locus.hpp>

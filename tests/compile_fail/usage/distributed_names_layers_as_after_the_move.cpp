@@ -1,6 +1,6 @@
-// A layer of a distributed model that is named at the move as it is after it.
+// A layer of a distributed model named by its type after the move.
 // group: Types that are not written
-// because: the layers that are looked for are those that the model holds before the move
+// because: layers are looked up by their types before the move
 // expect-error(gcc): a_layer_is_named_as_it_is_after_the_move, locus::error::name_layers_as_they_are_before_it_as
 // expect-error(nvcc): a_layer_is_named_as_it_is_after_the_move, locus::error::name_layers_as_they_are_before_it_as
 // expect-error(clang): name layers as they are before it

@@ -1,6 +1,6 @@
 // A loss that is a number.
 // group: Arguments
-// because: gradients come from what was recorded as the loss was computed, and a number records nothing
+// because: gradients come from the recorded computation of the loss, and a number records nothing
 // expect-error(gcc): return_a_tensor_that_is_computed_from_the_prediction_as_mean_square_prediction_target
 // expect-error(nvcc): return_a_tensor_that_is_computed_from_the_prediction_as_mean_square_prediction_target
 // expect-error(clang): return a tensor that is computed from the prediction

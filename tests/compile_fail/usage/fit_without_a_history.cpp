@@ -1,6 +1,6 @@
 // Training without a history.
 // group: Options
-// because: fit writes what it measures to a history
+// because: fit writes its measurements to a history
 // expect-error(gcc): say_fit_model_optimizer_train_valid_history
 // expect-error(nvcc): say_fit_model_optimizer_train_valid_history
 // expect-error(clang): say fit\(model, optimizer, train, valid, history, options\)
