@@ -8,9 +8,9 @@
 // meets a tensor of the GPU raises the error, perhaps in another file. Here the place is part of the type, so the line
 // that forgot the copy is the one that does not compile.
 //
-// How to read the error: clang says it in a sentence. g++ prints one long line; the answer stands after "why =": what
-// is where, and then what to write. copy_with_to_Cpu_or_to_Cuda means .to<Cpu>() or .to<Cuda>(), for a name can hold
-// neither dots nor brackets. cpu_only_generic only says how the program is built.
+// How to read the error: clang says it in a sentence. g++ prints one long line; the answer stands after "why =": the
+// places of the operands, and then the remedy. copy_with_to_Cpu_or_to_Cuda means .to<Cpu>() or .to<Cuda>(), for a name
+// can hold neither dots nor brackets. cpu_only_generic only says how the program is built.
 #include <locus/cuda/backend.hpp>
 #include <locus/tensor/copy.hpp>
 

@@ -2,12 +2,12 @@
 //
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
-// Goal: blend() computes relu(a * 0.5 + b * 0.25) * 2 + bias on the GPU, where its result is wanted. The bias comes
+// Goal: blend() computes relu(a * 0.5 + b * 0.25) * 2 + bias on the GPU, where its result is needed. The bias comes
 // from the CPU.
 //
 // In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
-// but found at least two devices, cuda:0 and cpu! Which operand it was, you find out yourself. A CPU tensor without
-// dimensions is let through.
+// but found at least two devices, cuda:0 and cpu! The message does not name the operand. A CPU tensor without
+// dimensions is accepted.
 #include <locus/cuda/backend.hpp>
 #include <locus/expr/operators.hpp>
 

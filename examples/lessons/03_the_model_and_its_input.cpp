@@ -3,11 +3,11 @@
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
 // Goal: predict() returns the probabilities of the classes for a batch that was read on the CPU. The model lives on the
-// GPU, and so shall the result.
+// GPU, and so must the result.
 //
 // In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
 // but got mat1 is on cpu, different from other tensors on cuda:0 (when checking argument in method wrapper_CUDA_addmm).
-// The traceback ends in the first layer, not at the call that passed the batch, and mat1 is what the layer calls it.
+// The traceback ends in the first layer, not at the call that passed the batch, and mat1 is the layer's name for it.
 // Older versions say that they found at least two devices, cpu and cuda:0!
 #include <locus/cuda/backend.hpp>
 #include <locus/nn/sequential.hpp>

@@ -4,10 +4,10 @@
 //
 // Goal: one_step() makes one step of training: the gradients of the loss, then the optimizer's step.
 //
-// In PyTorch this would work: every call of a model is recorded, also where nobody wants gradients, unless
-// torch.no_grad() stands around it. If that was forgotten, memory is silently wasted; if it stands there by mistake,
-// backward() raises RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn. Here model(x)
-// is inference, and training is what you ask for.
+// In PyTorch this would work: every call of a model is recorded, even if no gradients are needed, unless it is inside
+// torch.no_grad(). If that was forgotten, memory is silently wasted; if it was added by mistake, backward() raises
+// RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn. Here model(x) is inference, and
+// training is requested explicitly.
 #include <locus/tensor/tensor.hpp>
 
 #include <locus/cuda/backend.hpp>

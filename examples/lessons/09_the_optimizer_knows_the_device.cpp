@@ -4,9 +4,9 @@
 //
 // Goal: descend() makes 100 steps of gradient descent on a model that lives on the GPU.
 //
-// In PyTorch this would be no error: an optimizer does not say where it works. The manual of model.cuda() asks you to
-// move the model first and to make the optimizer afterwards. The other order works with SGD, whose state is made at the
-// first step, and fails with Adagrad, whose state was made at once and stayed on the CPU.
+// In PyTorch this would be no error: an optimizer does not name its device. The documentation of model.cuda() asks you
+// to move the model before you make the optimizer. The other order works with SGD, whose state is made at the first
+// step, and fails with Adagrad, whose state was made at once and stayed on the CPU.
 #include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>

@@ -5,9 +5,9 @@
 // Goal: to_show() returns the pixels of a batch, divided by 255, on Cpu, where a window can show them. The batch
 // stays as it is: it waits in pinned memory, which the GPU can read directly, for its copy to the GPU.
 //
-// In PyTorch pixels / 255 works, since a pinned tensor is a CPU tensor there. The result is in ordinary memory: that
-// it was pinned is silently lost, and a later .to("cuda", non_blocking=True) from it silently makes the program wait
-// longer. Here Pinned is a place of its own. It holds what is to be copied, and computes nothing.
+// In PyTorch pixels / 255 works, since a pinned tensor is a CPU tensor there. The result is in ordinary memory: pinning
+// is silently lost, and a later .to("cuda", non_blocking=True) from it silently blocks the program. Here Pinned is a
+// place of its own. It holds tensors for copying, and computes nothing.
 #include <locus/cuda/pinned.hpp>
 #include <locus/expr/operators.hpp>
 

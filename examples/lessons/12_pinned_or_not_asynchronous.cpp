@@ -3,11 +3,11 @@
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
 // Goal: start_sending() starts copying a batch to the GPU and returns at once, so that the program can prepare the next
-// batch while this one travels.
+// batch while this copy is in flight.
 //
-// In PyTorch batch.to("cuda", non_blocking=True) is the same line for every tensor on the CPU. But a GPU reads ordinary
-// memory only while the driver stands by, so unless somebody said pin_memory() before, the call silently waits, and
-// nothing runs beside anything. Here the place says it: an asynchronous copy begins in pinned memory.
+// In PyTorch batch.to("cuda", non_blocking=True) is the same line for every tensor on the CPU. But the driver must take
+// part when a GPU reads pageable memory, so without an earlier pin_memory() the call silently waits, and nothing
+// overlaps. Here the type decides: an asynchronous copy begins in pinned memory.
 #include <locus/tensor/copy_async.hpp>
 
 using namespace locus;

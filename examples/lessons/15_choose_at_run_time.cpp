@@ -3,12 +3,12 @@
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
 // Goal: product() computes w * x on the device that is named when the program runs, such as "cpu" or "cuda:1". The
-// weights w are on Cpu, the batch x waits in pinned memory, and the result comes home to Cpu. product_on() does the
-// work, for each device that can be named.
+// weights w are on Cpu, the batch x is in pinned memory, and the result is copied to Cpu. product_on() does the work,
+// for each device that can be named.
 //
 // In PyTorch a device chosen at run time is a value like any other, and w and x are both CPU tensors. The line below
-// runs without a word: the product is silently computed on the CPU, whatever device is, and then travels. Here
-// with_device() turns the name into a type, and what is not where it is computed does not compile.
+// runs without an error: the product is silently computed on the CPU, for any device, and then copied. Here
+// with_device() turns the name into a type, and an operand on another device does not compile.
 #include <locus/cuda/pinned.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/select.hpp>

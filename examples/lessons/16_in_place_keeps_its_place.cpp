@@ -2,13 +2,13 @@
 //
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
-// Goal: put_row() writes a row, which came from the GPU and waits in pinned memory, over row i of a table on Cpu.
-// The table keeps its memory and its place, so everyone who holds it sees the new row.
+// Goal: put_row() writes a row, which came from the GPU and waits in pinned memory, over row i of a table on Cpu. The
+// table keeps its memory and its place, so every handle to it sees the new row.
 //
 // In PyTorch table[i] = row writes through; were row still on the GPU, it would silently be copied, and the program
-// would silently wait for the GPU. With a name in between, view = table[i] and then view = row, the name gets
-// another tensor and the table silently keeps its old row. Here a temporary view is not assigned to, and what writes
-// in place never moves anything between places.
+// would silently wait for the GPU. With view = table[i] and then view = row, the name is bound to another tensor and
+// the table silently keeps its old row. Here a temporary view cannot be assigned to, and in-place operations never copy
+// between places.
 #include <locus/cuda/pinned.hpp>
 #include <locus/tensor/copy.hpp>
 

@@ -2,13 +2,13 @@
 //
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
-// Goal: penalty() returns strength times the sum of the squares of a parameter, to be added to a loss, so that large
-// weights cost something. Its gradient reaches w.
+// Goal: penalty() returns strength times the sum of the squares of a parameter, to be added to a loss as weight decay.
+// Its gradient reaches w.
 //
-// In PyTorch every operation on a parameter is recorded, so this works, unless it stands under torch.no_grad() or
-// says w.data: then the penalty is silently a constant, the loss still grows by it, and the weights are never told.
-// Here a parameter acts as what it meets: beside a plain tensor it is one, beside a traced one it is traced. Alone
-// it meets nothing, so you say what you mean.
+// In PyTorch every operation on a parameter is recorded, so this works, except inside torch.no_grad() or with w.data:
+// then the penalty is silently a constant, which is added to the loss but gives the weights no gradient. Here a
+// parameter follows the other operands: beside a plain tensor it is plain, beside a traced tensor it is traced. Without
+// other operands, you choose one of the two.
 #include <locus/expr/operators.hpp>
 
 #include <locus/autograd/parameter.hpp>

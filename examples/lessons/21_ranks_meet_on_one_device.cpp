@@ -5,10 +5,10 @@
 // Goal: mean_loss() returns the mean of the losses of all ranks, each of which trains on a GPU of its own, as a number
 // to print. Every rank calls it, and all get the same.
 //
-// In PyTorch dist.all_reduce(loss.cpu()) is an error when the program runs, hours later perhaps: with the backend
-// "nccl" ranks meet on their GPUs, and "No backend type associated with device type cpu". It is easily written, since
-// what is to be printed comes home first. Here a Communicator<Cuda> moves tensors on Cuda, and takes no others: let
-// ranks meet first, and the result come home.
+// In PyTorch dist.all_reduce(loss.cpu()) is an error when the program runs, hours later perhaps: the backend "nccl"
+// reduces on GPUs alone, and raises "No backend type associated with device type cpu". The mistake is common, because a
+// number to print is copied to the CPU first. Here a Communicator<Cuda> only accepts tensors on Cuda: reduce first,
+// then copy the result.
 #include <locus/cuda/backend.hpp>
 #include <locus/distributed/communicator/communicator.hpp>
 #include <locus/tensor/copy.hpp>

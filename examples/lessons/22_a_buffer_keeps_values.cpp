@@ -3,12 +3,13 @@
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
 // Goal: Centered subtracts an average from its input. The average is a buffer, which is saved and moved with the layer,
-// and not trained: every batch of training moves it by a tenth towards the mean of the batch, other inputs leave it.
+// and not trained: every training batch moves it by a tenth towards the mean of the batch, other inputs leave it
+// unchanged.
 //
-// In PyTorch self.average += 0.1 * (x.mean(0) - self.average) keeps more than numbers in the buffer: x.mean(0) knows
-// how it was computed, and from then on so does the buffer. Each batch hangs its graph behind that of the one before;
-// memory grows, and the second backward() raises "RuntimeError: Trying to backward through the graph a second time".
-// What was meant is x.detach(). Here what is traced does not fit into memory that has no way back for a gradient.
+// In PyTorch self.average += 0.1 * (x.mean(0) - self.average) stores more than numbers in the buffer: x.mean(0) has a
+// graph, and so does the buffer from then on. Each batch appends its graph to the previous batch's; memory grows, and
+// the second backward() raises "RuntimeError: Trying to backward through the graph a second time". The remedy is
+// x.detach(). Here a traced tensor cannot be written into a buffer, which has no way back for a gradient.
 #include <locus/expr/operators.hpp>
 
 #include <locus/cuda/backend.hpp>

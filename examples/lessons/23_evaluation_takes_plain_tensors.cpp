@@ -2,14 +2,14 @@
 //
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
-// Goal: probabilities() returns what a model makes of images when it is evaluated: without dropout, normalized by the
-// running statistics, which stay as they are.
+// Goal: probabilities() returns a model's predictions for images in evaluation: without dropout, normalized by the
+// running statistics, which stay unchanged.
 //
-// In PyTorch nothing is wrong with calling a model that was trained a line before: if model.eval() was forgotten,
-// dropout still drops, the statistics of the test images count and are learned, and the accuracy is off by a little,
-// another time by a little less. torch.no_grad() does not help, it saves memory. Here the input says what is wanted. A
-// traced one trains, and what comes out of it is no plain tensor. The compiler's remedy, .value(), would mend the type
-// alone: dropout has dropped by then.
+// In PyTorch a model in training mode can be called without an error: if model.eval() was forgotten, dropout is active,
+// batch statistics are used and update the running ones, and the accuracy is slightly and randomly wrong.
+// torch.no_grad() does not help, it only saves memory. Here the type of the input decides. A traced input trains, and
+// its result is no plain tensor. The compiler's remedy, .value(), would fix the type alone: dropout has been applied by
+// then.
 #include <locus/tensor/tensor.hpp>
 
 #include <locus/cuda/backend.hpp>

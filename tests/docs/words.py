@@ -33,9 +33,9 @@ SCRIPTS = ("scripts", "tests", "examples", "benchmarks", "cmake", ".ci")
 BUILD_FILES = {"meson.build", "meson_options.txt", "CMakeLists.txt"}
 # Written from sources that are counted: the reference from headers, the pages of mistakes from tests.
 MADE = {"reference.md", "compile-errors.md", "mistakes.md"}
-# A learner reads these beside a compiler's words; the first lines of a case stand in the pages above.
-LEFT_OUT = ("examples/lessons/", "tests/compile_fail/", "tests/meson.build", "tests/tools/together.py", "tests/tools/check_tree.py",
-            "tests/tools/compile_fail.py", "tests/docs/reference_page.py")
+# Not counted yet.
+LEFT_OUT = ("tests/meson.build", "tests/tools/together.py", "tests/tools/check_tree.py", "tests/tools/compile_fail.py",
+            "tests/docs/reference_page.py")
 
 
 def is_python(path):

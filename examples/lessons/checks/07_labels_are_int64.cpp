@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace on_host {  // the same function once more, where Cuda stands for Cpu: there it computes
+namespace on_host {  // the same function with Cuda as an alias of Cpu, so that it runs on the host
 #define Cuda Cpu
 #include LESSON
 #undef Cuda

@@ -25,7 +25,7 @@ int main() try {
   }
   return 0;
 } catch (const CudaUnavailable& error) {
-  // Without a GPU the program gets as far as asking for page-locked memory.
+  // Without a GPU, the allocation of page-locked memory throws.
   if (std::string_view(error.what()).starts_with("page-locked memory")) return 0;
   std::printf("the batch did not go through page-locked memory: %s\n", error.what());
   return 1;

@@ -20,7 +20,7 @@ int main() try {
       return 1;
     }
   }
-  (void)brightened({});  // nothing was sent: whoever asks for it is told so, by name
+  (void)brightened({});  // an empty Pending: ordered() throws
   std::puts("the batch was not asked for");
   return 1;
 } catch (const ArgumentError& error) {

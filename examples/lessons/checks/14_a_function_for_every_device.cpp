@@ -25,7 +25,7 @@ int main() try {
     return 1;
   }
   try {
-    const auto there = normalized_on_gpu({});  // Without CUDA, whatever is computed on a GPU throws.
+    const auto there = normalized_on_gpu({});  // Without CUDA, a computation on a GPU throws.
     std::puts("normalized_on_gpu() computes nothing");
     return 1;
   } catch (const CudaUnavailable&) {}

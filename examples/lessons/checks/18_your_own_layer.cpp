@@ -32,7 +32,7 @@ int main() try {
     return 1;
   }
   try {
-    const Positioned<Cuda> there{3};  // Without CUDA, memory of a GPU cannot be had.
+    const Positioned<Cuda> there{3};  // Without CUDA, allocating GPU memory throws.
     std::puts("a layer on Cuda needs no memory there");
     return 1;
   } catch (const CudaUnavailable&) {}

@@ -6,7 +6,7 @@
 // but got target is on cpu, different from other tensors on cuda:0 (when checking argument in method
 // wrapper_CUDA_nll_loss_forward). It comes after the whole forward pass; older versions word it differently.
 //
-// hint: Who moves the images of a batch moves its labels too.
+// hint: Move the labels of a batch together with its images.
 #include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>

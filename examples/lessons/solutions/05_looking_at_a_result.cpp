@@ -1,9 +1,9 @@
 // Lesson 5: looking at a result
 //
-// Goal: report() writes the mean of the losses, then every loss, one a line. They live on the GPU.
+// Goal: report() writes the mean of the losses, then every loss, one per line. They live on the GPU.
 //
 // In PyTorch this would work: `for loss in losses: print(loss.item())`. It is silently slow, for each turn of the loop
-// waits for the GPU and copies one number. Here .item() does the same and says so; a loop does not compile until the
+// waits for the GPU and copies one number. Here .item() does the same, visibly; a loop does not compile until the
 // losses are on the host.
 //
 // hint: The host can look at memory of the host only.

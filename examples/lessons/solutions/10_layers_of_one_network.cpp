@@ -3,10 +3,10 @@
 // Goal: perceptron() returns a network for a computer without a GPU. It flattens digits of 28 x 28 pixels, has 32
 // hidden units and gives 10 scores for each digit. All of its layers compute on Cpu.
 //
-// In PyTorch nn.Sequential takes layers of any two devices without a word. The mistake shows when the first batch
-// comes through, as "RuntimeError: Expected all tensors to be on the same device, ...", raised inside the layer that
-// lies elsewhere. model.to("cpu") would move all layers at once. Here std::move(layer).to<Cpu>() gives a layer of
-// another type; one that need not move is made where it shall stay.
+// In PyTorch nn.Sequential silently accepts layers of different devices. The mistake shows with the first batch, as
+// "RuntimeError: Expected all tensors to be on the same device, ...", raised inside the layer on the other device.
+// model.to("cpu") would move all layers at once. Here std::move(layer).to<Cpu>() gives a layer of another type; it is
+// simpler to make each layer on its final device.
 //
 // hint: A network has one device, and takes only layers whose parameters live there.
 // hint: Activations and Flatten have no parameters, so they have no device.

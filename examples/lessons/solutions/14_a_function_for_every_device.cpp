@@ -1,13 +1,13 @@
 // Lesson 14: a function for every device
 //
-// Goal: normalized() subtracts the mean color from rows of red, green and blue, on whatever device D the rows are.
-// It is one function for all devices: it makes the mean color where the rows are. Factories take a device as their
-// last argument, and a tensor tells its own, x.device().
+// Goal: normalized() subtracts the mean color from rows of red, green and blue, on the rows' device D. It is one
+// function for all devices: it makes the mean color on the device of the rows. Factories take a device as their last
+// argument, and x.device() is the device of a tensor.
 //
-// In PyTorch a constant such as torch.tensor([0.5, 0.25, 0.125]) is made on the CPU unless told otherwise. The
-// function works in every test on a laptop and fails on the first GPU, with "RuntimeError: Expected all tensors to
-// be on the same device, but found at least two devices, cuda:0 and cpu!" Here the compiler tries every device that
-// the program asks for, also where there is no GPU.
+// In PyTorch a constant such as torch.tensor([0.5, 0.25, 0.125]) is made on the CPU unless told otherwise. The function
+// works in every test on a laptop and fails on the first GPU, with "RuntimeError: Expected all tensors to be on the
+// same device, but found at least two devices, cuda:0 and cpu!" Here the compiler checks every device that the program
+// uses, even on a machine without a GPU.
 //
 // hint: The mistake is found only when D becomes Cuda: read the error as 'in normalized(), for this D'.
 // hint: Functions that make tensors take the device as their last argument, and every tensor knows its device().

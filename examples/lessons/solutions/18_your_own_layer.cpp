@@ -1,14 +1,14 @@
 // Lesson 18: your own layer
 //
-// Goal: Positioned is a layer of your own, for every device D: a linear layer that adds 0 to its first output, 1 to
-// the second, and so on. These positions are made once, with the layer and where the layer is, so that no batch
-// copies them. They are not trained and need not be saved, so members() does not list them. (An nn::Buffer that it
-// lists would be saved, copied and moved with the layer.)
+// Goal: Positioned is a layer of your own, for every device D: a linear layer that adds 0 to its first output, 1 to the
+// second, and so on. These positions are made once, with the layer and on its device, so that no batch copies them.
+// They are not trained and need not be saved, so members() does not list them. (An nn::Buffer in members() would be
+// saved, copied and moved with the layer.)
 //
-// In PyTorch this is the attribute that was not registered: self.positions = torch.arange(width) stays on the CPU
-// when model.to("cuda") moves the parameters, and the first batch on the GPU fails with "RuntimeError: Expected all
-// tensors to be on the same device, but found at least two devices, cuda:0 and cpu!" register_buffer() is the remedy
-// there, as nn::Buffer is here. But any member has its device in its type.
+// In PyTorch this is an attribute that was not registered: self.positions = torch.arange(width) stays on the CPU when
+// model.to("cuda") moves the parameters, and the first batch on the GPU fails with "RuntimeError: Expected all tensors
+// to be on the same device, but found at least two devices, cuda:0 and cpu!" register_buffer() is the remedy there, as
+// nn::Buffer is here. But here the type of every tensor member names its device.
 //
 // hint: First give the member the device of the layer, in its type. The next error then says where it is made
 //       elsewhere.

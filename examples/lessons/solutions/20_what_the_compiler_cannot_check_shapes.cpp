@@ -3,11 +3,10 @@
 // Goal: hits() returns the share of rows of scores, of shape (n, classes), whose largest score is at the label. The
 // labels have the shape (n, 1), as the data set stores them.
 //
-// In PyTorch scores.argmax(1) == labels is silently wrong in the same way: shape (n,) beside (n, 1) broadcasts to
-// (n, n), every row is compared with every label, and the share looks like a poor but possible result. Devices and
-// element types are in the type, shapes are not: they are known when the program runs, and these two fit each other.
-// So test a function like this with numbers whose answer you know, or use Locus's accuracy(), which refuses such
-// labels.
+// In PyTorch scores.argmax(1) == labels is silently wrong in the same way: shape (n,) beside (n, 1) broadcasts to (n,
+// n), every row is compared with every label, and the share looks like a poor but possible result. Devices and element
+// types are part of the type, shapes are not: they are known at run time, and these two broadcast. So test a function
+// like this with numbers whose answer you know, or use Locus's accuracy(), which refuses such labels.
 //
 // hint: What is the shape of chosen, and what does it become beside (n, 1)?
 // hint: argmax(x, dim, true) keeps the dimension with extent 1; labels.squeeze(1) drops it.

@@ -1,15 +1,16 @@
 // Lesson 22: a buffer keeps values
 //
 // Goal: Centered subtracts an average from its input. The average is a buffer, which is saved and moved with the layer,
-// and not trained: every batch of training moves it by a tenth towards the mean of the batch, other inputs leave it.
+// and not trained: every training batch moves it by a tenth towards the mean of the batch, other inputs leave it
+// unchanged.
 //
-// In PyTorch self.average += 0.1 * (x.mean(0) - self.average) keeps more than numbers in the buffer: x.mean(0) knows
-// how it was computed, and from then on so does the buffer. Each batch hangs its graph behind that of the one before;
-// memory grows, and the second backward() raises "RuntimeError: Trying to backward through the graph a second time".
-// What was meant is x.detach(). Here what is traced does not fit into memory that has no way back for a gradient.
+// In PyTorch self.average += 0.1 * (x.mean(0) - self.average) stores more than numbers in the buffer: x.mean(0) has a
+// graph, and so does the buffer from then on. Each batch appends its graph to the previous batch's; memory grows, and
+// the second backward() raises "RuntimeError: Trying to backward through the graph a second time". The remedy is
+// x.detach(). Here a traced tensor cannot be written into a buffer, which has no way back for a gradient.
 //
 // hint: Which of the two operands of - has a gradient, and does the buffer want it?
-// hint: The error names the member of x that is the same numbers and no more.
+// hint: The error names the member of x that returns its numbers without the graph.
 #include <locus/expr/operators.hpp>
 
 #include <locus/cuda/backend.hpp>
