@@ -1,6 +1,6 @@
-// expect-error(gcc): assignment_to_a_temporary_view.*write_through_a_view_with_copy_
+// expect-error(gcc): assigning_to_a_temporary_view.*write_through_it_with_copy_
 // expect-error(clang): assigning to a temporary view: write through it with copy_\(\)
-// expect-error(nvcc): write_through_a_view_with_copy_
+// expect-error(nvcc): write_through_it_with_copy_
 #include LESSON
 
 #include <locus/tensor/factory.hpp>

@@ -1,4 +1,4 @@
-// expect-error: in_place_with_a_traced_operand|the operand is traced, and its gradient would be lost
+// expect-error: the_operand_is_traced_and_its_gradient_would_be_lost|the operand is traced, and its gradient would be lost
 // expect-error: take_its_value_x_value|take its value, x\.value\(\)
 #include LESSON
 
