@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/reference.md and docs/reference/: what a program can call, a page for each subject, with the comments of the headers,
-from which libclang makes them.
+"""docs/reference.md and docs/reference/: the public declarations, a page for each subject, with the comments of the
+headers, extracted by libclang.
 
 usage: reference_page.py [--write]
 
@@ -58,7 +58,8 @@ SECTIONS = [
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "distributed/engine/error.hpp"]),
 ]
-# What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.
+# Headers with declarations for other headers alone, or for use beside a CUDA toolkit. Every header with something
+# public is listed here or above.
 INTERNAL = {"core/std/atomic.hpp", "core/element_type.hpp", "core/system/file.hpp", "core/std/posix.hpp", "core/std/pack.hpp", "core/rng.hpp",
             "core/moved.hpp", "core/std/shared.hpp", "core/size_class.hpp", "core/std/span.hpp", "cuda/peers.hpp", "device/buffer.hpp", "device/convolution.hpp",
             "distributed/threads/cuda_engine.hpp", "distributed/engine/device_engine.hpp", "distributed/message/message_engine.hpp", "distributed/tcp/tcp_rendezvous.hpp",
@@ -108,7 +109,7 @@ def type_of(cursor):
 
 
 def template_parameters(cursor):
-    """The names of its template parameters, and of those of the class that it is in."""
+    """The names of its template parameters, and of the parameters of its class."""
     kinds = (cindex.CursorKind.TEMPLATE_TYPE_PARAMETER, cindex.CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
     return {child.spelling for child in cursor.get_children() if child.kind in kinds}
 
@@ -149,7 +150,7 @@ def given_parameters(cursor):
         if parameter.kind not in kinds or parameter.spelling == "Self":
             continue
         _, _, default = " ".join(source_of(parameter).split()).partition(" = ")
-        # Lists in braces give no type to what has one by default.
+        # A list in braces deduces no parameter that has a default.
         from_arguments = re.sub(r"std::initializer_list<.*?>+", "", deduced) if default else deduced
         if not re.search(rf"\b{parameter.spelling}\b(?!::)", from_arguments):
             given.append(parameter.spelling + (f" = {default}" if re.fullmatch(r"[\w:]+", default) else ""))
@@ -182,7 +183,7 @@ def is_operator(cursor):
 
 
 def operators(cursors):
-    """`+`, and of what is called or indexed what it takes, as `(index...)`."""
+    """The operators, such as `+`; of a call or subscript operator its parameters, as `(index...)`."""
     names = []
     for cursor in filter(is_operator, cursors):
         name, taken = cursor.spelling.removeprefix("operator"), ", ".join(map(with_default, parameters(cursor)))
@@ -244,8 +245,8 @@ def prose(comment):
 
 
 def described(functions, anchors, scope="", of=""):
-    """What is said of them, overloads without a comment under the one before; then those of which nothing is. of: the
-    class whose members they are"""
+    """The descriptions of functions, overloads without a comment under the one before; then the functions without a
+    description. of: the class of the members"""
     def shown(cursor):
         """A member is called on an object; its class alone has a namespace."""
         if not of or cursor.spelling.split("<")[0] == of:
@@ -290,7 +291,7 @@ def described_class(cursor, anchors, scope):
 
 
 def declarations(cursor, scope, found):
-    """Appends (header, line, scope, cursor) for what is in public namespaces."""
+    """Appends (header, line, scope, cursor) for the declarations in public namespaces."""
     for child in cursor.get_children():
         if child.kind == cindex.CursorKind.NAMESPACE and child.spelling not in PRIVATE:
             inline = re.match(r"(cpu_only|cuda|with|without)_", child.spelling)
@@ -347,7 +348,7 @@ def described_header(header, here, together, anchors):
 
 
 def index(found, together, anchors):
-    """Every name of the sections, with a link to what is said of it, and the header to include."""
+    """Every name of the sections, with a link to its description, and the header to include."""
     shown = {header for _, headers in SECTIONS for header in headers}
     headers = {}
     for header, _, scope, cursor in found:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The shape of the tree: includes go strictly downwards, kernels stay in cuda_kernels, headers include what defines the
-members of tensors that they call, every test is built.
+"""The shape of the tree: includes go strictly downwards, kernels stay in cuda_kernels, headers include the definitions
+of the members of tensors that they call, every test is built.
 
 usage: check_tree.py [--root DIR]
 """
@@ -12,7 +12,7 @@ import re
 import common
 import test_tables
 
-# A header may include its own folder and folders of a lower rank. report shows what the others make.
+# A header may include its own folder and folders of a lower rank. report/ displays the results of the others.
 RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "linalg": 7, "nn": 8,
          "optim": 8, "data": 9, "distributed": 10, "training": 10, "io": 11, "models": 11, "report": 12}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -21,17 +21,17 @@ SEES_NVCC = re.compile(r"core/config\.hpp|cuda/\w+\.hpp")
 BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/iteration_plan.hpp", "locus/device/row_team.hpp",
                  "locus/device/convolution.hpp", "locus/device/trace/launch_log.hpp", "locus/device/trace/launch_trace.hpp", "locus/device/linear_fusion.hpp",
                  "locus/device/factorization.hpp", "locus/device/replay.hpp"}
-# Long headers that every program would compile, and what Locus has in their place.
+# Long headers that every program would compile, and their replacements in Locus.
 COSTLY = {"algorithm": "core/std/bounds.hpp", "memory": "core/std/shared.hpp", "functional": "a function pointer and its state",
           "tuple": "core/std/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",
           "regex": "code of its own", "chrono": "core/std/posix.hpp", "thread": "cpu/threads/thread_team.hpp",
           "mutex": "core/std/posix.hpp", "condition_variable": "core/std/atomic.hpp"}
-# And those that cost a plain C++ compiler much, but nvcc, which includes most of them anyway, little.
+# Further headers that are expensive for a plain C++ compiler; nvcc includes most of them anyway.
 COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/std/atomic.hpp", "cmath": "core/math.hpp or the compiler's builtins",
                                 "iterator": "<string>, which has its concepts", "span": "core/std/span.hpp"}
 
 
-# What only refuses, in a header of functions: at most this share of its lines. The rest stands in refuse/.
+# The maximal share of refusals in the lines of a header of functions. Further ones are in refuse/.
 REFUSAL = re.compile(r"#\s*define LOCUS_REFUSED|LOCUS_UNAVAILABLE|LOCUS_CLANG_REFUSES|struct \w*Mistake\b|class why\b")
 INCLUDES_REFUSAL = re.compile(r"\s*#\s*include <locus/refuse/")
 MOST_REFUSALS = 0.12
@@ -169,7 +169,8 @@ def check_listed(root):
 
 
 def check_instances(root):
-    """Lists of the compiled library that it, or what is to declare them, does not include."""
+    """Lists of the compiled library that compiled/locus.cpp, or the header that declares their instances, does not
+    include."""
     lists = sorted((root / "include/locus/instances").glob("*/**/*.inc"))
     library = root / "compiled/locus.cpp"
     compiled = library.read_text() if library.exists() else ""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs that must not compile, and whose first error must say what to do.
+"""Programs that must not compile, and whose first error must name the remedy.
 
 Every tests/compile_fail/*.cpp is one such program; those of usage/ there have mistakes that are not about places. Each is
 built twice by each compiler present (g++, clang 14, clang 19, nvcc): as it stands, which must succeed, and with
@@ -10,7 +10,7 @@ built twice by each compiler present (g++, clang 14, clang 19, nvcc): as it stan
     // expect-error: \\.to<Cuda>\\(\\)          several lines: it matches each
     // expect-error(gcc): left_is_on         only of this compiler: gcc, clang (any version), clang19 or nvcc
     // compilers: gcc clang clang19          default: all four
-    // lines: 10                             what a compiler prints at most; default: 12
+    // lines: 10                             the most lines that a compiler may print; default: 12
     // flags(clang): -fno-x                  further flags of a compiler
     // because: a copy would be hidden       the reason, in docs/compile-errors.md, made of these files
     // group: Options                        in usage/ alone: the section of docs/mistakes.md, which is made of that folder
@@ -29,8 +29,8 @@ A compiler that is present and named, yet has nothing to match, is an error of t
 
 clang 19 compiles the mistakes twice: the second time, functions are deleted with a sentence.
 
-Most cases of a compiler are compiled in one translation unit, each in a namespace of its own; what is printed about a
-case is then judged as if it stood alone, and where that is not content, the case is compiled alone.
+Most cases of a compiler are compiled in one translation unit, each in a namespace of its own; the output for a case is
+judged as if it were compiled alone, and if it fails, the case is compiled alone.
 
 usage: compile_fail.py [--dir DIR] [--alone] [--write-page] [NAME...]
 """
@@ -53,8 +53,8 @@ COMPILERS = ["gcc", "clang", "clang19", "nvcc"]
 
 def command(compiler, path, source, scratch, must_fail):
     if compiler == "nvcc":
-        # What fails does so where nvcc reads the host's part, and what compiles is translated to PTX: g++ has compiled
-        # the host's part of it by itself, and what reads the whole takes ten times as long.
+        # The failing branch fails when nvcc parses the host code; the correct branch is translated to PTX. g++ compiles
+        # the host code of both by itself, and a full compilation by nvcc takes ten times as long.
         return [path, "-x", "cu", *common.CXX, *common.INCLUDES, f"-I{common.ROOT / 'cuda_kernels'}", "-arch=compute_90",
                 "-Werror", "cross-execution-space-call", *common.fastest(path), "-c" if must_fail else "-ptx", source,
                 "-o", pathlib.Path(scratch) / "out"]
@@ -92,7 +92,7 @@ def read_expectations(text):
 
 
 def flags_of(source, compiler):
-    """What a file asks of a compiler beside the usual flags."""
+    """The additional flags of a file for a compiler."""
     flags = []
     for line in source.read_text().splitlines():
         match = DIRECTIVE.match(line)
@@ -124,7 +124,7 @@ def lines_printed(output):
 
 
 def judge(source, status, output, regexes, budget):
-    """None, or what is wrong with a failing branch that printed this."""
+    """The problem of a failing branch with this output, or None."""
     shown = f"\nthe compiler said:\n{output}"
     if status == 0:
         return "compiles with -DLOCUS_MUST_FAIL, but must not"
@@ -160,8 +160,8 @@ def compile_together(compiler, path, sources, must_fail, options=()):
 
 
 def split_errors(output, sources):
-    """{source: what was printed about it}: every error goes to the file that its line points into, with the lines of
-    context before it and the notes after it. Nothing where an error points into none of them: it may be any one's first."""
+    """{source: output}: every error belongs to the file that its line points into, with the lines of context before it
+    and the notes after it. Empty if an error points into none of them: it may be the first of any."""
     said = {source: [] for source in sources}
     of, context = None, []
     for line in re.sub(r"\bof_\d+::", "", output).splitlines():
@@ -181,8 +181,9 @@ def split_errors(output, sources):
 
 
 def batches(cases):
-    """[(compiler, path, sources, flags)]: the cases that one translation unit can hold. For one compiler, files with other
-    includes are apart, so that none borrows what another includes; the others need not show that again."""
+    """[(compiler, path, sources, flags)]: the cases that one translation unit can hold. For one compiler, files with
+    different includes are separate, so that none depends on the includes of another; the other compilers need not
+    repeat this check."""
     careful = min((compiler for compiler, *_ in cases), key=COMPILERS.index, default=None)
     found = {}
     for compiler, path, source, *_ in cases:
@@ -192,8 +193,8 @@ def batches(cases):
 
 
 def try_together(cases):
-    """({(compiler, source)} whose controls compile, {(compiler, source): what is printed about it as it fails}): each
-    compiler tells every error of a file by its line, and what it says of each case is judged as if it stood alone."""
+    """({(compiler, source)} whose controls compile, {(compiler, source): output of the failing branch}): each compiler
+    reports every error of a file by its line, and its output for a case is judged as if it were compiled alone."""
     jobs = [(batch, must_fail) for batch in batches(cases) for must_fail in (True, False)]
 
     def compile_batch(job):
@@ -210,8 +211,8 @@ def try_together(cases):
 
 
 def said_together(compiler, path, sources, flags):
-    """{source: what is printed about it as it fails}. After an error, nvcc instantiates no template: sources of which it
-    then says nothing are compiled once more, without the others."""
+    """{source: output of the failing branch}. After an error, nvcc instantiates no template: sources without output are
+    compiled once more, without the others."""
     said = {}
     for _ in range(2):
         rest = [source for source in sources if not said.get(source)]
@@ -222,8 +223,8 @@ def said_together(compiler, path, sources, flags):
 
 
 def check_case(compiler, path, source, regexes, budget, control_is_good, said):
-    """(what is wrong, what the compiler printed). What was said of it among others is enough where nothing is wrong
-    with that; else the case is compiled alone."""
+    """(problem, output of the compiler). The output of the joint compilation suffices if it is as expected; otherwise
+    the case is compiled alone."""
     if control_is_good and said and judge(source, 1, said, regexes, budget) is None:
         return None, said
     with tempfile.TemporaryDirectory() as scratch:
@@ -285,7 +286,8 @@ def spelled_alone(folder, first_lines):
 
 
 def check_page(folder, results, report, write):
-    """docs/compile-errors.md shows what compilers just said; it is not asked for where one of its compilers is missing."""
+    """docs/compile-errors.md shows the compilers' current messages; the check is skipped if one of its compilers is
+    missing."""
     if any((path.stem, compiler) not in results or not first_error(results[path.stem, compiler][1] or "")
            for path in folder.glob("*.cpp") for compiler in compile_errors_page.COMPILERS):
         return report.skip("docs/compile-errors.md", "it shows g++ and clang++, and one of them is not here or said nothing")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Several sources as one translation unit, each in a namespace of its own: most of the time of each goes into the same
-headers and templates. What compilers say names each source and its lines.
+"""Joins several sources into one translation unit, each in a namespace of its own: most of the time of each goes into
+the same headers and templates. Messages of compilers name each source and its lines.
 
 A source's head, which is all up to its last #include, stands before the namespaces of all. Sources that choose their
 devices (LOCUS_TEST_DEVICES) are refused beside others, which would be tested on those alone; so are sources that include
