@@ -1,7 +1,7 @@
 // Runs on: host; busy.
 // Winograd's convolution, direct ones, and products of windows of bfloat16: their error is bounded, on every
 // instruction set, for every border and size; results do not depend on the number of threads; Winograd's can be turned
-// off. Which way computes each pass.
+// off. Which algorithm computes each pass.
 
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
@@ -327,118 +327,119 @@ TEST_CASE("direct convolutions: kernels, strides, borders and sizes of every kin
   check_error(1, 16, 16, {300, 300}, 3, {.dilation = 140}, false);
 }
 
-TEST_CASE("the table of ways: types, shapes and passes on each side of every boundary") {
-  using cpu::ConvWay, cpu::Products16;
+TEST_CASE("the table of algorithms: types, shapes and passes on each side of every boundary") {
+  using cpu::ConvStrategy, cpu::Bfloat16Products;
+  using enum cpu::ConvStrategy;
   // Images of size x size, padded so that stride 1 keeps the size.
   const auto shape_of = [](std::int64_t in, std::int64_t out, ConvIndex kernel, ConvIndex size = 16,
                            std::int64_t groups = 1) {
     const ConvAxis axis{.extent = size, .kernel = kernel, .before = kernel / 2, .outputs = size};
     return ConvShape{.batch = 1, .in = in, .out = out, .groups = groups, .axis = {{}, axis, axis}};
   };
-  struct Ways {
-    ConvWay y, dx, dw;
-    bool operator==(const Ways&) const = default;
+  struct Chosen {
+    ConvStrategy y, dx, dw;
+    bool operator==(const Chosen&) const = default;
   };
   constexpr ConvPass passes_of[] = {ConvPass::value, ConvPass::input_gradient, ConvPass::weight_gradient};
-  const auto all = [](ConvWay way) { return Ways{way, way, way}; };
-  const auto ways = [&](ElementType type, const ConvShape& shape, Products16 products = Products16::floats,
-                        bool has_lanes = true, bool has_one_stride = true, bool allows_winograd = true) {
-    const auto way = [&](ConvPass pass) {
-      return cpu::conv_way({pass, type, shape, has_lanes, has_one_stride, products, allows_winograd});
+  const auto all = [](ConvStrategy each_pass) { return Chosen{each_pass, each_pass, each_pass}; };
+  const auto chosen = [&](ElementType type, const ConvShape& shape,
+                          Bfloat16Products products = Bfloat16Products::floats, bool has_lanes = true,
+                          bool has_one_stride = true, bool allows_winograd = true) {
+    const auto strategy = [&](ConvPass pass) {
+      return cpu::conv_strategy({pass, type, shape, has_lanes, has_one_stride, products, allows_winograd});
     };
-    return Ways{way(passes_of[0]), way(passes_of[1]), way(passes_of[2])};
+    return Chosen{strategy(passes_of[0]), strategy(passes_of[1]), strategy(passes_of[2])};
   };
   constexpr auto f32 = ElementType::float32, f64 = ElementType::float64, f16 = ElementType::float16,
                  b16 = ElementType::bfloat16;
-  constexpr auto floats = Products16::floats, pairs = Products16::pairs, tiles = Products16::tiles;
+  constexpr auto floats = Bfloat16Products::floats, pairs = Bfloat16Products::pairs, tiles = Bfloat16Products::tiles;
 
   SUBCASE("Winograd's: 16 channels, eight tiles, kernels of 3 x 3, stride 1, padding of at most 2") {
-    CHECK(ways(f32, shape_of(16, 16, 3)) == all(ConvWay::winograd));
-    CHECK(ways(f32, shape_of(15, 16, 3)) == all(ConvWay::direct));
-    CHECK(ways(f32, shape_of(16, 15, 3)) == all(ConvWay::direct));
-    CHECK(ways(f32, shape_of(16, 16, 5)) == all(ConvWay::direct));
+    CHECK(chosen(f32, shape_of(16, 16, 3)) == all(winograd));
+    CHECK(chosen(f32, shape_of(15, 16, 3)) == all(direct));
+    CHECK(chosen(f32, shape_of(16, 15, 3)) == all(direct));
+    CHECK(chosen(f32, shape_of(16, 16, 5)) == all(direct));
     ConvShape tiled = shape_of(16, 16, 3);
     tiled.axis[1].outputs = 8;
-    CHECK(ways(f32, tiled) == all(ConvWay::winograd));
+    CHECK(chosen(f32, tiled) == all(winograd));
     tiled.axis[1].outputs = 4;  // four tiles
-    CHECK(ways(f32, tiled) == all(ConvWay::direct));
+    CHECK(chosen(f32, tiled) == all(direct));
     tiled.batch = 2;
-    CHECK(ways(f32, tiled) == all(ConvWay::winograd));
-    const auto differs = [&](const auto& change, ConvWay expected) {
+    CHECK(chosen(f32, tiled) == all(winograd));
+    const auto differs = [&](const auto& change, ConvStrategy expected) {
       ConvShape shape = shape_of(16, 16, 3);
       change(shape);
-      return ways(f32, shape) == all(expected);
+      return chosen(f32, shape) == all(expected);
     };
-    CHECK(differs([](ConvShape& s) { s.exact = true; }, ConvWay::direct));
-    CHECK(differs([](ConvShape& s) { s.axis[2].stride = 2; }, ConvWay::direct));
-    CHECK(differs([](ConvShape& s) { s.axis[1].before = 2; }, ConvWay::winograd));
-    CHECK(differs([](ConvShape& s) { s.axis[1].before = 3; }, ConvWay::direct));
-    CHECK(differs([](ConvShape& s) { s.axis[0].extent = s.axis[0].outputs = 2; }, ConvWay::columns));
-    CHECK(ways(f32, shape_of(16, 16, 3), floats, true, true, false) == all(ConvWay::direct));
-    CHECK(ways(f32, shape_of(16, 16, 3), floats, false) == all(ConvWay::columns));
+    CHECK(differs([](ConvShape& s) { s.exact = true; }, direct));
+    CHECK(differs([](ConvShape& s) { s.axis[2].stride = 2; }, direct));
+    CHECK(differs([](ConvShape& s) { s.axis[1].before = 2; }, winograd));
+    CHECK(differs([](ConvShape& s) { s.axis[1].before = 3; }, direct));
+    CHECK(differs([](ConvShape& s) { s.axis[0].extent = s.axis[0].outputs = 2; }, columns));
+    CHECK(chosen(f32, shape_of(16, 16, 3), floats, true, true, false) == all(direct));
+    CHECK(chosen(f32, shape_of(16, 16, 3), floats, false) == all(columns));
   }
   SUBCASE("direct: 16 products of channels; the gradient of the input of few channels, or with dilation, by columns") {
-    CHECK(ways(f32, shape_of(4, 4, 3)) == Ways{ConvWay::direct, ConvWay::direct, ConvWay::direct});
-    CHECK(ways(f32, shape_of(3, 5, 3)) == all(ConvWay::columns));
-    CHECK(ways(f32, shape_of(3, 13, 3)) == all(ConvWay::direct));                                      // 377 < 384
-    CHECK(ways(f32, shape_of(3, 14, 3)) == Ways{ConvWay::direct, ConvWay::columns, ConvWay::direct});  // 406
+    CHECK(chosen(f32, shape_of(4, 4, 3)) == Chosen{direct, direct, direct});
+    CHECK(chosen(f32, shape_of(3, 5, 3)) == all(columns));
+    CHECK(chosen(f32, shape_of(3, 13, 3)) == all(direct));                      // 377 < 384
+    CHECK(chosen(f32, shape_of(3, 14, 3)) == Chosen{direct, columns, direct});  // 406
     ConvShape dilated = shape_of(16, 16, 3);
     dilated.axis[2].dilation = 2;
-    CHECK(ways(f32, dilated) == Ways{ConvWay::direct, ConvWay::columns, ConvWay::direct});
-    CHECK(ways(f32, shape_of(32, 16, 3, 16, 2)) == all(ConvWay::columns));
+    CHECK(chosen(f32, dilated) == Chosen{direct, columns, direct});
+    CHECK(chosen(f32, shape_of(32, 16, 3, 16, 2)) == all(columns));
   }
   SUBCASE("windows of one element: products, and direct for the gradient of the weights") {
-    CHECK(ways(f32, shape_of(8, 8, 1)) == Ways{ConvWay::product, ConvWay::product, ConvWay::direct});
-    CHECK(ways(f64, shape_of(8, 8, 1)) == Ways{ConvWay::product, ConvWay::product, ConvWay::columns});
-    CHECK(ways(f64, shape_of(8, 8, 1), floats, true, false) ==
-          Ways{ConvWay::columns, ConvWay::product, ConvWay::columns});
-    CHECK(ways(f64, shape_of(8, 8, 3)) == all(ConvWay::columns));
+    CHECK(chosen(f32, shape_of(8, 8, 1)) == Chosen{product, product, direct});
+    CHECK(chosen(f64, shape_of(8, 8, 1)) == Chosen{product, product, columns});
+    CHECK(chosen(f64, shape_of(8, 8, 1), floats, true, false) == Chosen{columns, product, columns});
+    CHECK(chosen(f64, shape_of(8, 8, 3)) == all(columns));
     ConvShape strided = shape_of(16, 16, 1);
     for (int d = 1; d < 3; ++d) strided.axis[d].stride = 2, strided.axis[d].outputs = 8;
-    CHECK(ways(f32, strided) == all(ConvWay::direct));
+    CHECK(chosen(f32, strided) == all(direct));
   }
   SUBCASE("groups: depthwise from eight on side by side, of few channels each result by itself") {
     for (const auto type : {f32, b16}) {
-      CHECK(ways(type, shape_of(8, 32, 3, 16, 8)) == all(ConvWay::depthwise_lanes));
-      CHECK(ways(type, shape_of(7, 28, 3, 16, 7)) == all(ConvWay::depthwise_planes));
+      CHECK(chosen(type, shape_of(8, 32, 3, 16, 8)) == all(depthwise_lanes));
+      CHECK(chosen(type, shape_of(7, 28, 3, 16, 7)) == all(depthwise_planes));
       ConvShape dilated = shape_of(8, 8, 3, 16, 8);
       dilated.axis[1].dilation = 2;
-      CHECK(ways(type, dilated) == Ways{ConvWay::depthwise_lanes, ConvWay::depthwise_planes, ConvWay::depthwise_lanes});
+      CHECK(chosen(type, dilated) == Chosen{depthwise_lanes, depthwise_planes, depthwise_lanes});
     }
-    CHECK(ways(f32, shape_of(8, 40, 3, 16, 8)) == all(ConvWay::columns));  // five channels out
-    CHECK(ways(f32, shape_of(16, 16, 3, 16, 8)) == all(ConvWay::each));
-    CHECK(ways(f64, shape_of(8, 32, 3, 16, 8)) == all(ConvWay::each));
-    CHECK(ways(f64, shape_of(32, 32, 3, 16, 8)) == all(ConvWay::each));
-    CHECK(ways(f64, shape_of(40, 32, 3, 16, 8)) == all(ConvWay::columns));
-    CHECK(ways(f16, shape_of(8, 8, 3, 16, 8)) == all(ConvWay::widened));
+    CHECK(chosen(f32, shape_of(8, 40, 3, 16, 8)) == all(columns));  // five channels out
+    CHECK(chosen(f32, shape_of(16, 16, 3, 16, 8)) == all(each));
+    CHECK(chosen(f64, shape_of(8, 32, 3, 16, 8)) == all(each));
+    CHECK(chosen(f64, shape_of(32, 32, 3, 16, 8)) == all(each));
+    CHECK(chosen(f64, shape_of(40, 32, 3, 16, 8)) == all(columns));
+    CHECK(chosen(f16, shape_of(8, 8, 3, 16, 8)) == all(widened));
   }
   SUBCASE("16 bits: as float, or products of windows of bfloat16") {
-    CHECK(ways(f16, shape_of(16, 16, 5), pairs) == all(ConvWay::widened));
-    CHECK(ways(b16, shape_of(16, 16, 5)) == all(ConvWay::widened));
-    CHECK(ways(b16, shape_of(32, 32, 3), pairs) == all(ConvWay::widened));
-    CHECK(ways(b16, shape_of(31, 32, 3), pairs) == all(ConvWay::windows));
-    CHECK(ways(b16, shape_of(32, 31, 3), pairs) == all(ConvWay::windows));
-    CHECK(ways(b16, shape_of(32, 32, 3), tiles) == all(ConvWay::windows));
-    CHECK(ways(b16, shape_of(32, 32, 3), pairs, true, true, false) == all(ConvWay::windows));
-    CHECK(ways(b16, shape_of(16, 8, 1), pairs) == all(ConvWay::windows));
-    CHECK(ways(b16, shape_of(16, 7, 1), pairs) == Ways{ConvWay::product, ConvWay::product, ConvWay::columns});
-    CHECK(ways(b16, shape_of(1, 8, 3), pairs) == all(ConvWay::columns));  // windows of nine elements
-    CHECK(ways(b16, shape_of(2, 8, 3), pairs) == all(ConvWay::windows));
+    CHECK(chosen(f16, shape_of(16, 16, 5), pairs) == all(widened));
+    CHECK(chosen(b16, shape_of(16, 16, 5)) == all(widened));
+    CHECK(chosen(b16, shape_of(32, 32, 3), pairs) == all(widened));
+    CHECK(chosen(b16, shape_of(31, 32, 3), pairs) == all(windows));
+    CHECK(chosen(b16, shape_of(32, 31, 3), pairs) == all(windows));
+    CHECK(chosen(b16, shape_of(32, 32, 3), tiles) == all(windows));
+    CHECK(chosen(b16, shape_of(32, 32, 3), pairs, true, true, false) == all(windows));
+    CHECK(chosen(b16, shape_of(16, 8, 1), pairs) == all(windows));
+    CHECK(chosen(b16, shape_of(16, 7, 1), pairs) == Chosen{product, product, columns});
+    CHECK(chosen(b16, shape_of(1, 8, 3), pairs) == all(columns));  // windows of nine elements
+    CHECK(chosen(b16, shape_of(2, 8, 3), pairs) == all(windows));
     ConvShape small = shape_of(2, 8, 3, 4);
     small.axis[1].outputs = 2;
-    CHECK(ways(b16, small, pairs) == all(ConvWay::windows));
+    CHECK(chosen(b16, small, pairs) == all(windows));
     small.axis[1].outputs = 1;  // four windows
-    CHECK(ways(b16, small, pairs) == all(ConvWay::columns));
+    CHECK(chosen(b16, small, pairs) == all(columns));
   }
-  SUBCASE("a way that would take much memory gives way to the next one in the table") {
+  SUBCASE("an algorithm that would take much memory is replaced by the next one in the table") {
     const ConvShape shape = shape_of(16, 16, 3), lanes = shape_of(8, 8, 3, 16, 8);
-    const auto after = [](const ConvShape& of, ConvWay way) {
-      return cpu::conv_way({ConvPass::value, f32, of}, cpu::next(way));
+    const auto after = [](const ConvShape& of, ConvStrategy before) {
+      return cpu::conv_strategy({ConvPass::value, f32, of}, cpu::next(before));
     };
-    CHECK(after(shape, ConvWay::winograd) == ConvWay::direct);
-    CHECK(after(shape, ConvWay::direct) == ConvWay::columns);
-    CHECK(after(lanes, ConvWay::depthwise_lanes) == ConvWay::depthwise_planes);
-    CHECK(after(lanes, ConvWay::depthwise_planes) == ConvWay::each);
+    CHECK(after(shape, winograd) == direct);
+    CHECK(after(shape, direct) == columns);
+    CHECK(after(lanes, depthwise_lanes) == depthwise_planes);
+    CHECK(after(lanes, depthwise_planes) == each);
   }
 }
 

@@ -145,7 +145,7 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           -> (batch, out, rows, cols), with or without the batch, where rows, likewise cols, is
 ///           (h + 2 padding - dilation (kh - 1) - 1) / stride + 1
 /// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
-/// cost:     on Cpu one launch for most shapes, see cpu::conv_way for the choice; one or two with cuDNN, see
+/// cost:     on Cpu one launch for most shapes, see cpu::conv_strategy for the choice; one or two with cuDNN, see
 ///           cuda::allow_cudnn; otherwise matrix products over columns of windows, see detail::ConvPasses. Saves x and
 ///           w; copies w and, for gradients, g if not dense
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has

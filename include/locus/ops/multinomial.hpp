@@ -81,16 +81,17 @@ struct IndexOfKey {
 template <class T, class D>
 void require_weights(const Tensor<T, D>& weights, std::int64_t least) {
   const std::int64_t categories = weights.size(1);
-  std::int64_t positive = 0;  // of the row so far
-  check_elements(weights, [&](T element, std::int64_t at) {
-    const std::int64_t row = at / categories, i = at - row * categories;
+  std::int64_t row = 0, i = 0, positive = 0;  // the element's place, and the positive weights of its row so far
+  check_elements(weights, [&](T element, std::int64_t) {
     const auto weight = static_cast<double>(load_as_register(element));
     if (!(weight >= 0 && weight < __builtin_inf()))
       fail<ArgumentError>({"multinomial: weight ", i, " of row ", row, " is ", weight, "; expected 0 or more, finite"});
-    positive = (i == 0 ? 0 : positive) + (weight > 0);
-    if (i == categories - 1 && positive < least)
+    positive += weight > 0;
+    if (++i < categories) return;
+    if (positive < least)
       fail<ArgumentError>({"multinomial: row ", row, " has ", positive, " weights above 0; expected at least ", least,
                            " to draw from"});
+    ++row, i = positive = 0;
   });
 }
 

@@ -43,21 +43,21 @@ struct RowCount {
   [[nodiscard]] std::int64_t filled() const { return cols == 0 ? 0 : rows; }
 };
 
-/// Whether for_each_row takes each row along an axis. If not, across(device), which folds and maps over whole
-/// contiguous vectors, has done the work: on a device whose cost model folds across memory, if many rows lie side by
-/// side. Short rows are worth it sooner. `across` is a generic lambda, so that its launches are not compiled for other
-/// devices.
+/// Calls across(device), which folds and maps over whole contiguous vectors, on a device whose cost model folds across
+/// memory, if many rows along an axis lie side by side. Short rows are worth it sooner. Returns whether `across` has
+/// done the work; if not, for_each_row takes the rows. `across` is a generic lambda, so that its launches are not
+/// compiled for other devices.
 template <class T, class D, class Across>
-[[nodiscard]] bool takes_each_row([[maybe_unused]] const D& device, [[maybe_unused]] const RowCount& count,
-                                  [[maybe_unused]] const Across& across) {
+[[nodiscard]] bool done_across_memory([[maybe_unused]] const D& device, [[maybe_unused]] const RowCount& count,
+                                      [[maybe_unused]] const Across& across) {
   if constexpr (CostModel<D>::folds_across_memory) {
     constexpr std::int64_t vector = 16, long_row = 16, vectors = sizeof(T) == 2 ? 32 : 24;
     if (count.inner >= (count.cols < long_row ? vector : vectors)) {
       across(device);
-      return false;
+      return true;
     }
   }
-  return true;
+  return false;
 }
 
 /// x as (outer, cols, inner): a view where the strides allow it, a copy otherwise.

@@ -200,7 +200,7 @@ struct Softmax {
                           detail::FoldThen<fold::Sum<R>, detail::OfSum<logarithm>>{}, x, largest);
       detail::map_into(y, detail::SoftmaxOf<logarithm>{}, x, largest, of_sum);
     };
-    if (detail::takes_each_row<T>(x.device(), count, across)) {
+    if (!detail::done_across_memory<T>(x.device(), count, across)) {
       const auto source = detail::around_axis(x, along);
       Backend<D>::for_each_row(x.device(), count.filled(), count.cols,
                                detail::SoftmaxRow<T, logarithm>{detail::rows_of(source), detail::rows_of(y, along)});
@@ -221,7 +221,7 @@ struct Softmax {
                             fold::Sum<R>{}, g, get<0>(saved));
       detail::map_to(dx, detail::SoftmaxSlope<logarithm>{}, g, get<0>(saved), sum);
     };
-    if (!detail::takes_each_row<T>(g.device(), count, across)) return;
+    if (detail::done_across_memory<T>(g.device(), count, across)) return;
     const auto y = detail::around_axis(get<0>(saved), along), dy = detail::around_axis(g, along);
     const auto target = dx.open();
     Backend<D>::for_each_row(
@@ -252,7 +252,7 @@ struct LogSumExp {
                           detail::FoldThen<fold::Sum<R>, detail::OfSum<true>>{}, x, base);
       detail::map_into(y.reshape(axes.kept), functor::Add{}, base, log_sum);
     };
-    if (detail::takes_each_row<T>(x.device(), count, across)) {
+    if (!detail::done_across_memory<T>(x.device(), count, across)) {
       const auto source = detail::around_axis(x, along);
       Backend<D>::for_each_row(x.device(), count.rows, count.cols,
                                detail::LogSumExpRow<T>{detail::rows_of(source), y.data()});

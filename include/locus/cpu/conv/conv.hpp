@@ -5,7 +5,7 @@
 #include <locus/core/std/atomic.hpp>
 #include <locus/core/system/environment.hpp>
 #include <locus/cpu/backend.hpp>
-#include <locus/cpu/conv/choice.hpp>
+#include <locus/cpu/conv/strategy.hpp>
 #include <locus/device/convolution.hpp>
 
 #if !LOCUS_DEVICE_PASS
@@ -50,19 +50,19 @@ template <class T>
 /// The choice for T on this processor, with the kernels in use.
 template <class T>
 [[nodiscard]] ConvCase conv_case(ConvPass pass, const ConvShape& shape, bool has_lanes = true) {
-  ConvCase of{pass, element_type<T>, shape, has_lanes};
-  of.allows_winograd = winograd_is_allowed();
+  ConvCase conv{pass, element_type<T>, shape, has_lanes};
+  conv.allows_winograd = winograd_is_allowed();
 #if !LOCUS_DEVICE_PASS
   const auto& products = *kernels_in_use<bfloat16>();
-  if (products.pack_pairs) of.products = products.depth_unit > 2 ? Products16::tiles : Products16::pairs;
+  if (products.pack_pairs) conv.products = products.depth_unit > 2 ? Bfloat16Products::tiles : Bfloat16Products::pairs;
 #endif
-  return of;
+  return conv;
 }
 }  // namespace detail
 
 }  // namespace cpu
 
-/// cpu::conv_way chooses among the ways. Those for bfloat16 count elements and sums below 2^-126 as zeros.
+/// cpu::conv_strategy chooses the algorithm. Those for bfloat16 count elements and sums below 2^-126 as zeros.
 template <>
 struct Convolution<Cpu> {
   template <class T>
@@ -89,19 +89,21 @@ struct Convolution<Cpu> {
   }
   /// Whether convolutions of bfloat16 are faster if operands are converted to float.
   [[nodiscard]] static bool is_faster_widened(const ConvShape& shape) {
-    return cpu::conv_way(cpu::detail::conv_case<bfloat16>(ConvPass::value, shape)) == cpu::ConvWay::widened;
+    return cpu::conv_strategy(cpu::detail::conv_case<bfloat16>(ConvPass::value, shape)) == cpu::ConvStrategy::widened;
   }
 
  private:
-  /// False, without effect, where the verbs are left: a way that would take much memory gives way to the next one.
+  /// False, without effect, where the verbs are left. A strategy that would take much memory is replaced by the next
+  /// one.
   template <ConvPass pass, class T>
   static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] bool has_lanes,
                   [[maybe_unused]] const auto&... operands) {
 #if !LOCUS_DEVICE_PASS  // nvcc's device pass throws host code away
-    using cpu::ConvWay;
-    const cpu::ConvCase of = cpu::detail::conv_case<T>(pass, shape, has_lanes);
-    for (ConvWay way = cpu::conv_way(of); way < ConvWay::each; way = cpu::conv_way(of, cpu::next(way)))
-      if (run_way<pass, T>(way, shape, operands...)) return true;
+    using cpu::ConvStrategy;
+    const cpu::ConvCase conv = cpu::detail::conv_case<T>(pass, shape, has_lanes);
+    for (ConvStrategy strategy = cpu::conv_strategy(conv); strategy < ConvStrategy::each;
+         strategy = cpu::conv_strategy(conv, cpu::next(strategy)))
+      if (run_strategy<pass, T>(strategy, shape, operands...)) return true;
     return false;
 #else
     return true;
@@ -109,26 +111,26 @@ struct Convolution<Cpu> {
   }
 #if !LOCUS_DEVICE_PASS
   template <ConvPass pass, class T>
-  static bool run_way(cpu::ConvWay way, const ConvShape& shape, const auto&... operands) {
+  static bool run_strategy(cpu::ConvStrategy strategy, const ConvShape& shape, const auto&... operands) {
     using namespace cpu::detail;
-    using cpu::ConvWay;
+    using cpu::ConvStrategy;
     constexpr bool sums = pass == ConvPass::weight_gradient, adjoint = pass == ConvPass::input_gradient;
-    switch (way) {
-      case ConvWay::depthwise_lanes:
+    switch (strategy) {
+      case ConvStrategy::depthwise_lanes:
         if constexpr (sums) return launch(shape, DepthwiseLanesGradient(shape, operands...));
         else return launch(shape, DepthwiseLanesPass(shape, operands..., adjoint));
-      case ConvWay::depthwise_planes:
+      case ConvStrategy::depthwise_planes:
         if constexpr (sums) return launch(shape, DepthwiseGradient(shape, operands...));
         else return launch(shape, DepthwisePass(shape, operands..., adjoint));
-      case ConvWay::winograd:
+      case ConvStrategy::winograd:
         if constexpr (!std::is_same_v<T, float>) return false;
         else if constexpr (sums) return launch(shape, WinogradGradient(shape, operands...));
         else return launch(shape, winograd_pass(shape, operands..., adjoint));
-      case ConvWay::direct:
+      case ConvStrategy::direct:
         if constexpr (!std::is_same_v<T, float>) return false;
         else if constexpr (sums) return launch(shape, DirectGradient(shape, operands...));
         else return launch(shape, DirectPass(shape, operands..., adjoint));
-      case ConvWay::windows:
+      case ConvStrategy::windows:
 #if defined(__x86_64__)
         if constexpr (std::is_same_v<T, bfloat16>) {
           const WindowKernels& kernels = *window_kernels(*kernels_in_use<bfloat16>());
@@ -138,10 +140,10 @@ struct Convolution<Cpu> {
 #endif
         return false;
       // ops/conv computes these.
-      case ConvWay::widened:
-      case ConvWay::each:
-      case ConvWay::product:
-      case ConvWay::columns: return false;
+      case ConvStrategy::widened:
+      case ConvStrategy::each:
+      case ConvStrategy::product:
+      case ConvStrategy::columns: return false;
     }
     return false;
   }
