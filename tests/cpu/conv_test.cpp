@@ -366,6 +366,11 @@ TEST_CASE("the table of algorithms: types, shapes and passes on each side of eve
     CHECK(chosen(f32, tiled) == all(direct));
     tiled.batch = 2;
     CHECK(chosen(f32, tiled) == all(winograd));
+    ConvShape small = shape_of(16, 16, 3, 4);  // one tile
+    small.batch = 7;
+    CHECK(chosen(f32, small) == all(direct));
+    small.batch = 8;
+    CHECK(chosen(f32, small) == all(winograd));
     const auto differs = [&](const auto& change, ConvStrategy expected) {
       ConvShape shape = shape_of(16, 16, 3);
       change(shape);
@@ -384,6 +389,8 @@ TEST_CASE("the table of algorithms: types, shapes and passes on each side of eve
     CHECK(chosen(f32, shape_of(3, 5, 3)) == all(columns));
     CHECK(chosen(f32, shape_of(3, 13, 3)) == all(direct));                      // 377 < 384
     CHECK(chosen(f32, shape_of(3, 14, 3)) == Chosen{direct, columns, direct});  // 406
+    CHECK(chosen(f32, shape_of(16, 127, 5)) == all(direct));
+    CHECK(chosen(f32, shape_of(16, 128, 5)) == Chosen{direct, columns, direct});  // 2048 = 128 * 16
     ConvShape dilated = shape_of(16, 16, 3);
     dilated.axis[2].dilation = 2;
     CHECK(chosen(f32, dilated) == Chosen{direct, columns, direct});
@@ -440,6 +447,7 @@ TEST_CASE("the table of algorithms: types, shapes and passes on each side of eve
     CHECK(after(shape, direct) == columns);
     CHECK(after(lanes, depthwise_lanes) == depthwise_planes);
     CHECK(after(lanes, depthwise_planes) == each);
+    CHECK(cpu::conv_strategy({ConvPass::value, b16, shape}, cpu::next(widened)) == columns);  // floats
   }
 }
 
