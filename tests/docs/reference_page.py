@@ -41,7 +41,7 @@ SECTIONS = [
     ("Gradients", ["autograd/traced.hpp", "autograd/parameter.hpp", "autograd/hooks.hpp", "autograd/checkpoint.hpp",
                    "autograd/flat.hpp", "autograd/gradcheck.hpp", "autograd/graph.hpp", "autograd/backward_walk.hpp",
                    "ops/operation.hpp"]),
-    ("Layers", ["nn/module.hpp", "nn/linear.hpp", "nn/embedding.hpp", "nn/batch_norm.hpp", "nn/layer_norm.hpp", "nn/group_norm.hpp", "nn/attention.hpp",
+    ("Layers", ["nn/layer.hpp", "nn/module.hpp", "nn/linear.hpp", "nn/embedding.hpp", "nn/batch_norm.hpp", "nn/layer_norm.hpp", "nn/group_norm.hpp", "nn/attention.hpp",
                 "nn/activation.hpp", "nn/bounded_activation.hpp", "nn/prelu.hpp", "nn/softmax.hpp", "nn/dropout.hpp", "nn/conv.hpp", "nn/conv3d.hpp", "nn/pool.hpp", "nn/upsample.hpp", "nn/pixel_shuffle.hpp", "nn/flatten.hpp", "nn/sequential.hpp", "nn/buffer.hpp",
                 "nn/init.hpp", "nn/orthogonal.hpp", "nn/state_dict.hpp", "nn/averaged_model.hpp", "nn/advise.hpp"]),
     ("Models", ["models/mlp.hpp", "models/lenet5.hpp", "models/resnet.hpp", "models/gpt2.hpp"]),
