@@ -145,6 +145,35 @@ TEST_CASE("the number of threads decides between two strategies alone: where ope
   CHECK(others == 0);
 }
 
+TEST_CASE("operands are packed where the copy pays: without masks, by the rows of c and the distance of b's rows") {
+  for (const Kernels* kernels : gemm::available_kernels<float>()) {
+    if (!kernels) continue;
+    CAPTURE(kernels->lanes);
+    const auto packs = [&](std::int64_t m, std::int64_t k, std::int64_t n, Layout of_b = Layout::rows) {
+      return gemm::packing_pays(
+          *kernels, Call{matrix<const float>(room(), m, k, Layout::rows), matrix<const float>(room(), k, n, of_b),
+                         matrix<float>(room(), m, n, Layout::rows), false, true, nullptr, nullptr});
+    };
+    if (kernels->masks) {
+      CHECK_FALSE(packs(200, 512, 1024));  // b has 2^19 elements
+      CHECK(packs(200, 513, 1024));
+      CHECK_FALSE(packs(4 * kernels->max_rows, 1024, 1024));
+      continue;
+    }
+    CHECK_FALSE(packs(27, 1024, 1024));  // rows of b 4 KiB apart
+    CHECK(packs(28, 1024, 1024));
+    CHECK_FALSE(packs(159, 512, 512));  // rows that begin on a line
+    CHECK(packs(160, 512, 512));
+    CHECK_FALSE(packs(39, 513, 513));  // rows that begin within one
+    CHECK(packs(40, 513, 513));
+    CHECK_FALSE(packs(2048, 320, 320));  // 400 KiB of b
+    CHECK_FALSE(packs(319, 300, 300));
+    CHECK(packs(320, 300, 300));
+    CHECK_FALSE(packs(1024, 512, 512, Layout::columns));  // b is packed in any case
+    CHECK(packs(1024, 1024, 1024, Layout::columns));
+  }
+}
+
 TEST_CASE("products whose strategy is plain to see") {
   const Kernels& kernels = *gemm::kernels_in_use<float>();
   const auto strategy = [&](std::int64_t m, std::int64_t n, std::int64_t k, Layout c = Layout::rows) {

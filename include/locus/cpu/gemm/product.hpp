@@ -2,7 +2,7 @@
 // How a large matrix product of floating-point numbers is cut into blocks, packed, and shared among threads.
 
 #include <locus/core/std/bounds.hpp>
-#include <locus/cpu/gemm/tiles.hpp>
+#include <locus/cpu/gemm/strategy.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
@@ -28,7 +28,7 @@ class Product {
     static constexpr T zero{};
     if (k_ == 0) call_.a = {&zero, m_, 0, 0, 0}, call_.b = {&zero, 0, n_, 0, 0};
     const double work = work_of(call.c, k_);
-    const bool small = m_ <= kernels_.max_rows || !packing_pays(work);
+    const bool small = m_ <= kernels_.max_rows || !packing_pays(kernels_, call_);
     packs_right_ = converts || call_.b.col_stride != 1 || !small;
     packs_left_ = converts || (n_ > direct_columns && !small);
     panel_rows_ = kernels_.max_rows;
@@ -59,20 +59,6 @@ class Product {
     R* tile;                              ///< room for tiles that do not fit where their sums belong
     std::int64_t sums_stride, first_col;  ///< of the sums
   };
-
-  /// Whether packed operands repay the copy. In sets without masks, a tile reads b in place a line at a time: two lines
-  /// where rows do not begin on one, and lines that evict each other from the first-level cache where rows lie a
-  /// multiple of 4 KiB apart.
-  [[nodiscard]] bool packing_pays(double work) const {
-    if (kernels_.masks || call_.b.col_stride != 1) {
-      const std::int64_t most_right = m_ <= 4 * kernels_.max_rows ? 2 * direct_right : direct_right;
-      return work > direct_work && k_ * n_ > most_right;
-    }
-    const auto stride = call_.b.row_stride * static_cast<std::int64_t>(sizeof(T));
-    const bool whole_lines = stride % 64 == 0;
-    if (k_ * n_ * static_cast<std::int64_t>(sizeof(T)) <= small_right) return !whole_lines && m_ >= packed_from_small;
-    return m_ >= (stride % 4096 == 0 ? packed_from_aliased : whole_lines ? packed_from_whole : packed_from_split);
-  }
 
   /// Sums that neither fit c nor are finished in one block of depth live in scratch memory.
   [[nodiscard]] bool keeps_sums() const { return !sums_in_c_ && depth_block_ < k_; }

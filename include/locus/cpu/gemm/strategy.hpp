@@ -104,6 +104,22 @@ template <class T>
   return call.a.cols <= direct_depth && work <= most_in_place && threads_for(work) == 1;
 }
 
+/// Whether packed operands of `tiles` repay the copy. In sets without masks, a tile reads b in place a line at a time:
+/// two lines where rows do not begin on one, and lines that evict each other from the first-level cache where rows lie
+/// a multiple of 4 KiB apart.
+template <class T>
+[[nodiscard]] bool packing_pays(const KernelSet<compute_t<T>>& kernels, const GemmCall<T>& call) {
+  const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  if (kernels.masks || call.b.col_stride != 1) {
+    const std::int64_t most_right = m <= 4 * kernels.max_rows ? 2 * direct_right : direct_right;
+    return work_of(call.c, k) > direct_work && k * n > most_right;
+  }
+  const bool whole_lines = call.b.row_stride * size % 64 == 0, same_set = call.b.row_stride * size % 4096 == 0;
+  if (k * n * size <= small_right) return !whole_lines && m >= packed_from_small;
+  return m >= (same_set ? packed_from_aliased : whole_lines ? packed_from_whole : packed_from_split);
+}
+
 /// The product of some columns of b.
 template <class T>
 [[nodiscard]] GemmCall<T> with_columns(const GemmCall<T>& call, std::int64_t first, std::int64_t cols) {
