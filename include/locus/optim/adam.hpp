@@ -78,7 +78,7 @@ struct AdamSettings : AdamOptions {
   bool decoupled = false;
 };
 struct AdamMethod : Method<AdamSettings> {
-  static constexpr double AdamOptions::*momentum = &AdamOptions::beta1;
+  static double& momentum(AdamOptions& o) { return o.beta1; }
   template <class R>
   using Rule = AdamRule<R>;
   template <class R>

@@ -31,7 +31,7 @@ struct LionRule {
 };
 
 struct LionMethod : Method<LionOptions> {
-  static constexpr double LionOptions::*momentum = &LionOptions::beta1;
+  static double& momentum(LionOptions& o) { return o.beta1; }
   template <class R>
   using Rule = LionRule<R>;
   template <class R>

@@ -23,9 +23,9 @@ struct Method {
   /// Of state 0, before the first step.
   static double initial_state(const O&) { return 0; }
 };
-/// A method with a momentum that schedules may change: `momentum`, a pointer to the member of its options.
+/// A method with a momentum that schedules may change: momentum(options) refers to the option.
 template <class M>
-concept HasMomentum = requires { M::momentum; };
+concept HasMomentum = requires(typename M::Options& options) { M::momentum(options); };
 /// A method with a second rule, OtherRule, for options of which takes_other(options) is true.
 template <class M, class R>
 concept HasOtherRule = requires { typename M::template OtherRule<R>; };
@@ -46,7 +46,8 @@ class OptimizerBy : public Optimizer<T, D> {
   [[nodiscard]] double momentum() const
     requires detail::HasMomentum<Method>
   {
-    return options_.*Method::momentum;
+    Options options = options_;
+    return Method::momentum(options);
   }
   /// Takes effect at the next step. throws ArgumentError if out of range, and for an optimizer made without momentum,
   /// which has no state for it
@@ -54,10 +55,10 @@ class OptimizerBy : public Optimizer<T, D> {
     requires detail::HasMomentum<Method>
   {
     Options options = options_;
-    options.*Method::momentum = 1;
+    Method::momentum(options) = 1;
     if (Method::states(options) > this->states())
       fail<ArgumentError>({"set_momentum: the optimizer was made without momentum"});
-    options.*Method::momentum = momentum;
+    Method::momentum(options) = momentum;
     Method::check(options);
     options_ = options;
   }

@@ -44,7 +44,7 @@ struct RMSpropRule {
 };
 
 struct RMSpropMethod : Method<RMSpropOptions> {
-  static constexpr double RMSpropOptions::*momentum = &RMSpropOptions::momentum;
+  static double& momentum(RMSpropOptions& o) { return o.momentum; }
   template <class R>
   using Rule = RMSpropRule<R>;
   template <class R>

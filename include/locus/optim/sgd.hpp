@@ -39,7 +39,7 @@ struct SgdCorrections {
 };
 
 struct SgdMethod : Method<SgdOptions> {
-  static constexpr double SgdOptions::*momentum = &SgdOptions::momentum;
+  static double& momentum(SgdOptions& o) { return o.momentum; }
   template <class R>
   using Rule = SgdRule<R>;
   template <class R> static SgdRule<R> rule(const SgdOptions& o) { return {static_cast<R>(o.momentum), R(o.nesterov)}; }
