@@ -42,23 +42,24 @@ class OptimizerBy : public Optimizer<T, D> {
     return Method::state_name(options_, which);
   }
 
+  // A template: clang 14 instantiates a constrained member with its class, whether its constraint holds or not.
   /// The option momentum; beta1 of Adam and Lion.
-  [[nodiscard]] double momentum() const
-    requires detail::HasMomentum<Method>
-  {
+  template <class M = Method>
+    requires detail::HasMomentum<M>
+  [[nodiscard]] double momentum() const {
     Options options = options_;
-    return Method::momentum(options);
+    return M::momentum(options);
   }
   /// Takes effect at the next step. throws ArgumentError if out of range, and for an optimizer made without momentum,
   /// which has no state for it
-  void set_momentum(double momentum)
-    requires detail::HasMomentum<Method>
-  {
+  template <class M = Method>
+    requires detail::HasMomentum<M>
+  void set_momentum(double momentum) {
     Options options = options_;
-    Method::momentum(options) = 1;
+    M::momentum(options) = 1;
     if (Method::states(options) > this->states())
       fail<ArgumentError>({"set_momentum: the optimizer was made without momentum"});
-    Method::momentum(options) = momentum;
+    M::momentum(options) = momentum;
     Method::check(options);
     options_ = options;
   }
