@@ -28,7 +28,7 @@ LOCUS_DEVICE_TEST("backward of a scalar, and of a tensor with a cotangent", D) {
   x.zero_grad();
   const Traced y = x * x;
   y.backward(tensor<float, D>({2, 2}, {1, 0, 0, -1}));
-  CHECK_CLOSE(x.grad(), {2, 0, 0, -8});
+  CHECK_CLOSE(x.grad(), {{2, 2}, {2, 0, 0, -8}});
 }
 
 LOCUS_DEVICE_TEST("backward twice adds", D) {

@@ -105,7 +105,7 @@ LOCUS_DEVICE_TEST("frozen tensors stay frozen through operations, expressions an
   CHECK(sum(y).is_frozen());
   CHECK_FALSE(trace(tensor<float, D>({1}, {1})).is_frozen());
   sum(y).backward();
-  CHECK_CLOSE(x.grad(), {2, 2, 2, 2});  // recorded nevertheless
+  CHECK_CLOSE(x.grad(), {{2, 2}, {2, 2, 2, 2}});  // recorded nevertheless
 }
 
 LOCUS_DEVICE_TEST("copies of a parameter share it, a clone does not", D) {
@@ -146,7 +146,7 @@ LOCUS_DEVICE_TEST("gradients of views", D) {
 LOCUS_DEVICE_TEST("a tensor and several of its views add their gradients", D) {
   const auto x = variable(tensor<float, D>({2, 3}, {1, 2, 3, 4, 5, 6}));
   (sum(x.select(0, 0) * 10) + sum(x.select(0, 1)) + sum(x)).backward();
-  CHECK_CLOSE(x.grad(), {11, 11, 11, 2, 2, 2});
+  CHECK_CLOSE(x.grad(), {{2, 3}, {11, 11, 11, 2, 2, 2}});
 }
 
 LOCUS_DEVICE_TEST("a copy on another device brings its gradient back", D) {

@@ -62,7 +62,7 @@ LOCUS_DEVICE_TEST("mixup of nothing, and of one image", D) {
   const auto y = tensor<std::int64_t, D>({2}, {0, 1});
   const auto same = mixup(x, y, {.alpha = 0});
   CHECK(same.share == 1);
-  CHECK_CLOSE(same.images, {1, 5});
+  CHECK_CLOSE(same.images, {{2, 1}, {1, 5}});
   const auto infinite = tensor<float, D>({2, 1}, {1, std::numeric_limits<float>::infinity()});
   CHECK(host(mixup(infinite, y, {.alpha = 0}).images)(0, 0) == 1);  // not 0 times infinity
   CHECK_CLOSE(mixup(x.slice(0, 0, 1), y.slice(0, 0, 1)).images, Reference({1, 1}, {1}));

@@ -145,11 +145,14 @@ def given_parameters(cursor):
     """Template parameters that do not follow from the arguments: `<T = float>`."""
     kinds = (cindex.CursorKind.TEMPLATE_TYPE_PARAMETER, cindex.CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
     deduced = " ".join(p.type.spelling for p in parameters(cursor) if not source_of(p).endswith("= {}"))
+    of_class = {of.spelling for of in cursor.semantic_parent.get_children() if of.kind in kinds}
     given = []
     for parameter in cursor.get_children():
         if parameter.kind not in kinds or parameter.spelling == "Self":
             continue
         _, _, default = " ".join(source_of(parameter).split()).partition(" = ")
+        if default in of_class:  # it only delays a constraint
+            continue
         # A list in braces deduces no parameter that has a default.
         from_arguments = re.sub(r"std::initializer_list<.*?>+", "", deduced) if default else deduced
         if not re.search(rf"\b{parameter.spelling}\b(?!::)", from_arguments):
@@ -330,6 +333,35 @@ def brought_by(header, seen):
     return seen
 
 
+def refused_without_header():
+    """{function}: calls without their header are refused by a row of refusals/other_headers.txt, which names it."""
+    rows = re.findall(r"^use (\w+): ([^|]*)\|([^|]*)\|", (common.ROOT / "refusals" / "other_headers.txt").read_text(), re.MULTILINE)
+    return {("models::" if form == "missing_model" else scope.strip()) + name.strip()
+            for form, names, scope in rows for name in names.split(",")}
+
+
+def check_reached(found, together):
+    """raises RuntimeError for functions that neither locus.hpp brings nor a refusal asks to include. Programs on several
+    ranks include distributed/distributed.hpp first of all."""
+    reached = refused_without_header()
+    lost = sorted({scope + cursor.spelling for header, _, scope, cursor in found
+                   if is_callable(cursor) and header not in together | INTERNAL and scope != "dist::"} - reached)
+    if lost:
+        raise RuntimeError(f"add the header to locus.hpp, or a row to refusals/other_headers.txt: {', '.join(lost)}")
+
+
+def check_layers(found, together):
+    """raises RuntimeError for a layer that a move of a type-erased module would not find, unless its header says so."""
+    shipped = (INCLUDE / "nn" / "shipped_layers.hpp").read_text()
+    for header, _, scope, cursor in found:
+        bases = [child for child in cursor.get_children() if child.kind == cindex.CursorKind.CXX_BASE_SPECIFIER]
+        text = (INCLUDE / header).read_text()
+        if (header in together and scope == "nn::" and bases and cursor.spelling not in ("Layer", "Module") and
+                not re.search(rf"\b{cursor.spelling}\b", shipped) and "To move a network that holds such a layer" not in text):
+            raise RuntimeError(f"{header}: add {cursor.spelling} to nn/shipped_layers.hpp, or say 'To move a network that holds such a "
+                               "layer, name it ...' at the top")
+
+
 def described_header(header, here, together, anchors):
     """here: [(scope, cursor)] of its declarations, in order. together: headers of which locus.hpp is made"""
     intro = re.match(r"#pragma once\n((?://.*\n)*)", (INCLUDE / header).read_text())[1]
@@ -373,6 +405,8 @@ def pages():
     """{path below docs: text}"""
     found = sorted(public_declarations(), key=lambda each: each[:2])
     together = brought_by("locus.hpp", set())
+    check_reached(found, together)
+    check_layers(found, together)
     made, anchors = {}, Anchors()
     for title, headers in SECTIONS:
         anchors.page = page_of(title)

@@ -110,13 +110,13 @@ LOCUS_DEVICE_TEST("an expression is used wherever a tensor is", D) {
   CHECK(y.size(-1) == 2);
   CHECK(y.elements() == 4);
   CHECK(y.device() == a.device());
-  CHECK_CLOSE(y.value().transpose(), {1.5, 3.5, 2.5, 4.5});
-  CHECK_CLOSE(y.template to<Cpu>(), {1.5, 2.5, 3.5, 4.5});
+  CHECK_CLOSE(y.value().transpose(), {{2, 2}, {1.5, 3.5, 2.5, 4.5}});
+  CHECK_CLOSE(y.template to<Cpu>(), {{2, 2}, {1.5, 2.5, 3.5, 4.5}});
   CHECK((a.select(0, 0).select(0, 1) * 3).item() == 6.0f);
   CHECK_THROWS_AS((void)y.item(), ShapeError);
   Tensor<float, D> target;
   target = a * 2;
-  CHECK_CLOSE(target, {2, 4, 6, 8});
+  CHECK_CLOSE(target, {{2, 2}, {2, 4, 6, 8}});
 }
 
 LOCUS_DEVICE_TEST("conversions are part of the expression", D) {
@@ -190,7 +190,7 @@ LOCUS_DEVICE_TEST("copy_ computes what is not named where it is stored, in one l
 
   const auto square = arange<float, D>(9).reshape({3, 3});
   square.copy_(square.transpose() + 1);
-  CHECK_CLOSE(square, {1, 4, 7, 2, 5, 8, 3, 6, 9});
+  CHECK_CLOSE(square, {{3, 3}, {1, 4, 7, 2, 5, 8, 3, 6, 9}});
   auto stale = square + 1;
   square.fill_(0);
   CHECK_THROWS_AS(square.copy_(std::move(stale)), StaleError);

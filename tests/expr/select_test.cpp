@@ -128,17 +128,17 @@ LOCUS_DEVICE_TEST("min and max of two tensors are elementwise", D) {
 LOCUS_DEVICE_TEST("bounds of clamp are numbers or tensors; the upper one wins", D) {
   const auto x = tensor<float, D>({2, 3}, {-3, 0, 3, -3, 0, 3});
   const auto low = tensor<float, D>({3}, {-1, 1, -1}), high = tensor<float, D>({2, 1}, {2, 0.5});
-  CHECK_CLOSE(clamp(x, low, high), {-1, 1, 2, -1, 0.5, 0.5});
-  CHECK_CLOSE(clamp(x, low, 2), {-1, 1, 2, -1, 1, 2});
-  CHECK_CLOSE(clamp(x, -1, high), {-1, 0, 2, -1, 0, 0.5});
-  CHECK_CLOSE(clamp(x, 2, 1), {1, 1, 1, 1, 1, 1});
+  CHECK_CLOSE(clamp(x, low, high), {{2, 3}, {-1, 1, 2, -1, 0.5, 0.5}});
+  CHECK_CLOSE(clamp(x, low, 2), {{2, 3}, {-1, 1, 2, -1, 1, 2}});
+  CHECK_CLOSE(clamp(x, -1, high), {{2, 3}, {-1, 0, 2, -1, 0, 0.5}});
+  CHECK_CLOSE(clamp(x, 2, 1), {{2, 3}, {1, 1, 1, 1, 1, 1}});
 }
 
 LOCUS_DEVICE_TEST("where broadcasts its condition and takes numbers", D) {
   const auto condition = tensor<bool, D>({2, 1}, {1, 0});
   const auto x = tensor<float, D>({3}, {1, 2, 3});
   CHECK_CLOSE(where(condition, x, 0), Reference({2, 3}, {1, 2, 3, 0, 0, 0}));
-  CHECK_CLOSE(where(condition, 0.5, x), {0.5, 0.5, 0.5, 1, 2, 3});
+  CHECK_CLOSE(where(condition, 0.5, x), {{2, 3}, {0.5, 0.5, 0.5, 1, 2, 3}});
   CHECK_CLOSE(where(x > 1 && x < 3, x * 10, -x), {-1, 20, -3});
   const auto n = tensor<std::int64_t, D>({3}, {7, 8, 9});
   static_assert(std::is_same_v<value_of<decltype(where(x > 1, n, 0))>, std::int64_t>);
@@ -147,7 +147,7 @@ LOCUS_DEVICE_TEST("where broadcasts its condition and takes numbers", D) {
   static_assert(std::is_same_v<value_of<decltype(whole)>, std::int64_t>);
   CHECK_CLOSE(whole, {0, 1, 1});
   static_assert(std::is_same_v<value_of<decltype(where(x > 1, 0.5, 1))>, float>);
-  CHECK_CLOSE(where(condition, 0.5, -1) + x, {1.5, 2.5, 3.5, 0, 1, 2});
+  CHECK_CLOSE(where(condition, 0.5, -1) + x, {{2, 3}, {1.5, 2.5, 3.5, 0, 1, 2}});
   static_assert(std::is_same_v<value_of<decltype(where(x > 1, true, false))>, bool>);
   CHECK_CLOSE(where(condition, false, true), Reference({2, 1}, {0, 1}));
   CHECK_THROWS_WITH_AS((void)where(condition, 18446744073709551615u, 0),

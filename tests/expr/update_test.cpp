@@ -27,15 +27,15 @@ void check_updates() {
   CAPTURE(dtype_name<T>());
   const auto x = tensor<T, D>({2, 2}, {1, 2, 3, 4}), row = tensor<T, D>({2}, {2, 3});
   x += row;
-  CHECK_CLOSE(x, {3, 5, 5, 7});
+  CHECK_CLOSE(x, {{2, 2}, {3, 5, 5, 7}});
   x -= 1;
-  CHECK_CLOSE(x, {2, 4, 4, 6});
+  CHECK_CLOSE(x, {{2, 2}, {2, 4, 4, 6}});
   x *= row;
-  CHECK_CLOSE(x, {4, 12, 8, 18});
+  CHECK_CLOSE(x, {{2, 2}, {4, 12, 8, 18}});
   x /= 2;
-  CHECK_CLOSE(x, {2, 6, 4, 9});
+  CHECK_CLOSE(x, {{2, 2}, {2, 6, 4, 9}});
   x %= row;
-  CHECK_CLOSE(x, {0, 0, 0, 0});
+  CHECK_CLOSE(x, {{2, 2}, {0, 0, 0, 0}});
 }
 
 }  // namespace
@@ -72,13 +72,13 @@ LOCUS_DEVICE_TEST("an update with what is not named is one launch and no allocat
 LOCUS_DEVICE_TEST("an update through a view changes the elements that the view shows, and no others", D) {
   const auto x = tensor<float, D>({2, 3}, {1, 2, 3, 4, 5, 6});
   x.select(1, 1) += 10;
-  CHECK_CLOSE(x, {1, 12, 3, 4, 15, 6});
+  CHECK_CLOSE(x, {{2, 3}, {1, 12, 3, 4, 15, 6}});
   x.slice(1, 0, 3, 2) *= tensor<float, D>({2, 1}, {2, -1});
-  CHECK_CLOSE(x, {2, 12, 6, -4, 15, -6});
+  CHECK_CLOSE(x, {{2, 3}, {2, 12, 6, -4, 15, -6}});
   x.transpose() -= tensor<float, D>({2}, {1, 2});
-  CHECK_CLOSE(x, {1, 11, 5, -6, 13, -8});
+  CHECK_CLOSE(x, {{2, 3}, {1, 11, 5, -6, 13, -8}});
   x.reshape({6}).slice(0, 4) += x.reshape({6}).slice(0, 0, 2);
-  CHECK_CLOSE(x, {1, 11, 5, -6, 14, 3});
+  CHECK_CLOSE(x, {{2, 3}, {1, 11, 5, -6, 14, 3}});
 }
 
 LOCUS_DEVICE_TEST("operands that share memory with the target in another layout are read before it is written", D) {

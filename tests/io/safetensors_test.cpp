@@ -139,7 +139,7 @@ TEST_CASE("a state that does not fit a model changes nothing of it") {
   const auto loaded = nn::load_state_dict(model, with("shift", ones({2, 2})), {.strict = false});
   CHECK(loaded.missing == std::vector<std::string>{"bias"});
   CHECK(loaded.unexpected == std::vector<std::string>{"shift"});
-  CHECK_CLOSE(model.parameters()[0].value(), {1, 1, 1, 1});
+  CHECK_CLOSE(model.parameters()[0].value(), {{2, 2}, {1, 1, 1, 1}});
 }
 
 TEST_CASE("where no name of a state is the model's, the message says why that may be") {
@@ -482,7 +482,7 @@ TEST_CASE("what layers share is saved under all of its names, and loaded from an
   half_of_it.add("second.weight", ones({2, 2}));
   half_of_it.add("first.bias", ones({2}));
   CHECK(nn::load_state_dict(model, half_of_it).missing.empty());
-  CHECK_CLOSE(model.first.parameters()[0].value(), {1, 1, 1, 1});
+  CHECK_CLOSE(model.first.parameters()[0].value(), {{2, 2}, {1, 1, 1, 1}});
 }
 
 TEST_CASE("two parameters of one name are refused") {

@@ -130,12 +130,12 @@ LOCUS_DEVICE_TEST("an average of 16-bit weights moves by less than these can sho
   weight.fill_(bfloat16(2));
   for (int i = 0; i < 100; ++i) average.update();
   const double exact = 2 - std::pow(0.999, 100);  // 1.0952; the next to 1 is 1.0078
-  CHECK_CLOSE(nn::state_dict(average).template get<float>("exact").select(0, 0), {exact}, 1e-5);
+  CHECK_CLOSE(nn::state_dict(average).template get<float>("exact").select(0, 0), exact, 1e-5);
   CHECK(static_cast<float>(average.module().parameters()[0].value().item()) == doctest::Approx(exact).epsilon(0.004));
   // The average continues from weights written to the module.
   average.module().parameters()[0].value().fill_(bfloat16(4));
   average.update();
-  CHECK_CLOSE(nn::state_dict(average).template get<float>("exact").select(0, 0), {4 - 0.002}, 1e-5);
+  CHECK_CLOSE(nn::state_dict(average).template get<float>("exact").select(0, 0), 4 - 0.002, 1e-5);
 }
 
 TEST_CASE("an average is saved and loaded under PyTorch's names") {

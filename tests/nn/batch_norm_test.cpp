@@ -313,11 +313,11 @@ void check_scaled_channels(const std::vector<double>& scales, double eps, double
 LOCUS_DEVICE_TEST("channels are normalized where their squares overflow, or vanish and eps is 0", D) {
   const RunningStatistics<float, D> none{Tensor<float, D>({1}).fill_(1.f), Tensor<float, D>({1}).fill_(1.f), {}};
   const auto huge = variable(tensor<float, D>({3, 1}, {1e30, -1e30, 3e30}));
-  CHECK_CLOSE(batch_norm(huge, none), {0, -1.2247449, 1.2247449}, 1e-6);
+  CHECK_CLOSE(batch_norm(huge, none), {{3, 1}, {0, -1.2247449, 1.2247449}}, 1e-6);
   CHECK_CLOSE(none.mean, {1e29 + 0.9}, 1e-6);
   CHECK_CLOSE(none.var, {INFINITY});
   const auto tiny = variable(tensor<float, D>({3, 1}, {1e-30, -1e-30, 3e-30}));
-  CHECK_CLOSE(batch_norm(tiny, none, {.eps = 0}), {0, -1.2247449, 1.2247449}, 1e-6);
+  CHECK_CLOSE(batch_norm(tiny, none, {.eps = 0}), {{3, 1}, {0, -1.2247449, 1.2247449}}, 1e-6);
   const auto power = [](int exponent) { return std::ldexp(1., exponent); };
   check_scaled_channels<float, D>({power(66), power(100), power(125), power(20)}, 1e-7, 4e-6);
   check_scaled_channels<float, D>({power(66), power(-84), power(-120), power(-50), 1}, 0, 4e-6);

@@ -88,11 +88,11 @@ LOCUS_DEVICE_TEST("a buffer is a plain tensor in a formula, collects no gradient
   layer.inner.weight.value().fill_(1);
   layer.inner.bias.value().fill_(0);
   const auto x = tensor<float, D>({2, 2}, {1, 2, 3, 4});
-  CHECK_CLOSE(layer(x), {3, 3, 7, 7});
+  CHECK_CLOSE(layer(x), {{2, 2}, {3, 3, 7, 7}});
   sum(layer(trace(x))).backward();  // forward updates the buffer first
   CHECK_CLOSE(layer.seen, {4, 6});
-  CHECK_CLOSE(layer.inner.weight.grad(), {4, 6, 4, 6});
-  CHECK_CLOSE(layer(x), {7, 9, 11, 13});
+  CHECK_CLOSE(layer.inner.weight.grad(), {{2, 2}, {4, 6, 4, 6}});
+  CHECK_CLOSE(layer(x), {{2, 2}, {7, 9, 11, 13}});
   const auto copy = layer;  // shares it, as copies share parameters
   CHECK(copy.seen == layer.seen);
   const nn::Buffer<float, D> own = layer.seen.clone();

@@ -94,7 +94,7 @@ LOCUS_DEVICE_TEST("losses of 16-bit vectors are computed in float", D) {
     const auto loss = nn::cosine_embedding_loss(x, y, target);
     CHECK(log.launches() == 8);
     static_assert(std::is_same_v<value_of<decltype(loss)>, half>);
-    CHECK_CLOSE(loss, {0.4}, 1e-3);
+    CHECK_CLOSE(loss, 0.4, 1e-3);
     const auto traced = variable(x);
     nn::triplet_margin_loss(traced, y, x, {.margin = 1024}).backward();
     CHECK_CLOSE(traced.grad(), Reference({1, 2}, {-0.7071, 1 - 0.7071}), 2e-3);
@@ -117,8 +117,8 @@ LOCUS_DEVICE_TEST("losses with margins of a NaN are NaN", D) {
 LOCUS_DEVICE_TEST("a cosine loss of which the reduction alone is given has a margin of 0", D) {
   const auto x = tensor<float, D>({2, 2}, {1, 0, 1, 1}), y = tensor<float, D>({2, 2}, {1, 0, 1, 1});
   const auto apart = tensor<float, D>({2}, {-1, -1});
-  CHECK_CLOSE(nn::CosineEmbeddingLoss{{.reduction = Reduction::sum}}(x, y, apart), {2}, 1e-5);
-  CHECK_CLOSE(nn::CosineEmbeddingLoss{}(x, y, apart), {1}, 1e-5);
+  CHECK_CLOSE(nn::CosineEmbeddingLoss{{.reduction = Reduction::sum}}(x, y, apart), 2, 1e-5);
+  CHECK_CLOSE(nn::CosineEmbeddingLoss{}(x, y, apart), 1, 1e-5);
 }
 
 namespace {
@@ -129,7 +129,7 @@ void check_order(double p, double eps, std::vector<double> near, double loss, co
   CAPTURE(p);
   const auto a = variable(tensor<float, D>({1, 2}, {0.5, 2})), b = variable(tensor<float, D>({1, 2}, near));
   const auto triplet = nn::triplet_margin_loss(a, b, tensor<float, D>({1, 2}, {2, 0}), {20, p, eps});
-  CHECK_CLOSE(triplet, {loss}, 1e-5);
+  CHECK_CLOSE(triplet, loss, 1e-5);
   triplet.backward();
   CHECK_CLOSE(a.grad(), to_anchor, 1e-5);
   CHECK_CLOSE(b.grad(), to_positive, 1e-5);

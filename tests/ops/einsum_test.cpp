@@ -114,7 +114,7 @@ LOCUS_DEVICE_TEST("bilinear, tensordot, kron and outer agree with PyTorch", D) {
   const auto p = operand<D>("kron", "a"), q = operand<D>("kron", "b");
   CHECK_GOLDEN("einsum_kron", kron(p, q), ({"a", "b"}), p, q);
   CHECK_CLOSE(outer(locus_test::tensor<float, D>({2}, {1, 2}), locus_test::tensor<float, D>({3}, {3, 4, 5})),
-              {3, 4, 5, 6, 8, 10});
+              {{2, 3}, {3, 4, 5, 6, 8, 10}});
   CHECK(tensordot(Tensor<float, D>({2, 3, 4}), Tensor<float, D>({3, 4, 5})).shape() == Shape{2, 5});
 }
 

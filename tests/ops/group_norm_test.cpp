@@ -191,7 +191,7 @@ LOCUS_DEVICE_TEST("running statistics of instances are PyTorch's, in training an
   CHECK_GOLDEN("instance_norm_running", layer(frozen(input)), ({"x"}), input);
   CHECK_CLOSE(layer(x), golden::reference("instance_norm_running"), 1e-10);
   CHECK_CLOSE(layer.running_mean.value(), golden::reference("instance_running_mean"), 1e-10);
-  CHECK_CLOSE(layer.num_batches_tracked.value(), {0});
+  CHECK_CLOSE(layer.num_batches_tracked.value(), 0);
   (void)layer(trace(Tensor<double, D>({0, 6, 4, 3})));
   CHECK_CLOSE(layer.running_var.value(), golden::reference("instance_running_var"), 1e-10);
   const auto narrow = layer.template as<float>();

@@ -64,7 +64,7 @@ LOCUS_DEVICE_TEST("views, second uses, many sizes", D) {
         const auto y = interpolate(x, {.size = {size, 3}, .mode = mode});
         CHECK_CLOSE(y, reference(ones<float, D>({1, 1, size, 3})));
         y.backward(ones<float, D>({1, 1, size, 3}));
-        CHECK_CLOSE(sum(x.grad()), {3.0 * static_cast<double>(size)}, 1e-5);
+        CHECK_CLOSE(sum(x.grad()), 3.0 * static_cast<double>(size), 1e-5);
       }
     }
   }

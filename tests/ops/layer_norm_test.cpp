@@ -158,11 +158,11 @@ LOCUS_DEVICE_TEST("a large offset common to a row costs no digits", D) {
 LOCUS_DEVICE_TEST("rows of equal elements become zeros, and their gradient is finite", D) {
   const auto x = variable(locus_test::tensor<float, D>({2, 3}, {7.1, 7.1, 7.1, 0, 0, 0}));
   const auto y = layer_norm(x, {3}, 1e-2);
-  CHECK_CLOSE(y, {0, 0, 0, 0, 0, 0}, 0);
+  CHECK_CLOSE(y, {{2, 3}, {0, 0, 0, 0, 0, 0}}, 0);
   y.backward(locus_test::tensor<float, D>({2, 3}, {1, 2, 6, 1, 1, 1}));
-  CHECK_CLOSE(x.grad(), {-20, -10, 30, 0, 0, 0}, 1e-5);  // (g - mean(g)) / sqrt(eps)
-  CHECK_CLOSE(rms_norm(locus_test::tensor<float, D>({2, 2}, {2, 2, 0, 0}), {2}), {1, 1, 0, 0});
-  CHECK_CLOSE(layer_norm(locus_test::tensor<float, D>({2, 1}, {5, -3}), {1}), {0, 0}, 0);
+  CHECK_CLOSE(x.grad(), {{2, 3}, {-20, -10, 30, 0, 0, 0}}, 1e-5);  // (g - mean(g)) / sqrt(eps)
+  CHECK_CLOSE(rms_norm(locus_test::tensor<float, D>({2, 2}, {2, 2, 0, 0}), {2}), {{2, 2}, {1, 1, 0, 0}});
+  CHECK_CLOSE(layer_norm(locus_test::tensor<float, D>({2, 1}, {5, -3}), {1}), {{2, 1}, {0, 0}}, 0);
 }
 
 LOCUS_DEVICE_TEST("views of any strides, and expanded gradients", D) {

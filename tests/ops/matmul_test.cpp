@@ -67,23 +67,23 @@ LOCUS_DEVICE_TEST("batches that do not merge into one are multiplied all the sam
 LOCUS_DEVICE_TEST("every element type but bool is multiplied", D) {
   CHECK_CLOSE(
       matmul(locus_test::tensor<std::int32_t, D>({1, 2}, {3, 4}), locus_test::tensor<std::int32_t, D>({2, 1}, {5, 6})),
-      {39});
+      {{1, 1}, {39}});
   CHECK_CLOSE(
-      matmul(locus_test::tensor<std::int64_t, D>({2}, {3, 4}), locus_test::tensor<std::int64_t, D>({2}, {5, 6})), {39});
+      matmul(locus_test::tensor<std::int64_t, D>({2}, {3, 4}), locus_test::tensor<std::int64_t, D>({2}, {5, 6})), 39);
   CHECK_CLOSE(
-      matmul(locus_test::tensor<std::uint8_t, D>({2}, {3, 4}), locus_test::tensor<std::uint8_t, D>({2}, {5, 6})), {39});
-  CHECK_CLOSE(matmul(locus_test::tensor<half, D>({2}, {3, 4}), locus_test::tensor<half, D>({2}, {5, 6})), {39});
-  CHECK_CLOSE(matmul(locus_test::tensor<bfloat16, D>({2}, {3, 4}), locus_test::tensor<bfloat16, D>({2}, {5, 6})), {39});
+      matmul(locus_test::tensor<std::uint8_t, D>({2}, {3, 4}), locus_test::tensor<std::uint8_t, D>({2}, {5, 6})), 39);
+  CHECK_CLOSE(matmul(locus_test::tensor<half, D>({2}, {3, 4}), locus_test::tensor<half, D>({2}, {5, 6})), 39);
+  CHECK_CLOSE(matmul(locus_test::tensor<bfloat16, D>({2}, {3, 4}), locus_test::tensor<bfloat16, D>({2}, {5, 6})), 39);
 }
 
 LOCUS_DEVICE_TEST("products over nothing are zero, and of nothing are empty", D) {
-  CHECK_CLOSE(matmul(Tensor<float, D>({2, 0}), Tensor<float, D>({0, 3})), {0, 0, 0, 0, 0, 0});
+  CHECK_CLOSE(matmul(Tensor<float, D>({2, 0}), Tensor<float, D>({0, 3})), {{2, 3}, {0, 0, 0, 0, 0, 0}});
   CHECK(matmul(Tensor<float, D>({0, 3}), Tensor<float, D>({3, 2})).shape() == Shape{0, 2});
   CHECK(matmul(Tensor<float, D>({0, 2, 3}), Tensor<float, D>({3, 2})).shape() == Shape{0, 2, 2});
   CHECK(matmul(Tensor<float, D>({0, 2, 3}), Tensor<float, D>({0, 3, 2})).shape() == Shape{0, 2, 2});
   const auto x = variable(Tensor<float, D>({0, 3})), w = variable(sample<float, D>({3, 2}));
   matmul(x, w).backward(Tensor<float, D>({0, 2}));
-  CHECK_CLOSE(w.grad(), {0, 0, 0, 0, 0, 0});
+  CHECK_CLOSE(w.grad(), {{3, 2}, {0, 0, 0, 0, 0, 0}});
 }
 
 LOCUS_DEVICE_TEST("gradients of a tensor used twice add up", D) {

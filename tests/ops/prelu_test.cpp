@@ -36,7 +36,7 @@ LOCUS_DEVICE_TEST("prelu of views, of no dimensions, and of an empty batch", D) 
                 sample<double, D>({3, 3, 3}, 3), w);
   CHECK_MESSAGE(found, found.what());
   CHECK_CLOSE(prelu(x, w), reference(where(x > 0, x, x * w.reshape({3, 1})).eval()), 0);
-  CHECK_CLOSE(prelu(full<double>({}, -2.0, x.device()), w.slice(0, 0, 1)), {-2 * reference(w).values[0]});
+  CHECK_CLOSE(prelu(full<double>({}, -2.0, x.device()), w.slice(0, 0, 1)), -2 * reference(w).values[0]);
   const auto none = variable(Tensor<float, D>({0, 3})), slopes = variable(sample<float, D>({3}));
   const auto y = prelu(none, slopes);
   CHECK(y.shape() == Shape{0, 3});

@@ -40,10 +40,10 @@ LOCUS_DEVICE_TEST("running sums of every length, around every power of eight", D
 
 LOCUS_DEVICE_TEST("running sums along any axis, of views, of bool", D) {
   const auto x = locus_test::tensor<float, D>({2, 3}, {1, 2, 3, 4, 5, 6});
-  CHECK_CLOSE(cumsum(x, 0), {1, 2, 3, 5, 7, 9});
-  CHECK_CLOSE(cumsum(x, -1), {1, 3, 6, 4, 9, 15});
-  CHECK_CLOSE(cumsum(x.transpose(), 1), {1, 5, 2, 7, 3, 9});
-  CHECK_CLOSE(cumsum(x + 1.f, 0), {2, 3, 4, 7, 9, 11});
+  CHECK_CLOSE(cumsum(x, 0), {{2, 3}, {1, 2, 3, 5, 7, 9}});
+  CHECK_CLOSE(cumsum(x, -1), {{2, 3}, {1, 3, 6, 4, 9, 15}});
+  CHECK_CLOSE(cumsum(x.transpose(), 1), {{3, 2}, {1, 5, 2, 7, 3, 9}});
+  CHECK_CLOSE(cumsum(x + 1.f, 0), {{2, 3}, {2, 3, 4, 7, 9, 11}});
   static_assert(std::is_same_v<decltype(cumsum(Tensor<bool, D>(), 0)), Tensor<std::int64_t, D>>);
   CHECK_CLOSE(cumsum(locus_test::tensor<bool, D>({4}, {1, 0, 1, 1}), 0), {1, 1, 2, 3});
   CHECK(cumsum(Tensor<float, D>({0, 3}), 0).shape() == Shape{0, 3});

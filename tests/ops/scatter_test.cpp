@@ -109,7 +109,7 @@ LOCUS_DEVICE_TEST("lookups and puts of integers, of 16-bit floats, of nothing an
   CHECK_CLOSE(scatter(x, 0, indices<D>({1, 3}, {1, 0, 1}), x.slice(0, 0, 1)), Reference({2, 3}, {1, 2, 3, 1, 5, 3}));
   const std::int64_t m = 3000;  // one and one and so on stops at 2048 as half
   CHECK_CLOSE(index_add(zeros<half>({2, 1}, D{}), 0, Tensor<std::int64_t, D>({m}).fill_(1), ones<half>({m, 1}, D{})),
-              {0, 3000});
+              {{2, 1}, {0, 3000}});
   const auto part = indices<D>({2, 1}, {1, 1}).expand({2, 2});  // one list, expanded, but not over all of x
   CHECK_CLOSE(scatter_add(x, 0, part, x.slice(1, 0, 2)), Reference({2, 3}, {1, 2, 3, 9, 12, 6}));
   const auto none = Tensor<std::int64_t, D>({0});

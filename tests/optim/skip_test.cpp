@@ -213,11 +213,11 @@ LOCUS_DEVICE_TEST("a norm that the host has to see is refused within a captured 
     sum(square(trace(full<float, D>({3}, 1.f)) * a)).eval().backward();
     return optim::clip_grad_norm_(std::vector{a}, 1, {.error_if_nonfinite = true});
   });
-  CHECK_CLOSE(step(), {std::sqrt(12.)}, 1e-6);
+  CHECK_CLOSE(step(), std::sqrt(12.), 1e-6);
   for (int i = 0; i < 2; ++i) {
     if constexpr (std::is_same_v<D, Cuda>)
       CHECK_THROWS_WITH_AS(step(), doctest::Contains("clip_grad_norm_: .error_if_nonfinite"), CaptureError);
-    else CHECK_CLOSE(step(), {std::sqrt(12.)}, 1e-6);
+    else CHECK_CLOSE(step(), std::sqrt(12.), 1e-6);
   }
 }
 

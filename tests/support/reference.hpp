@@ -13,9 +13,12 @@
 
 namespace locus_test {
 
-/// Expected values in row-major order; a bare list of numbers leaves the shape open.
+/// Expected values in row-major order. A number is a scalar; a bare list is a tensor of one dimension; a vector leaves
+/// the shape open.
 struct Reference {
-  Reference(std::initializer_list<double> list) : values(list) {}
+  Reference(double number) : shape(locus::Shape{}), values{number} {}
+  Reference(std::initializer_list<double> list)
+      : shape(locus::Shape{static_cast<std::int64_t>(list.size())}), values(list) {}
   Reference(std::vector<double> numbers) : values(std::move(numbers)) {}
   Reference(const locus::Shape& extents, std::vector<double> numbers) : shape(extents), values(std::move(numbers)) {}
 
@@ -154,5 +157,6 @@ template <class T, class D>
 
 }  // namespace locus_test
 
-/// CHECK_CLOSE(x, expected) or CHECK_CLOSE(x, expected, allowed): a Reference, or {1, 2, 3} in row-major order.
+/// CHECK_CLOSE(x, expected) or CHECK_CLOSE(x, expected, allowed). `expected` is a number for a scalar, {1, 2, 3} for
+/// one dimension, {{2, 2}, {1, 2, 3, 4}} with the shape before the elements for more, or a Reference.
 #define CHECK_CLOSE(...) locus_test::check_empty(locus_test::difference(__VA_ARGS__), __FILE__, __LINE__)

@@ -180,11 +180,10 @@ def split_errors(output, sources):
     return {source: "\n".join(lines) for source, lines in said.items()}
 
 
-def batches(cases):
-    """[(compiler, path, sources, flags)]: the cases that one translation unit can hold. For one compiler, files with
-    different includes are separate, so that none depends on the includes of another; the other compilers need not
+def batches(cases, careful=None):
+    """[(compiler, path, sources, flags)]: the cases that one translation unit can hold. For the compiler `careful`, files
+    with different includes are separate, so that none depends on the includes of another; the other compilers need not
     repeat this check."""
-    careful = min((compiler for compiler, *_ in cases), key=COMPILERS.index, default=None)
     found = {}
     for compiler, path, source, *_ in cases:
         includes = tuple(sorted(together.INCLUDE.findall(source.read_text()))) if compiler == careful else ()
@@ -195,7 +194,8 @@ def batches(cases):
 def try_together(cases):
     """({(compiler, source)} whose controls compile, {(compiler, source): output of the failing branch}): each compiler
     reports every error of a file by its line, and its output for a case is judged as if it were compiled alone."""
-    jobs = [(batch, must_fail) for batch in batches(cases) for must_fail in (True, False)]
+    careful = min((compiler for compiler, *_ in cases), key=COMPILERS.index, default=None)
+    jobs = [(batch, must_fail) for batch in batches(cases, careful) for must_fail in (True, False)]
 
     def compile_batch(job):
         (compiler, path, sources, flags), must_fail = job

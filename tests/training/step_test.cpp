@@ -108,7 +108,7 @@ LOCUS_DEVICE_TEST("twenty steps follow PyTorch's", D) {
   optim::Sgd optimizer{model.parameters(), {.lr = 0.2, .momentum = 0.9}};
   const data::Batch<double, D> batch{golden::tensor<double, D>("run_x"), golden::tensor<std::int64_t, D>("run_labels")};
   const auto& losses = golden::reference("run_losses").values;
-  for (const double expected : losses) CHECK_CLOSE(train_step(model, optimizer, batch), Reference{expected}, 1e-9);
+  for (const double expected : losses) CHECK_CLOSE(train_step(model, optimizer, batch), expected, 1e-9);
   for (const auto& [name, parameter] : model.named_parameters()) {
     const std::string& trained = name;  // clang 14 cannot capture a structured binding
     CAPTURE(trained);

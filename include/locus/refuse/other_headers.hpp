@@ -25,6 +25,14 @@ namespace io {
 #include <locus/refuse/other_headers/io.inc>
 }  // namespace io
 
+namespace data {
+#include <locus/refuse/other_headers/data.inc>
+}  // namespace data
+
+namespace nn {
+#include <locus/refuse/other_headers/nn.inc>
+}  // namespace nn
+
 namespace detail {
 /// Whether Options is not defined, because the header of the called function is missing. T delays the check to the
 /// call.

@@ -1,5 +1,5 @@
 #pragma once
-// Measures the speed of a matrix product on a device, as a reference for training. Not part of locus/locus.hpp.
+// Measures the speed of a matrix product on a device, as a reference for training.
 
 #include <locus/core/std/posix.hpp>
 #include <locus/ops/matmul.hpp>
