@@ -5,86 +5,12 @@
 // nothing out of range is accessed: such an index picks NaN (0 for integers), and its gradient is dropped.
 
 #include <locus/expr/operands.hpp>
-#include <locus/ops/index/index_elements.hpp>
-#include <locus/ops/index/index_order.hpp>
+#include <locus/ops/index/pick.hpp>
 #include <locus/ops/reduction.hpp>
 
 #include <optional>
 
 namespace locus { inline namespace LOCUS_ABI {
-
-namespace detail {
-
-/// out = the elements of x, (outer, extent, inner), that indices name along the second extent, `picked` for every outer
-/// and inner, or one list for all where inner is 1. One launch.
-template <class T, class D>
-void pick_by_rows(const Tensor<T, D>& out, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& indices,
-                  std::int64_t picked, bool shares_indices) {
-  const std::int64_t inner = x.size(2), cols = inner == 1 ? picked : inner, rows_per_outer = inner == 1 ? 1 : picked;
-  const auto rows = rows_of(x);
-  const PickRowElements<T> pick{rows.data,      rows.outer_stride, rows.stride, inner == 1 ? 0 : rows.inner_stride,
-                                indices.data(), shares_indices,    cols,        rows_per_outer,
-                                x.size(1),      out.data()};
-  Backend<D>::for_each_row(out.device(), x.size(0) * rows_per_outer * pick.pieces_per_row(), pick.piece(), pick);
-}
-
-/// A nominal number of columns for for_each_row, enough for a thread of its own; no row is that long.
-[[nodiscard]] inline std::int64_t work_of_a_thread(std::int64_t elements) {
-  return smaller(elements, std::int64_t{4096});
-}
-
-/// sums(outer, indices[j], inner) += g(outer, j, inner). Work for several threads is divided by ranges of the extent;
-/// the indices are then split among the ranges first.
-template <class T, class R, class D>
-void scatter_rows(const Tensor<R, D>& sums, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
-                  const RowCount& count) {
-  constexpr std::int64_t worth_splitting = 1 << 16;
-  const std::int64_t picked = indices.elements(), elements = product_or_most(picked, count.inner);
-  const bool splits = count.outer == 1 && elements >= worth_splitting;
-  const IndexRanges ranges(count.cols, splits ? smaller(elements >> 12, count.inner) : 1);
-  ScatterRange<T> scatter{g.data(), indices.data(), nullptr,     nullptr,    ranges.count,
-                          picked,   count.cols,     count.inner, sums.data()};
-  Tensor<std::int64_t, D> positions, begins;
-  if (ranges.count > 1) {
-    positions = Tensor<std::int64_t, D>({picked}, g.device());
-    begins = Tensor<std::int64_t, D>({ranges.count + 1}, g.device());
-    scatter.positions = positions.data(), scatter.begins = begins.data();
-    Backend<D>::for_each_row(g.device(), 1, 1,
-                             SplitByRange{ranges, indices.data(), picked, positions.data(), begins.data()});
-  }
-  Backend<D>::for_each_row(g.device(), count.outer * ranges.count, work_of_a_thread(elements / ranges.count), scatter);
-}
-
-/// dx = the elements of g added up at their indices, `picked` along the axis, in the order of the indices; on a host,
-/// in parallel over the other dimensions and over ranges of the axis. Sums are rounded to T once. All three may be
-/// views. One launch; one more to clear dx unless accumulated; if dx cannot hold the sums, one to clear and one to
-/// round the sums instead; one for each other view.
-template <class T, class D>
-void scatter_add(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& given_g,
-                 const Tensor<std::int64_t, D>& given_indices, int axis, std::int64_t picked, bool shares_indices) {
-  using R = compute_t<T>;
-  const Tensor<T, D> g = given_g.contiguous();
-  const Tensor<std::int64_t, D> indices = given_indices.contiguous();
-  const RowCount count(dx.shape(), axis);
-  const auto add = [&](const Tensor<R, D>& sums) {
-    if (shares_indices) return scatter_rows(sums, g, indices, count);
-    const ScatterRow<T> scatter{g.data(), indices.data(), picked, count.cols, count.inner, sums.data()};
-    Backend<D>::for_each_row(g.device(), count.outer * scatter.rows_per_outer(), work_of_a_thread(picked), scatter);
-  };
-  if constexpr (std::is_same_v<T, R>) {
-    if (dx.is_contiguous()) {
-      if (!accumulate) dx.fill_(T(0));
-      return add(dx);
-    }
-  }
-  const Tensor<R, D> sums(dx.shape(), dx.device());
-  sums.fill_(R(0));
-  add(sums);
-  if (accumulate) map_into(dx, functor::Add{}, dx, sums);
-  else map_into(dx, functor::Identity{}, sums);
-}
-
-}  // namespace detail
 
 namespace operation {
 
@@ -109,16 +35,7 @@ struct IndexSelect {
     for (int d = along + 1; d < x.rank(); ++d) shape.push_back(x.size(d));
     Tensor<T, D> out(shape, x.device());
     if (out.empty()) return Forwarded{out, Tuple(indices)};
-    if constexpr (CostModel<D>::follows_indices) {
-      if (source.size(2) == 1) {
-        detail::pick_by_rows(out, source, indices, indices.elements(), true);
-        return Forwarded{out, Tuple(indices)};
-      }
-    }
-    const auto rows = detail::rows_of(source);
-    Backend<D>::for_each_row(x.device(), source.size(0) * indices.elements(), source.size(2),
-                             detail::PickRow<T>{rows.data, rows.outer_stride, rows.stride, rows.inner_stride,
-                                                indices.data(), indices.elements(), source.size(1), out.data()});
+    detail::pick_rows(out, source, indices);
     return Forwarded{out, Tuple(indices)};
   }
   template <class T, class D, class I>
@@ -128,27 +45,8 @@ struct IndexSelect {
     const auto target = dx.open();
     const auto dense = g.contiguous();
     if (target.out.empty()) return;
-    const int along = normalize_axis(axis, target.out.rank(), caller);
-    const detail::RowCount count(target.out.shape(), along);
-    const std::int64_t picked = indices.elements();
-    if constexpr (CostModel<D>::follows_indices) {
-      if (count.inner < shortest_row || picked > most_compared) {
-        return detail::scatter_add(target.out, target.accumulate, dense, indices, along, picked, true);
-      }
-    }
-    if (picked > most_compared) {
-      if (!target.accumulate) target.out.fill_(T(0));
-      detail::add_in_order(target.out, dense, indices, count.outer, count.cols, count.inner);
-    } else if (picked < count.cols) {
-      if (!target.accumulate) target.out.fill_(T(0));
-      Backend<D>::for_each_row(
-          g.device(), count.outer * picked, count.inner,
-          detail::CollectAtFirst<T>{dense.data(), indices.data(), picked, count.cols, target.out.data()});
-    } else {
-      Backend<D>::for_each_row(g.device(), count.outer * count.cols, count.inner,
-                               detail::CollectRow<T>{dense.data(), indices.data(), picked, count.cols,
-                                                     target.out.data(), target.accumulate});
-    }
+    detail::add_picked_rows(target.out, target.accumulate, dense, indices,
+                            normalize_axis(axis, target.out.rank(), caller));
   }
 
  private:
@@ -160,9 +58,6 @@ struct IndexSelect {
     detail::map_into(result, detail::WithoutIndex{padding}, indices);
     return result;
   }
-  static constexpr std::int64_t shortest_row = 16;  ///< from this length on, comparing indices pays
-  static constexpr std::int64_t most_compared =
-      1024;  ///< more indices are put in order, as to compare all would be slow
 };
 
 struct Gather {
@@ -179,15 +74,7 @@ struct Gather {
     const auto source = detail::around_axis(within(x, index.shape(), along), along);
     Tensor<T, D> out(index.shape(), x.device());
     if (out.empty()) return Forwarded{out, Tuple(dense)};
-    if constexpr (CostModel<D>::follows_indices) {
-      detail::pick_by_rows(out, source, dense, index.size(along), false);
-    } else {
-      const auto plan =
-          make_plan<3>(out.shape(), {detail::operand_of(dense), detail::operand_of(out), detail::operand_of(out)});
-      Backend<D>::map(x.device(), plan,
-                      detail::GatherElement<T>{detail::rows_of(source), x.size(along), index.size(along)},
-                      Pack<const std::int64_t*, LinearIndex>(dense.data(), LinearIndex{}), Pack<T*>(out.data()));
-    }
+    detail::pick_elements(out, source, dense, index.size(along));
     return Forwarded{out, Tuple(dense)};
   }
   template <class T, class D, class I>
@@ -198,30 +85,11 @@ struct Gather {
     const auto target = dx.open();
     if (target.out.empty()) return;
     const int along = normalize_axis(axis, index.rank(), name);
-    const auto part = within(target.out, index.shape(), along);
-    const bool covers_all = part.shape() == target.out.shape();
-    if (!target.accumulate && !covers_all) target.out.fill_(T(0));
-    if constexpr (CostModel<D>::follows_indices) {
-      detail::scatter_add(part, target.accumulate || !covers_all, dense, index, along, index.size(along), false);
-    } else {
-      const detail::RowCount count(part.shape(), along);
-      if (detail::product_or_most(part.elements(), index.size(along)) > most_compared) {
-        if (!target.accumulate && covers_all) target.out.fill_(T(0));
-        return detail::add_in_order(target.out, dense, detail::places_in(target.out, index, along), 1,
-                                    target.out.elements(), 1);
-      }
-      const Strides index_strides = row_major(part.shape());
-      const auto plan = make_plan<3>(
-          part.shape(), {PlanOperand{nullptr, &index_strides}, detail::operand_of(part), detail::operand_of(part)});
-      Backend<D>::map(g.device(), plan,
-                      detail::CollectElement<T>{dense.data(), index.data(), count.cols, index.size(along), count.inner},
-                      Pack<LinearIndex, const T*>(LinearIndex{}, target.accumulate ? part.data() : nullptr),
-                      Pack<T*>(part.data()));
-    }
+    detail::add_picked_elements(target.out, within(target.out, index.shape(), along), target.accumulate, dense, index,
+                                along);
   }
 
  private:
-  static constexpr std::int64_t most_compared = 1 << 22;  ///< as for IndexSelect
   static void require_shapes(const Shape& x, const Shape& index, int along) {
     bool fits = x.rank() == index.rank();
     for (int d = 0; d < x.rank() && fits; ++d) fits = d == along || index[d] <= x[d];

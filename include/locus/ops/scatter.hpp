@@ -10,6 +10,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/ops/index.hpp>
 #include <locus/ops/index/scatter_elements.hpp>
 #include <locus/ops/join.hpp>
 #include <locus/ops/view.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 // Elements and slices written to the places that indices name, and the gradients of both.
 
-#include <locus/ops/index.hpp>
+#include <locus/ops/index/pick.hpp>
 #include <locus/ops/view.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {

@@ -78,6 +78,20 @@ struct ScatterPlane {
   }
 };
 
+/// out (planes, rows, cols) = previous + gradients of windows. One launch. On a device whose loops follow_indices,
+/// walk(plane, add) scatters them from window to window, a plane for each row of work: the host divides the planes
+/// among its threads by their elements. Other devices collect them by `collected`, a functor of rows of elements.
+template <class T, class D, class Walk, class Row>
+void add_from_windows(const Tensor<T, D>& out, [[maybe_unused]] bool accumulate, std::int64_t planes, std::int64_t rows,
+                      std::int64_t cols, [[maybe_unused]] const Walk& walk, [[maybe_unused]] const Row& collected) {
+  if constexpr (CostModel<D>::follows_indices) {
+    Backend<D>::for_each_row(out.device(), planes, rows * cols,
+                             ScatterPlane<T, Walk>{walk, rows, cols, out.data(), accumulate});
+  } else {
+    Backend<D>::for_each_row(out.device(), planes * rows, cols, collected);
+  }
+}
+
 /// Equal, or both NaN.
 template <class R>
 [[nodiscard]] LOCUS_FN bool same_extreme(R a, R b) {
