@@ -59,7 +59,7 @@ def record(report):
         return each["width"], each["images"], each["epochs"]
 
     others = [other for other in reports if settings(other) != settings(report)]
-    write_results(file.name, sorted([*others, report], key=settings))
+    write_results(file.name, sorted([*others, report], key=settings), of_processor=False)
 
 
 def main():

@@ -10,7 +10,7 @@ turns' ratios. Operands are random, new in each run of this script, and the same
 with float64 before a time counts.
 
 Peers that are not installed are left out, and named. The newest PyTorch: pip install torch, and --torch-python with the
-Python that has it. Results go to results/cpu-PART.json, unless --only selects workloads; report.py makes a page of
+Python that has it. Results go to results/PROCESSOR/cpu-PART.json, unless --only selects workloads; report.py makes a page of
 them. Close other programs first; otherwise use --processor-time.
 """
 
@@ -32,6 +32,7 @@ import cpu_dry_run  # noqa: E402
 import cpu_programs  # noqa: E402
 import cpu_training  # noqa: E402
 import cpu_workloads  # noqa: E402
+import this_processor  # noqa: E402
 import whole_file  # noqa: E402
 from cpu_programs import ANYWHERE, BY_FLOAT, OURS, say  # noqa: E402
 
@@ -239,7 +240,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=None, help="of operands and of the random shapes (default: chosen anew)")
     parser.add_argument("--only", default="", metavar="PATTERN", help='workloads in whose group or name this is found, as "random" '
                         'or "softmax 64"; no results are kept without --out')
-    parser.add_argument("--out", type=pathlib.Path, metavar="FOLDER", help="where results go (default: results, beside this script)")
+    parser.add_argument("--out", type=pathlib.Path, metavar="FOLDER", help="where results go (default: results/PROCESSOR, beside this script)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "cpu", metavar="FOLDER",
                         help="where programs are compiled, anew if they changed (default build/cpu)")
     parser.add_argument("--programs", type=pathlib.Path, metavar="FOLDER", help="that has our programs, in place of compiling them")
@@ -258,7 +259,7 @@ def parse():
     if options.processor_time and "training" in options.parts:
         parser.error("--processor-time is for programs of one thread, and training is of several; name other parts")
     if not options.out and not options.only and not options.processor_time:
-        options.out = HERE / "results"
+        options.out = HERE / "results" / this_processor.kind()
     options.seed = random.randrange(1 << 20) if options.seed is None else options.seed
     options.threads = [1] if options.dry_run or options.processor_time or os.cpu_count() == 1 else [1, 2]
     options.sample_seconds = 0.0005 if options.dry_run else 0.003

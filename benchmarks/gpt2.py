@@ -6,7 +6,7 @@ usage: gpt2.py --torch-python PYTHON [--threads 2] [--batch 16] [--steps 10] [--
 A turn is a few steps of each program, of which the fastest counts: training on a batch of windows of 64 tokens, with
 clipping and AdamW, and generating one token after a window. The results are the fastest turn and the median; the ratio
 is of the fastest turns. bfloat16 is compared with autocast. --processor-time, with --threads 1, is for machines on
-which other programs run. Results are written to results/cpu-gpt2.json.
+which other programs run. Results are written to results/PROCESSOR/cpu-gpt2.json.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import parser_of, players, processor, write_results  # noqa: E402
+from torch_turns import parser_of, players, processor, ratio, write_results  # noqa: E402
 
 CONTEXT = 64
 ROWS = [("training", "float32"), ("training", "bfloat16"), ("writing", "float32"), ("writing", "bfloat16")]
@@ -40,7 +40,7 @@ def main():
         tokens = options.batch * CONTEXT if work == "training" else 1
         mine, peer = (1e3 * tokens / min(each) for each in times)
         medians = statistics.median(times[1]) / statistics.median(times[0])
-        print(f"{f'{work}, {kind}':24}{mine:10.0f}{peer:10.0f}{mine / peer:8.2f}{medians:12.2f}")
+        print(f"{f'{work}, {kind}':24}{mine:10.0f}{peer:10.0f}{ratio(mine, peer):8.2f}{medians:12.2f}")
         results["rows"][f"{work}, {kind}"] = {"ours": mine, "pytorch": peer, "ours_ms": times[0], "pytorch_ms": times[1]}
     write_results("cpu-gpt2.json", results)
 

@@ -3,8 +3,8 @@
 
 usage: report.py [--results FOLDER] [--out FILE]
 
-Reads cpu-*.json, which cpu.py writes, and compile-time*.json, which compile_time.py writes, from FOLDER (default:
-results beside this script), and writes a self-contained HTML file (default build/report.html) with plots as inline SVG.
+Reads cpu-*.json, which cpu.py writes, from FOLDER (default: results/PROCESSOR, of this machine), and compile-time*.json,
+which compile_time.py writes, from results, and writes a self-contained HTML file (default build/report.html) with plots as inline SVG.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE.parent / "scripts" / "lib")]
 import report_plots as plots  # noqa: E402
+import this_processor  # noqa: E402
 import whole_file  # noqa: E402
 from report_plots import OURS  # noqa: E402
 
@@ -180,11 +181,12 @@ def page(parts, compiled):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=pathlib.Path, default=HERE / "results", metavar="FOLDER")
+    parser.add_argument("--results", type=pathlib.Path, default=HERE / "results" / this_processor.kind(), metavar="FOLDER",
+                        help="of one kind of processor (default: that of this machine)")
     parser.add_argument("--out", type=pathlib.Path, default=HERE.parent / "build" / "report.html", metavar="FILE")
     options = parser.parse_args()
     parts = {name: json.loads(path.read_text()) for name in TITLES if (path := options.results / f"cpu-{name}.json").exists()}
-    compiled = sorted(options.results.glob("compile-time*.json"))
+    compiled = sorted((HERE / "results").glob("compile-time*.json"))
     if not parts:
         sys.exit(f"report.py: {options.results} holds no cpu-PART.json; run cpu.py first")
     options.out.parent.mkdir(parents=True, exist_ok=True)

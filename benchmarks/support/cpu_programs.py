@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 
+import this_processor
+
 BENCHMARKS = pathlib.Path(__file__).resolve().parents[1]
 ROOT = BENCHMARKS.parent
 CXX = os.environ.get("CXX", "g++")
@@ -53,7 +55,7 @@ def ours(part):
     libraries = ("-lz",) if part == "training" else ()
     found = [Program(name, source, (*flags, "-fopenmp", "-DLOCUS_ZLIB=1", f"-I{ROOT / 'include'}"), libraries,
                      parts=(part,), threaded=(part,)) for name, flags in FLAGS.items()]
-    if part == "gemm" and "avx512_bf16" in processor()[1]:
+    if part == "gemm" and "avx512_bf16" in this_processor.flags():
         found.append(dataclasses.replace(found[0], name=BY_FLOAT, only="bfloat16", environment=(("LOCUS_CPU_ISA", "avx512"),)))
     return found
 
@@ -167,27 +169,19 @@ def reference_blas(path):
     return None
 
 
-def processor():
-    """Name and flags from /proc/cpuinfo."""
-    path = pathlib.Path("/proc/cpuinfo")
-    lines = path.read_text().splitlines() if path.exists() else []
-    value = lambda key: next((line.split(": ", 1)[1] for line in lines if line.startswith(key) and ": " in line), "")  # noqa: E731
-    return value("model name"), value("flags").split()
-
-
 def environment():
     """The machine, the commit and the compiler, for every result."""
     compiler = answer_of([CXX, "--version"]).splitlines()
     return {"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "commit": answer_of(["git", "-C", ROOT, "describe", "--always", "--dirty"]),
-            "compiler": compiler[0] if compiler else "", "cpu": processor()[0], "cores": os.cpu_count()}
+            "compiler": compiler[0] if compiler else "", "cpu": this_processor.name(), "cores": os.cpu_count()}
 
 
 def settings(threads, seed=0):
     """The environment of a program. Its threads spin during its turn and sleep soon after (they spin for less than a
     millisecond, in OpenMP and in OpenBLAS). Freed memory stays with the process: otherwise page faults would dominate
     libtorch's results larger than 32 MiB. Debian 12's OpenBLAS is told the type of the processor."""
-    flags = processor()[1]
+    flags = this_processor.flags()
     core = {"OPENBLAS_CORETYPE": "SkylakeX" if "avx512f" in flags else "Haswell"} if "avx2" in flags else {}
     variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOCUS_NUM_THREADS")
     return {**core, **dict.fromkeys(variables, str(threads)), "GOMP_SPINCOUNT": "20000", "OPENBLAS_THREAD_TIMEOUT": "20",

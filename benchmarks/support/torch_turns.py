@@ -3,9 +3,10 @@ the same lines."""
 
 import argparse
 import contextlib
+import math
 import os
 import pathlib
-import platform
+import select
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ BENCHMARKS = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = BENCHMARKS / "results"
 sys.path.insert(0, str(BENCHMARKS.parent / "scripts" / "lib"))
 import json_text  # noqa: E402
+import this_processor  # noqa: E402
 import whole_file  # noqa: E402
 
 
@@ -24,26 +26,51 @@ def parser_of(description, turns):
     parser.add_argument("--turns", type=int, default=turns)
     parser.add_argument("--processor-time", dest="clock", action="store_const", const="processor", default="wall")
     parser.add_argument("--pin", action="store_true", help="bind each thread to a core of its own (Linux)")
+    parser.add_argument("--patience", type=float, default=120, metavar="SECONDS",
+                        help="a peer that has not answered after this long is left out of the workload (default 120)")
     return parser
 
 
 def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
+    return this_processor.name()
 
 
-def write_results(name, results):
-    """Writes into the folder of results."""
-    whole_file.write(RESULTS / name, json_text.text(results) + "\n")
+def storable(results):
+    """Without infinite times, which JSON lacks: null where a peer was left out."""
+    if isinstance(results, dict):
+        return {key: storable(value) for key, value in results.items()}
+    if isinstance(results, (list, tuple)):
+        return [storable(value) for value in results]
+    return None if isinstance(results, float) and not math.isfinite(results) else results
+
+
+def write_results(name, results, of_processor=True):
+    """Writes into the folder of results: of this kind of processor, or of all."""
+    folder = RESULTS / this_processor.kind() if of_processor else RESULTS
+    folder.mkdir(exist_ok=True)
+    whole_file.write(folder / name, json_text.text(storable(results)) + "\n")
+
+
+def ratio(of, to):
+    """of / to; infinite where `to` is 0, the speed of a peer that was left out."""
+    return of / to if to else math.inf
 
 
 class Player:
-    def __init__(self, *command, environment={}, is_to_bind=False):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=os.environ | environment)
-        self.is_to_bind = is_to_bind
+    """patience: seconds; without an answer for this long, the program starts anew, and the request is answered by infinite
+    times, now and later."""
+
+    MOST_TIMES = 6  # of an answer
+
+    def __init__(self, *command, environment={}, is_to_bind=False, patience=math.inf):
+        self.command, self.environment, self.binds, self.patience = command, environment, is_to_bind, patience
+        self.slow = set()
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=os.environ | self.environment)
+        self.is_to_bind = self.binds
 
     def bind(self):
         """Binds the threads, which the first request created, to cores in turn: some systems let two share a core, and
@@ -53,11 +80,20 @@ class Player:
             os.sched_setaffinity(thread, {cores[i % len(cores)]})
 
     def ask(self, line):
+        if line in self.slow:
+            return [math.inf] * self.MOST_TIMES
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
+        if self.patience < math.inf and not select.select([self.process.stdout], [], [], self.patience)[0]:
+            print(f"{self.command[-1]}: no answer in {self.patience:g} s, left out: {line}", file=sys.stderr)
+            self.slow.add(line)
+            self.process.kill()
+            self.process.wait()
+            self.start()
+            return [math.inf] * self.MOST_TIMES
         answer = self.process.stdout.readline()
         if not answer:
-            sys.exit(f"{self.process.args[0]} ended at: {line}")
+            sys.exit(f"{self.command[-1]} ended at: {line}")
         if self.is_to_bind:
             self.bind()
             self.is_to_bind = False
@@ -77,7 +113,8 @@ def players(name, options):
                         str(BENCHMARKS / f"cpu_{name}.cpp"), "-lz", "-o", program], check=True)
         peer = str(BENCHMARKS / "peers" / f"torch_{name}.py")
         bound = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads"} if options.pin else {}
-        both = Player(program, is_to_bind=options.pin), Player(options.torch_python, peer, environment=bound)
+        both = Player(program, is_to_bind=options.pin), Player(options.torch_python, peer, environment=bound,
+                                                               patience=options.patience)
         try:
             yield both
         finally:
