@@ -6,7 +6,8 @@ usage: aligned_dimensions.py [--threads 1] [--turns 5] [--processor-time] [--ste
 Compares the time per multiply-add of each size with the next multiple to which nn::advise pads (16 in float with
 AVX-512, 32 in bfloat16 with AMX), measured right before it. The result is the median over the turns, beside the
 prediction of nn::advise for a single product. --processor-time, with --threads 1, is for machines on which other
-programs run. --write stores the results in results/PROCESSOR/cpu-aligned-dimensions.json: measure them with nothing else running.
+programs run. --write stores the results in results/PROCESSOR/cpu-aligned-dimensions.json: measure them with nothing
+else running.
 """
 
 import argparse

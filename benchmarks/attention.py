@@ -4,8 +4,8 @@
 usage: attention.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time] [--pin]
 
 The time of a turn is its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
-machines on which other programs run. Results are written to results/PROCESSOR/cpu-attention.json, unless --only selects some of
-the shapes.
+machines on which other programs run. Results are written to results/PROCESSOR/cpu-attention.json, unless --only
+selects some of the shapes.
 """
 
 import pathlib

@@ -8,8 +8,8 @@ Each pass of PyTorch is measured in both memory formats, and the faster one coun
 run; the result is the fastest turn. --processor-time, with --threads 1, is for machines on which other programs run.
 --exact turns Winograd convolutions off; --type is float32 or bfloat16; --depthwise measures the depthwise convolutions
 of a MobileNetV2 instead; --channels-last gives Locus channels-last images. Results are written to
-results/PROCESSOR/cpu-conv.json, with options to files named after them, such as cpu-conv-depthwise-bfloat16.json, unless --only
-selects some of the shapes.
+results/PROCESSOR/cpu-conv.json, with options to files named after them, such as cpu-conv-depthwise-bfloat16.json,
+unless --only selects some of the shapes.
 """
 
 import pathlib

@@ -10,8 +10,8 @@ turns' ratios. Operands are random, new in each run of this script, and the same
 with float64 before a time counts.
 
 Peers that are not installed are left out, and named. The newest PyTorch: pip install torch, and --torch-python with the
-Python that has it. Results go to results/PROCESSOR/cpu-PART.json, unless --only selects workloads; report.py makes a page of
-them. Close other programs first; otherwise use --processor-time.
+Python that has it. Results go to results/PROCESSOR/cpu-PART.json, unless --only selects workloads; report.py makes a
+page of them. Close other programs first; otherwise use --processor-time.
 """
 
 import argparse

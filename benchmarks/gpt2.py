@@ -14,7 +14,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import parser_of, players, processor, ratio, write_results  # noqa: E402
+from torch_turns import parser_of, players, processor, speed, write_results  # noqa: E402
 
 CONTEXT = 64
 ROWS = [("training", "float32"), ("training", "bfloat16"), ("writing", "float32"), ("writing", "bfloat16")]
@@ -38,9 +38,9 @@ def main():
                "rows": {}}
     for (work, kind), times in taken.items():
         tokens = options.batch * CONTEXT if work == "training" else 1
-        mine, peer = (1e3 * tokens / min(each) for each in times)
+        mine, peer = (speed(tokens, min(each)) for each in times)
         medians = statistics.median(times[1]) / statistics.median(times[0])
-        print(f"{f'{work}, {kind}':24}{mine:10.0f}{peer:10.0f}{ratio(mine, peer):8.2f}{medians:12.2f}")
+        print(f"{f'{work}, {kind}':24}{mine:10.0f}{peer:10.0f}{mine / peer:8.2f}{medians:12.2f}")
         results["rows"][f"{work}, {kind}"] = {"ours": mine, "pytorch": peer, "ours_ms": times[0], "pytorch_ms": times[1]}
     write_results("cpu-gpt2.json", results)
 

@@ -4,7 +4,8 @@
 usage: lookups.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time] [--pin]
 
 The time of a turn is its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
-machines on which other programs run. Results are written to results/PROCESSOR/cpu-lookups.json, unless --only selects some.
+machines on which other programs run. Results are written to results/PROCESSOR/cpu-lookups.json, unless --only
+selects some.
 """
 
 import pathlib

@@ -3,8 +3,9 @@
 
 usage: report.py [--results FOLDER] [--out FILE]
 
-Reads cpu-*.json, which cpu.py writes, from FOLDER (default: results/PROCESSOR, of this machine), and compile-time*.json,
-which compile_time.py writes, from results, and writes a self-contained HTML file (default build/report.html) with plots as inline SVG.
+Reads cpu-*.json, which cpu.py writes, from FOLDER (default: results/PROCESSOR, of this machine), and
+compile-time*.json, which compile_time.py writes, from results. Writes a self-contained HTML file (default
+build/report.html) with plots as inline SVG.
 """
 
 import argparse

@@ -15,7 +15,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import parser_of, players, processor, ratio, write_results  # noqa: E402
+from torch_turns import parser_of, players, processor, speed, write_results  # noqa: E402
 
 ROWS = [("float32", False), ("float32", True), ("bfloat16", False)]
 
@@ -38,9 +38,9 @@ def main():
     results = {"processor": processor(), "threads": options.threads, "pinned": options.pin, "batch": options.batch, "clock": options.clock,
                "rows": {}}
     for (kind, exact), times in taken.items():
-        mine, turned, peer = (1e3 * options.batch / statistics.median(each) for each in times)
+        mine, turned, peer = (speed(options.batch, statistics.median(each)) for each in times)
         name = kind + (", exact" if exact else "")
-        print(f"{name:24}{mine:10.1f}{turned:10.1f}{peer:10.1f}{ratio(mine, peer):8.2f}{ratio(turned, peer):6.2f}")
+        print(f"{name:24}{mine:10.1f}{turned:10.1f}{peer:10.1f}{mine / peer:8.2f}{turned / peer:6.2f}")
         results["rows"][name] = {"ours": mine, "ours_channels_last": turned, "pytorch": peer, "ours_ms": times[0],
                                  "ours_channels_last_ms": times[1], "pytorch_ms": times[2]}
     write_results("cpu-resnet.json", results)

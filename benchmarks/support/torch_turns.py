@@ -36,7 +36,7 @@ def processor():
 
 
 def storable(results):
-    """Without infinite times, which JSON lacks: null where a peer was left out."""
+    """With null in place of times and speeds of a peer that was left out: JSON lacks infinity and NaN."""
     if isinstance(results, dict):
         return {key: storable(value) for key, value in results.items()}
     if isinstance(results, (list, tuple)):
@@ -51,9 +51,9 @@ def write_results(name, results, of_processor=True):
     whole_file.write(folder / name, json_text.text(storable(results)) + "\n")
 
 
-def ratio(of, to):
-    """of / to; infinite where `to` is 0, the speed of a peer that was left out."""
-    return of / to if to else math.inf
+def speed(work, milliseconds):
+    """Of so much work, per second; NaN for a peer that was left out."""
+    return 1e3 * work / milliseconds if milliseconds < math.inf else math.nan
 
 
 class Player:

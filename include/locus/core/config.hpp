@@ -43,8 +43,9 @@
 /// 1 in code for the GPU, where host library functions do not exist.
 #define LOCUS_ON_DEVICE LOCUS_DEVICE_PASS
 
-/// At -O0 the host's calls stay calls: inlined copies took a third of clang's time, and hid the functions from a
-/// debugger.
+/// At -O0 the host's calls stay calls. Inlined copies, instrumented by the address sanitizer, took two fifths of
+/// clang's time. Without a sanitizer it is a tenth, and a program runs about an eighth longer, but a debugger sees the
+/// calls.
 #if defined(__OPTIMIZE__) || LOCUS_DEVICE_PASS
 #define LOCUS_ALWAYS_INLINE __attribute__((always_inline))
 #else

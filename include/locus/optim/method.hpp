@@ -42,7 +42,7 @@ class OptimizerBy : public Optimizer<T, D> {
     return Method::state_name(options_, which);
   }
 
-  // A template: clang 14 instantiates a constrained member with its class, whether its constraint holds or not.
+  // The next two are templates: an explicit instantiation of the class by clang 14 ignores constraints of its members.
   /// The option momentum; beta1 of Adam and Lion.
   template <class M = Method>
     requires detail::HasMomentum<M>

@@ -1,6 +1,6 @@
 #pragma once
-// Elements and rows picked by indices, and their gradients: loops over the indices on a device that follows_indices, in
-// other devices launches over all elements.
+// Elements and rows picked by indices, and their gradients: loops over the indices on a device whose CostModel
+// follows_indices, launches over all elements on other devices.
 
 #include <locus/expr/operands.hpp>
 #include <locus/ops/index/index_elements.hpp>
