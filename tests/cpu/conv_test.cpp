@@ -320,11 +320,67 @@ TEST_CASE("direct convolutions: kernels, strides, borders and sizes of every kin
     check_error(3, 1, 16, {11, 9}, 5, {.stride = 2, .padding = 2}, false);
     check_error(9, 15, 3, {4, 5}, {1, 3}, {.padding = {0, 2}, .dilation = {1, 2}}, true);
     check_error(2, 40, 1, {6, 7}, 3, {.stride = {1, 2}, .padding = 1}, false);
+    check_error(2, 17, 18, {19, 33}, 1, {.stride = 2}, true);  // only the elements that are read are copied
+    check_error(1, 16, 20, {17, 50}, 1, {.stride = {1, 3}}, false);
   });
   check_error(30, 48, 40, {8, 8}, 3, {.stride = 2, .padding = 1}, false);  // several groups of images
   check_error(2, 64, 32, {70, 90}, 3, {.stride = 2, .padding = 1}, true);  // several parts of an image
   check_error(1, 32, 32, {60, 110}, 7, {.padding = 3}, true);
   check_error(1, 16, 16, {300, 300}, 3, {.dilation = 140}, false);
+}
+
+TEST_CASE("planes become lanes and back: runs, gaps and strides of every kind, on every instruction set") {
+  struct Planes {
+    std::int64_t planes, rows, width, row, col, plane;
+  };
+  const Planes cases[] = {
+      {16, 4, 4, 4, 1, 16},      {16, 7, 7, 7, 1, 49},       {5, 14, 14, 14, 1, 196},      {33, 32, 32, 32, 1, 1024},
+      {18, 7, 7, 8, 1, 64},      {16, 9, 20, 45, 2, 500},    {3, 6, 9, 30, 3, 200},        {16, 3, 70, 70, 1, 250},
+      {20, 1, 1, 1, 1, 3},       {17, 2, 700, 800, 1, 2048}, {16, 1, 3000, 3000, 1, 4096}, {1, 5, 1, 1, 1, 5},
+      {20, 60, 40, 40, 1, 2400},
+  };
+  for_each_kernel_set([&] {
+    const auto& kernels = *cpu::detail::kernels_in_use<float>();
+    for (const Planes& of : cases) {
+      INFO("planes ", of.planes, " rows ", of.rows, " width ", of.width, " row ", of.row, " col ", of.col);
+      // Exactly as large as what may be read: the address sanitizer finds other accesses.
+      std::vector<float> from(
+          static_cast<std::size_t>((of.planes - 1) * of.plane + (of.rows - 1) * of.row + (of.width - 1) * of.col + 1));
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+      const std::int64_t stride = (of.planes + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+      const std::int64_t to_row = (of.width + 1) * stride, positions = of.rows * of.width;
+      std::vector<float> lanes(static_cast<std::size_t>(of.rows * to_row), -1.f), dense(lanes);
+      cpu::detail::to_lanes(kernels, {from.data(), of.plane, of.row, of.col, of.planes, of.rows, of.width},
+                            lanes.data(), stride, to_row);
+      cpu::detail::to_lanes(kernels, {from.data(), of.plane, of.row, of.col, of.planes, of.rows, of.width},
+                            dense.data(), stride, of.width * stride);
+      std::int64_t wrong = 0;
+      for (std::int64_t p = 0; p < of.planes; ++p)
+        for (std::int64_t r = 0; r < of.rows; ++r)
+          for (std::int64_t c = 0; c < of.width; ++c) {
+            const auto expected = static_cast<float>(p * of.plane + r * of.row + c * of.col);
+            wrong += lanes[static_cast<std::size_t>(r * to_row + c * stride + p)] != expected;
+            wrong += dense[static_cast<std::size_t>((r * of.width + c) * stride + p)] != expected;
+          }
+      for (std::int64_t r = 0; r < of.rows; ++r)  // the gap behind a row
+        wrong += lanes[static_cast<std::size_t>(r * to_row + of.width * stride)] != -1.f;
+      CHECK(wrong == 0);
+
+      for (const std::int64_t gap : {0, 3, 15})
+        for (const bool adds : {false, true}) {
+          const std::int64_t plane = positions + gap;
+          std::vector<float> back(static_cast<std::size_t>(of.planes * plane), 1.f);
+          cpu::detail::from_lanes(kernels, dense.data(), stride, of.planes, positions, back.data(), plane, adds);
+          wrong = 0;
+          for (std::int64_t p = 0; p < of.planes; ++p)
+            for (std::int64_t i = 0; i < plane; ++i) {
+              const float moved = i < positions ? dense[static_cast<std::size_t>(i * stride + p)] : 1.f;
+              wrong += back[static_cast<std::size_t>(p * plane + i)] != moved + (adds && i < positions ? 1.f : 0.f);
+            }
+          CHECK(wrong == 0);
+        }
+    }
+  });
 }
 
 TEST_CASE("the table of algorithms: types, shapes and passes on each side of every boundary") {

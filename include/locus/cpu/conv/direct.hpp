@@ -20,27 +20,7 @@ class DirectPass {
  public:
   DirectPass(const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
              const ConvImages<float>& y, bool adds, bool adjoint)
-      : kernels_(*kernels_in_use<float>()),
-        rows_{shape.axis[1], adjoint},
-        cols_{shape.axis[2], adjoint},
-        x_{x, adjoint ? shape.out : shape.in, rows_.given(), cols_.given()},
-        out_(adjoint ? shape.in : shape.out),
-        batch_(shape.batch),
-        w_(w),
-        result_{bias, y, adds},
-        width_(std::int64_t{2} * kernels_.lanes),
-        strips_(ceil_div(out_, width_)),
-        padded_(lanes_for(kernels_, x_.channels)),
-        taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {
-    using locus::detail::larger, locus::detail::smaller;
-    line_ = cols_.origin(cols_.results() - 1) + cols_.span() + 1;
-    const std::int64_t along = ceil_div(cols_.results(), cols_.step());
-    images_ = along < 8 ? smaller(batch_, std::int64_t{kernels_.max_rows}) : 1;
-    const std::int64_t row_bytes = images_ * line_ * padded_ * std::int64_t{sizeof(float)};
-    const std::int64_t most = larger(block_bytes / row_bytes - rows_.span(), std::int64_t{1});
-    block_rows_ =
-        smaller(rows_.results(), adjoint ? most * rows_.step() : larger(most / rows_.origin_step(), std::int64_t{1}));
-  }
+      : DirectPass(adjoint ? ReadImages{shape, x} : elements_read(shape, x), w, bias, y, adds, adjoint) {}
 
   /// Whether the copies of images stay small, and classes few: dilations and strides may be of any size.
   [[nodiscard]] bool fits() const {
@@ -63,6 +43,30 @@ class DirectPass {
   }
 
  private:
+  DirectPass(const ReadImages& read, const float* w, const float* bias, const ConvImages<float>& y, bool adds,
+             bool adjoint)
+      : kernels_(*kernels_in_use<float>()),
+        rows_{read.shape.axis[1], adjoint},
+        cols_{read.shape.axis[2], adjoint},
+        x_{read.images, adjoint ? read.shape.out : read.shape.in, rows_.given(), cols_.given()},
+        out_(adjoint ? read.shape.in : read.shape.out),
+        batch_(read.shape.batch),
+        w_(w),
+        result_{bias, y, adds},
+        width_(std::int64_t{2} * kernels_.lanes),
+        strips_(ceil_div(out_, width_)),
+        padded_(lanes_for(kernels_, x_.channels)),
+        taps_(std::int64_t{read.shape.axis[1].kernel} * read.shape.axis[2].kernel) {
+    using locus::detail::larger, locus::detail::smaller;
+    line_ = cols_.origin(cols_.results() - 1) + cols_.span() + 1;
+    const std::int64_t along = ceil_div(cols_.results(), cols_.step());
+    images_ = along < 8 ? smaller(batch_, std::int64_t{kernels_.max_rows}) : 1;
+    const std::int64_t row_bytes = images_ * line_ * padded_ * std::int64_t{sizeof(float)};
+    const std::int64_t most = larger(block_bytes / row_bytes - rows_.span(), std::int64_t{1});
+    block_rows_ =
+        smaller(rows_.results(), adjoint ? most * rows_.step() : larger(most / rows_.origin_step(), std::int64_t{1}));
+  }
+
   static constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
   static constexpr int most_classes = 8;
 

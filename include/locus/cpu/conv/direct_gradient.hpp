@@ -13,25 +13,7 @@ class DirectGradient {
  public:
   DirectGradient(const ConvShape& shape, const ConvImages<const float>& g, const ConvImages<const float>& x, float* dw,
                  bool adds)
-      : kernels_(*kernels_in_use<float>()),
-        rows_{shape.axis[1], false},
-        cols_{shape.axis[2], false},
-        x_{x, shape.in, rows_.given(), cols_.given()},
-        g_{g, shape.out, rows_.results(), cols_.results()},
-        batch_(shape.batch),
-        dw_(dw),
-        adds_(adds),
-        width_(std::int64_t{2} * kernels_.lanes),
-        in_(lanes_for(kernels_, shape.in)),
-        out_(round_up(shape.out, width_)),
-        taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {
-    using locus::detail::larger, locus::detail::smaller;
-    line_ = cols_.origin(g_.width - 1) + cols_.span() + 1;
-    const std::int64_t at_once = larger(elements_at_once / (taps_ * in_ + out_), fewest_windows);
-    block_rows_ = smaller(larger(at_once / (2 * g_.width), std::int64_t{1}), g_.height);
-    parts_ = ceil_div(g_.height, block_rows_);
-    blocks_ = larger(at_once / (block_rows_ * g_.width), std::int64_t{1});
-  }
+      : DirectGradient(elements_read(shape, x), g, dw, adds) {}
 
   [[nodiscard]] bool fits() const {
     const double rows = static_cast<double>(rows_.span() + rows_.origin_step() * block_rows_);
@@ -74,6 +56,27 @@ class DirectGradient {
   }
 
  private:
+  DirectGradient(const ReadImages& read, const ConvImages<const float>& g, float* dw, bool adds)
+      : kernels_(*kernels_in_use<float>()),
+        rows_{read.shape.axis[1], false},
+        cols_{read.shape.axis[2], false},
+        x_{read.images, read.shape.in, rows_.given(), cols_.given()},
+        g_{g, read.shape.out, rows_.results(), cols_.results()},
+        batch_(read.shape.batch),
+        dw_(dw),
+        adds_(adds),
+        width_(std::int64_t{2} * kernels_.lanes),
+        in_(lanes_for(kernels_, read.shape.in)),
+        out_(round_up(read.shape.out, width_)),
+        taps_(std::int64_t{read.shape.axis[1].kernel} * read.shape.axis[2].kernel) {
+    using locus::detail::larger, locus::detail::smaller;
+    line_ = cols_.origin(g_.width - 1) + cols_.span() + 1;
+    const std::int64_t at_once = larger(elements_at_once / (taps_ * in_ + out_), fewest_windows);
+    block_rows_ = smaller(larger(at_once / (2 * g_.width), std::int64_t{1}), g_.height);
+    parts_ = ceil_div(g_.height, block_rows_);
+    blocks_ = larger(at_once / (block_rows_ * g_.width), std::int64_t{1});
+  }
+
   /// Elements of windows and gradients that are multiplied together; at least `fewest_windows` windows.
   static constexpr std::int64_t elements_at_once = std::int64_t{1} << 18, fewest_windows = 256;
 

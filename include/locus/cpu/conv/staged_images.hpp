@@ -15,6 +15,24 @@ struct LaneImages {
   std::int64_t channels, height, width;
 };
 
+struct ReadImages {
+  ConvShape shape;
+  ConvImages<const float> images;
+};
+/// Of images whose windows are single elements, a stride apart, these elements alone, if their rows are not short.
+[[nodiscard]] inline ReadImages elements_read(const ConvShape& shape, const ConvImages<const float>& images) {
+  ReadImages read{shape, images};
+  constexpr ConvIndex short_row = 8;
+  if (shape.axis[2].outputs < short_row) return read;
+  for (int d = 1; d < 3; ++d) {
+    ConvAxis& axis = read.shape.axis[d];
+    if (axis.kernel > 1 || axis.before != 0) continue;
+    read.images.stride[d + 2] *= axis.stride;
+    axis.extent = axis.outputs, axis.stride = 1;
+  }
+  return read;
+}
+
 /// Rows of an image with their border: from row `top` on, of `width` columns, the first `border` of which precede the
 /// image, with `lanes` lanes for the channels: see lanes_for.
 struct StagedLines {
@@ -68,11 +86,18 @@ inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, st
     const float* const from = x.images.data + image * stride[0] + r * stride[3];
     float* const target = line + lines.border * padded;
     if (stride[1] == 1) copy_positions(from, stride[4], x.channels, width, target, padded);
-    else if (padded % kernels.lanes == 0) to_lanes(kernels, from, stride[1], x.channels, width, target, padded);
-    else
+    else if (padded % kernels.lanes != 0)
       for (std::int64_t c = 0; c < padded; ++c)
         for (std::int64_t col = 0; col < width; ++col) target[col * padded + c] = from[c * stride[1] + col * stride[4]];
   }
+  if (stride[1] == 1 || padded % kernels.lanes != 0 || width <= 0) return;
+  const std::int64_t above = lines.top < 0 ? -lines.top : 0;
+  const std::int64_t rows = locus::detail::smaller(lines.height, x.height - lines.top) - above;
+  if (rows <= 0) return;
+  to_lanes(kernels,
+           {x.images.data + image * stride[0] + (lines.top + above) * stride[3], stride[1], stride[3], stride[4],
+            x.channels, rows, width},
+           to + (above * lines.width + lines.border) * padded, padded, lines.width * padded);
 }
 
 }}}  // namespace locus::LOCUS_ABI::cpu::detail
