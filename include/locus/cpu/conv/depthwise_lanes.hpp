@@ -4,76 +4,12 @@
 // result, in an order that depends on the shape alone.
 
 #include <locus/cpu/conv/depthwise.hpp>
+#include <locus/cpu/conv/depthwise_kernels.hpp>
 #include <locus/cpu/conv/direct_axis.hpp>
 #include <locus/cpu/conv/staged_images.hpp>
 
 LOCUS_LOOPS_BEGIN
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
-
-/// Groups that lie side by side.
-inline constexpr std::int64_t depthwise_lanes = 16;
-
-/// A tap of a kernel: offsets of its elements and of its weights.
-struct LaneTap {
-  std::int64_t element, weight;
-};
-
-/// Rows and columns of windows, with strides in floats between windows and between results.
-struct LaneWindows {
-  const LaneTap* taps;
-  std::int64_t tap_count, rows, cols, row_step, col_step, result_row, result_col;
-};
-
-/// Some results of a row: sums[i] = the bias, or else sums[i], plus x of each tap times the tap's weights.
-template <int count>
-LOCUS_FN void add_windows_of_row(const LaneWindows& windows, const float* x, const float* weights, const float* bias,
-                                 float* sums) {
-  typedef float Lanes __attribute__((vector_size(64), may_alias));
-  Lanes sum[count];
-  for (int i = 0; i < count; ++i) sum[i] = *reinterpret_cast<const Lanes*>(bias ? bias : sums + i * windows.result_col);
-  for (std::int64_t t = 0; t < windows.tap_count; ++t) {
-    const Lanes weight = *reinterpret_cast<const Lanes*>(weights + windows.taps[t].weight);
-    const float* const at = x + windows.taps[t].element;
-    for (int i = 0; i < count; ++i) sum[i] += *reinterpret_cast<const Lanes*>(at + i * windows.col_step) * weight;
-  }
-  for (int i = 0; i < count; ++i) *reinterpret_cast<Lanes*>(sums + i * windows.result_col) = sum[i];
-}
-LOCUS_FN void add_lane_windows(const LaneWindows& windows, const float* x, const float* weights, const float* bias,
-                               float* sums) {
-  constexpr int most = 4;
-  for (std::int64_t row = 0; row < windows.rows; ++row) {
-    const float* const from = x + row * windows.row_step;
-    float* const to = sums + row * windows.result_row;
-    std::int64_t col = 0;
-    for (; col + most <= windows.cols; col += most)
-      add_windows_of_row<most>(windows, from + col * windows.col_step, weights, bias, to + col * windows.result_col);
-    for (; col < windows.cols; ++col)
-      add_windows_of_row<1>(windows, from + col * windows.col_step, weights, bias, to + col * windows.result_col);
-  }
-}
-
-/// For `count` taps: sums[i] = the sum over all results of g times x of tap i.
-template <int count>
-LOCUS_FN void sum_products_of_taps(const LaneWindows& windows, const LaneTap* taps, const float* g, const float* x,
-                                   float* sums) {
-  typedef float Lanes __attribute__((vector_size(64), may_alias));
-  Lanes sum[count] = {};
-  for (std::int64_t row = 0; row < windows.rows; ++row)
-    for (std::int64_t col = 0; col < windows.cols; ++col) {
-      const Lanes gradient = *reinterpret_cast<const Lanes*>(g + row * windows.result_row + col * windows.result_col);
-      const float* const at = x + row * windows.row_step + col * windows.col_step;
-      for (int i = 0; i < count; ++i) sum[i] += *reinterpret_cast<const Lanes*>(at + taps[i].element) * gradient;
-    }
-  for (int i = 0; i < count; ++i) *reinterpret_cast<Lanes*>(sums + i * depthwise_lanes) = sum[i];
-}
-LOCUS_FN void sum_lane_products(const LaneWindows& windows, const float* g, const float* x, float* sums) {
-  constexpr int most = 9;
-  std::int64_t t = 0;
-  for (; t + most <= windows.tap_count; t += most)
-    sum_products_of_taps<most>(windows, windows.taps + t, g, x, sums + t * depthwise_lanes);
-  for (; t < windows.tap_count; ++t)
-    sum_products_of_taps<1>(windows, windows.taps + t, g, x, sums + t * depthwise_lanes);
-}
 
 /// Shared by the passes: images of sixteen groups at a time, in blocks of rows of results.
 class DepthwiseBlocks {
@@ -291,8 +227,8 @@ class DepthwiseLanesPass {
                                   rows.step() * width * depthwise_lanes,
                                   cols.step() * depthwise_lanes};
         const std::int64_t at = (rows.origin(row) - blocks_.top_of(part)) * blocks_.line + cols.origin(col);
-        Versions<&add_lane_windows>::call(windows, x + at * depthwise_lanes, weights, bias,
-                                          sums + ((row - begin) * width + col) * depthwise_lanes);
+        depthwise_kernels(kernels_).add_windows(windows, x + at * depthwise_lanes, weights, bias,
+                                                sums + ((row - begin) * width + col) * depthwise_lanes);
       }
     }
   }
@@ -396,8 +332,8 @@ class DepthwiseLanesGradient {
                                   col_step,
                                   width * depthwise_lanes,
                                   depthwise_lanes};
-        Versions<&sum_lane_products>::call(windows, g + (row * width + col) * depthwise_lanes,
-                                           x + row * row_step + col * col_step, few);
+        depthwise_kernels(kernels_).sum_products(windows, g + (row * width + col) * depthwise_lanes,
+                                                 x + row * row_step + col * col_step, few);
         for (std::int64_t i = 0; i < taps_ * depthwise_lanes; ++i) sums[i] += few[i];
       }
   }
