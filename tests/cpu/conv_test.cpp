@@ -644,7 +644,8 @@ TEST_CASE("an element of bfloat16 that is not finite spoils the windows that hol
   });
 }
 
-TEST_CASE("depthwise convolutions of float and bfloat16: kernels, strides, borders and sizes of every kind") {
+TEST_CASE(
+    "depthwise convolutions of float and bfloat16: kernels, strides, borders and sizes of every kind, on every set") {
   manual_seed(17);
   const auto check_of = []<class T>(T, std::int64_t batch, std::int64_t channels, std::int64_t per_channel, Size2d size,
                                     Size2d kernel, Conv2dOptions options, bool adds) {
@@ -682,21 +683,23 @@ TEST_CASE("depthwise convolutions of float and bfloat16: kernels, strides, borde
   check(2, 3, 1, Size2d{4, 5}, Size2d{1, 1}, Conv2dOptions{.stride = 2}, false);
   check(0, 3, 1, Size2d{4, 5}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
   // Of eight groups and more: sixteen side by side.
-  check(2, 8, 1, Size2d{9, 13}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
-  check(3, 17, 2, Size2d{8, 8}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1}, true);
-  check(1, 20, 4, Size2d{11, 7}, Size2d{5, 3}, Conv2dOptions{.stride = {1, 3}, .padding = {2, 0}}, false);
-  check(2, 16, 1, Size2d{14, 17}, Size2d{3, 2}, Conv2dOptions{.stride = {2, 3}, .padding = 2, .dilation = {3, 2}},
-        true);
-  check(1, 33, 1, Size2d{41, 30}, Size2d{5, 11}, Conv2dOptions{.stride = {3, 4}, .padding = 4},
-        true);  // several blocks
-  check(2, 9, 1, Size2d{4, 5}, Size2d{1, 1}, Conv2dOptions{.stride = 2}, false);
-  check(2, 8, 1, Size2d{5, 1}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1},
-        false);  // narrower than a stride
-  check(1, 17, 2, Size2d{2, 3}, Size2d{5, 5}, Conv2dOptions{.stride = 4, .padding = 2}, true);
-  check(1, 3, 1, Size2d{1, 2}, Size2d{3, 3}, Conv2dOptions{.stride = 3, .padding = 1}, false);
-  check(11, 8, 1, Size2d{5, 600}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);  // sums of long rows
-  check(0, 8, 1, Size2d{4, 5}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
-  check(1, 8, 1, Size2d{3, 3}, Size2d{7, 7}, Conv2dOptions{.padding = 3}, false);  // windows larger than the image
+  for_each_kernel_set([&] {
+    check(2, 8, 1, Size2d{9, 13}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
+    check(3, 17, 2, Size2d{8, 8}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1}, true);
+    check(1, 20, 4, Size2d{11, 7}, Size2d{5, 3}, Conv2dOptions{.stride = {1, 3}, .padding = {2, 0}}, false);
+    check(2, 16, 1, Size2d{14, 17}, Size2d{3, 2}, Conv2dOptions{.stride = {2, 3}, .padding = 2, .dilation = {3, 2}},
+          true);
+    check(1, 33, 1, Size2d{41, 30}, Size2d{5, 11}, Conv2dOptions{.stride = {3, 4}, .padding = 4},
+          true);  // several blocks
+    check(2, 9, 1, Size2d{4, 5}, Size2d{1, 1}, Conv2dOptions{.stride = 2}, false);
+    check(2, 8, 1, Size2d{5, 1}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1},
+          false);  // narrower than a stride
+    check(1, 17, 2, Size2d{2, 3}, Size2d{5, 5}, Conv2dOptions{.stride = 4, .padding = 2}, true);
+    check(1, 3, 1, Size2d{1, 2}, Size2d{3, 3}, Conv2dOptions{.stride = 3, .padding = 1}, false);
+    check(11, 8, 1, Size2d{5, 600}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);  // sums of long rows
+    check(0, 8, 1, Size2d{4, 5}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
+    check(1, 8, 1, Size2d{3, 3}, Size2d{7, 7}, Conv2dOptions{.padding = 3}, false);  // windows larger than the image
+  });
   // Classes of results with no tap, one or several, that follow each other in any order.
   check(1, 2, 1, Size2d{23, 30}, Size2d{5, 11}, Conv2dOptions{.stride = {6, 4}, .padding = 4, .dilation = {4, 1}},
         true);
