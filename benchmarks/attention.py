@@ -16,7 +16,7 @@ from torch_turns import parser_of, players, processor, write_results  # noqa: E4
 
 # type, batch, heads, length, width of a head
 SHAPES = [(dtype, *shape) for dtype in ("float32", "bfloat16")
-          for shape in ((8, 8, 256, 64), (32, 8, 64, 32), (2, 8, 1024, 64), (1, 4, 4096, 64))]
+          for shape in ((32, 8, 64, 32), (16, 8, 128, 64), (8, 8, 256, 64), (2, 8, 1024, 64), (1, 4, 4096, 64), (1, 1, 8192, 64))]
 
 
 def main():

@@ -213,7 +213,7 @@ def run_part(part, options, peers, missing):
     """Measures a part; writes and returns its report."""
     began = time.monotonic()
     head = {"benchmark": f"cpu {part}", "environment": {**cpu_programs.environment(), "flags": {
-        **{name: " ".join(flags) for name, flags in cpu_programs.FLAGS.items()}, "peers": " ".join(cpu_programs.PEER_FLAGS)}},
+        **{name: " ".join(flags) for name, flags in cpu_programs.own_flags().items()}, "peers": " ".join(cpu_programs.peer_flags())}},
         "left_out": missing, "clock": "processor" if options.processor_time else "wall", "settings": cpu_programs.settings(" and ".join(map(str, options.threads)), options.seed)}
     own = cpu_programs.ours(part)[:1] if options.dry_run else cpu_programs.ours(part)
     programs = own + [peer for peer in peers if part in peer.parts]
@@ -246,6 +246,7 @@ def parse():
     parser.add_argument("--programs", type=pathlib.Path, metavar="FOLDER", help="that has our programs, in place of compiling them")
     parser.add_argument("--processor-time", action="store_true", help="in place of that of the wall, and one thread: for a machine "
                         "that others use too; no results are kept without --out")
+    parser.add_argument("--avx2", action="store_true", help="as on a processor that has AVX2 alone, all programs")
     parser.add_argument("--dry-run", action="store_true", help="tiny sizes beside memcpy alone: tries everything but the speed")
     options = parser.parse_args()
     options.parts = options.parts or [part for part in PARTS if part != "training" or not options.dry_run]
@@ -258,6 +259,9 @@ def parse():
         parser.error(f"--turns is {options.turns}; expected 1 or more")
     if options.processor_time and "training" in options.parts:
         parser.error("--processor-time is for programs of one thread, and training is of several; name other parts")
+    if options.avx2:
+        this_processor.limit_to_avx2()
+        options.build /= "avx2"
     if not options.out and not options.only and not options.processor_time:
         options.out = HERE / "results" / this_processor.kind()
     options.seed = random.randrange(1 << 20) if options.seed is None else options.seed

@@ -17,9 +17,15 @@ BENCHMARKS = pathlib.Path(__file__).resolve().parents[1]
 ROOT = BENCHMARKS.parent
 CXX = os.environ.get("CXX", "g++")
 OURS, ANYWHERE, BY_FLOAT = "Locus", "Locus -O2", "Locus avx512"
-FLAGS = {OURS: ["-O2", "-march=native"], ANYWHERE: ["-O2"]}  # of our programs
-PEER_FLAGS = ["-O3", "-march=native"]
 TORCH_MODULE = "import torch; print(torch.__path__[0], torch.__version__, int(torch.compiled_with_cxx11_abi()))"
+
+
+def own_flags():
+    return {OURS: ["-O2", f"-march={this_processor.architecture()}"], ANYWHERE: ["-O2"]}
+
+
+def peer_flags():
+    return ["-O3", f"-march={this_processor.architecture()}"]
 
 
 def say(text):
@@ -54,7 +60,7 @@ def ours(part):
     source = BENCHMARKS / f"cpu_{part}.cpp"
     libraries = ("-lz",) if part == "training" else ()
     found = [Program(name, source, (*flags, "-fopenmp", "-DLOCUS_ZLIB=1", f"-I{ROOT / 'include'}"), libraries,
-                     parts=(part,), threaded=(part,)) for name, flags in FLAGS.items()]
+                     parts=(part,), threaded=(part,)) for name, flags in own_flags().items()]
     if part == "gemm" and "avx512_bf16" in this_processor.flags():
         found.append(dataclasses.replace(found[0], name=BY_FLOAT, only="bfloat16", environment=(("LOCUS_CPU_ISA", "avx512"),)))
     return found
@@ -62,14 +68,14 @@ def ours(part):
 
 def memcpy():
     kinds = ("elementwise", "rows", "reduce")
-    return Program("memcpy", BENCHMARKS / "peers" / "copy.cpp", (*PEER_FLAGS, "-fopenmp"), standards=("c++17",), parts=kinds,
+    return Program("memcpy", BENCHMARKS / "peers" / "copy.cpp", (*peer_flags(), "-fopenmp"), standards=("c++17",), parts=kinds,
                    threaded=kinds)
 
 
 def header_peers():
     """(peers found by pkg-config or in /usr/include, peers that are missing)."""
     folder, found, missing = BENCHMARKS / "peers", [memcpy()], []
-    flags = (*PEER_FLAGS, "-fopenmp")
+    flags = (*peer_flags(), "-fopenmp")
     openblas = answer_of(["pkg-config", "--cflags", "--libs", "openblas"]).split()
     if openblas:
         found.append(Program("OpenBLAS", folder / "openblas.cpp", flags, tuple(openblas), ("c++17",), ("gemm",), ("gemm",)))
@@ -94,7 +100,7 @@ def torch_program(name, source, parts, include, lib, abi, standards):
     paths.append(f"-isystem{include or '/usr/include'}/torch/csrc/api/include")
     libraries = [f"-L{lib}", f"-Wl,-rpath,{lib}"] if lib else []
     libraries += ["-ltorch", "-ltorch_cpu", "-lc10", *(["-lz"] if "training" in parts else [])]
-    return Program(name, source, ("-O2", "-march=native", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *paths), tuple(libraries), standards,
+    return Program(name, source, ("-O2", peer_flags()[1], f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *paths), tuple(libraries), standards,
                    parts, parts)
 
 
@@ -184,5 +190,5 @@ def settings(threads, seed=0):
     flags = this_processor.flags()
     core = {"OPENBLAS_CORETYPE": "SkylakeX" if "avx512f" in flags else "Haswell"} if "avx2" in flags else {}
     variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOCUS_NUM_THREADS")
-    return {**core, **dict.fromkeys(variables, str(threads)), "GOMP_SPINCOUNT": "20000", "OPENBLAS_THREAD_TIMEOUT": "20",
+    return {**core, **this_processor.environment(), **dict.fromkeys(variables, str(threads)), "GOMP_SPINCOUNT": "20000", "OPENBLAS_THREAD_TIMEOUT": "20",
             "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "BENCHMARK_SEED": str(seed)}

@@ -26,6 +26,7 @@ def parser_of(description, turns):
     parser.add_argument("--turns", type=int, default=turns)
     parser.add_argument("--processor-time", dest="clock", action="store_const", const="processor", default="wall")
     parser.add_argument("--pin", action="store_true", help="bind each thread to a core of its own (Linux)")
+    parser.add_argument("--avx2", action="store_true", help="as on a processor that has AVX2 alone, both programs")
     parser.add_argument("--patience", type=float, default=120, metavar="SECONDS",
                         help="a peer that has not answered after this long is left out of the workload (default 120)")
     return parser
@@ -107,14 +108,17 @@ class Player:
 @contextlib.contextmanager
 def players(name, options):
     """Starts cpu_NAME.cpp, and peers/torch_NAME.py with the Python of --torch-python."""
+    if options.avx2:
+        this_processor.limit_to_avx2()
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/cpu_{name}"
         subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", f"-I{BENCHMARKS.parent / 'include'}",
                         str(BENCHMARKS / f"cpu_{name}.cpp"), "-lz", "-o", program], check=True)
         peer = str(BENCHMARKS / "peers" / f"torch_{name}.py")
         bound = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads"} if options.pin else {}
-        both = Player(program, is_to_bind=options.pin), Player(options.torch_python, peer, environment=bound,
-                                                               patience=options.patience)
+        limits = this_processor.environment()
+        both = (Player(program, environment=limits, is_to_bind=options.pin),
+                Player(options.torch_python, peer, environment={**limits, **bound}, patience=options.patience))
         try:
             yield both
         finally:

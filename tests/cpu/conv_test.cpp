@@ -734,6 +734,45 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("depthwise convolutions of channels-last images are computed in place: every kind, on every set") {
+  manual_seed(18);
+  const auto check = [](std::int64_t batch, std::int64_t channels, Size2d size, Size2d kernel, Conv2dOptions options,
+                        bool adds = false) {
+    CAPTURE(to_string(size));
+    CAPTURE(to_string(kernel));
+    CAPTURE(channels);
+    options.groups = channels;
+    const auto x = randn<float>({batch, channels, size.height, size.width}).channels_last();
+    const auto w = randn<float>({channels, 1, kernel.height, kernel.width}), b = randn<float>({channels});
+    const auto g = randn<float>(conv2d(x, w, options).shape()).channels_last();
+    CHECK(cpu::detail::has_aligned_lanes(locus::detail::images_of(x.unsqueeze(2)), channels));
+    const auto made = passes<float>(x, w, b, g, options, adds);
+    CHECK(made.y.is_channels_last());
+    const auto wide = [](const Tensor<float>& t) { return t.as<double>().value(); };
+    const auto size_of = [](const Tensor<float>& t) { return abs(t.as<double>()).eval().value(); };
+    const auto exact = passes<double>(wide(x), wide(w), wide(b), wide(g), options, adds);
+    const auto absolute = passes<double>(size_of(x), size_of(w), size_of(b), size_of(g), options, adds);
+    CHECK(error_of(made.y, exact.y, absolute.y) < 1e-6);
+    CHECK(error_of(made.dx, exact.dx, absolute.dx) < 1e-6);
+    CHECK(error_of(made.dw, exact.dw, absolute.dw) < 1e-6);
+    CHECK(launches_of(x, w, options) == Launches{1, 1, 1});
+  };
+  for_each_kernel_set([&] {
+    check(2, 16, {9, 13}, 3, {.padding = 1});
+    check(3, 48, {8, 8}, 3, {.stride = 2, .padding = 1}, true);
+    check(1, 32, {11, 7}, {5, 3}, {.stride = {1, 3}, .padding = {2, 0}});
+    check(17, 16, {14, 17}, {3, 2}, {.stride = {2, 3}, .padding = 2}, true);
+    check(2, 32, {14, 17}, {3, 2},
+          {.padding = {3, 4}, .dilation = {3, 4}});              // the gradient of the input is not in place
+    check(1, 16, {5, 600}, 3, {.padding = 1});                   // sums of long rows
+    check(1, 96, {12, 50}, 3, {.padding = 1});                   // rows that do not stay in the nearest cache
+    check(1, 16, {3, 3}, 7, {.padding = 3});                     // windows larger than the image
+    check(2, 16, {2, 3}, 5, {.stride = 4, .padding = 2}, true);  // classes of results without a tap
+    check(2, 16, {4, 5}, 1, {.stride = 2});
+    check(1, 16, {3, 4}, 1, {.padding = 2});  // windows outside the image
+  });
+}
+
 TEST_CASE("any strides, no batch, and an even border give the same") {
   const auto x = randn<float>({2, 9, 9, 32}).permute({0, 3, 1, 2}), w = randn<float>({16, 32, 3, 3});
   const auto b = zeros<float>({16}), g = randn<float>({2, 9, 9, 16}).permute({0, 3, 1, 2});

@@ -60,6 +60,17 @@ class Processors(unittest.TestCase):
         self.assertEqual(kind("GenuineIntel", 6, 151, "12th Gen Intel(R) Core(TM)", "avx2"), "intel-avx2")
         self.assertTrue(this_processor.kind(""))
 
+    def test_a_processor_limited_to_avx2_is_another_one(self):
+        kind, flags = this_processor.kind(), this_processor.flags()
+        self.assertEqual((this_processor.architecture(), this_processor.environment()), ("native", {}))
+        self.addCleanup(setattr, this_processor, "is_limited", False)
+        this_processor.limit_to_avx2()
+        self.assertEqual(this_processor.kind(), f"{kind}-avx2")
+        self.assertEqual(this_processor.architecture(), "haswell")
+        self.assertEqual(this_processor.environment()["LOCUS_CPU_ISA"], "avx2")
+        self.assertEqual([flag for flag in this_processor.flags() if "512" in flag or "amx" in flag], [])
+        self.assertEqual([flag for flag in flags if flag == "avx2"], [flag for flag in this_processor.flags() if flag == "avx2"])
+
 
 if __name__ == "__main__":
     common.main(cases.check)

@@ -10,6 +10,7 @@
 
 #if !LOCUS_DEVICE_PASS
 #include <locus/cpu/conv/depthwise.hpp>
+#include <locus/cpu/conv/depthwise_in_place.hpp>
 #include <locus/cpu/conv/depthwise_lanes.hpp>
 #include <locus/cpu/conv/direct.hpp>
 #include <locus/cpu/conv/direct_gradient.hpp>
@@ -117,6 +118,13 @@ struct Convolution<Cpu> {
     constexpr bool sums = pass == ConvPass::weight_gradient, adjoint = pass == ConvPass::input_gradient;
     switch (strategy) {
       case ConvStrategy::depthwise_lanes:
+        if constexpr (std::is_same_v<T, float>) {
+          if constexpr (sums) {
+            if (launch(shape, DepthwiseInPlaceGradient(shape, operands...))) return true;
+          } else {
+            if (launch(shape, DepthwiseInPlace(shape, operands..., adjoint))) return true;
+          }
+        }
         if constexpr (sums) return launch(shape, DepthwiseLanesGradient(shape, operands...));
         else return launch(shape, DepthwiseLanesPass(shape, operands..., adjoint));
       case ConvStrategy::depthwise_planes:

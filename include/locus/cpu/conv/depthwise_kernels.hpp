@@ -19,6 +19,8 @@ struct LaneTap {
 struct LaneWindows {
   const LaneTap* taps;
   std::int64_t tap_count, rows, cols, row_step, col_step, result_row, result_col;
+  std::int64_t strips = 1, strip_weights = 0;  ///< neighbouring strips of 16 groups, and the stride of their weights
+  bool in_order = false;  ///< one window at a time, with all strips: for rows that do not stay in the nearest cache
 };
 
 /// Elements of 16 groups lie side by side, aligned.
@@ -26,7 +28,7 @@ struct DepthwiseKernels {
   int lanes;
   /// sums of each window: the bias or, without, the sums so far, plus x of each tap times the tap's weights
   void (*add_windows)(const LaneWindows& windows, const float* x, const float* weights, const float* bias, float* sums);
-  /// sums of each tap, over all windows: g times x
+  /// sums of each tap, over all windows of one strip: g times x
   void (*sum_products)(const LaneWindows& windows, const float* g, const float* x, float* sums);
 };
 

@@ -95,7 +95,8 @@ namespace detail {
   const auto by = [&](ConvVerbs verbs) { return conv_verbs(conv.pass, conv.shape, conv.has_one_stride) == verbs; };
   switch (strategy) {
     // sixteen groups side by side | float, bfloat16 | from eight groups of one channel in and one to four out, in two
-    //   dimensions; for the gradient of the input without dilation
+    //   dimensions; for the gradient of the input without dilation; in place where floats are channels-last, of as many
+    //   channels in as out, a multiple of 16
     case ConvStrategy::depthwise_lanes:
       return (is_float || is_bfloat16) && is_depthwise(conv.shape) && conv.shape.groups >= 8 && has_dense_taps(conv);
     // planes of a group | float, bfloat16 | groups of one channel in and one to four out, in two dimensions
