@@ -1,4 +1,4 @@
-// Runs on: host, cuda (expressions); alone.
+// Runs on: host, cuda (expressions); counting.
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/device/trace/launch_log.hpp>

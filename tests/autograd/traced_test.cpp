@@ -1,4 +1,4 @@
-// Runs on: host; alone.
+// Runs on: host; counting.
 // Traced tensors and parameters: recording, and gradients through views, conversions and copies.
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/reduce.hpp>
@@ -19,7 +19,9 @@ inline constexpr bool is_traced = X::role == Role::traced;
 template <class F, class X>
 concept Callable = requires(const F& f, const X& x) { f(x); };
 
-void check_gradients(const GradcheckResult& result, int line) { check_empty(result.what(), __FILE__, line); }
+void check_gradients(const GradcheckResult& result, const char* file, int line) {
+  check_empty(result.what(), file, line);
+}
 
 /// A wrong derivative: half of the true one.
 struct WrongSquare {
@@ -29,7 +31,7 @@ struct WrongSquare {
 
 }  // namespace
 
-#define CHECK_GRADIENTS(...) check_gradients(gradcheck(__VA_ARGS__), __LINE__)
+#define CHECK_GRADIENTS(...) check_gradients(gradcheck(__VA_ARGS__), __FILE__, __LINE__)
 
 LOCUS_DEVICE_TEST("an operation is recorded if and only if an operand is traced", D) {
   const auto plain = sample<float, D>({3});

@@ -55,7 +55,7 @@ struct Images {
   }
 };
 template <class T, class D>
-Images images_of(const Tensor<T, D>& x) {
+Images read_images(const Tensor<T, D>& x) {
   return {x.size(0), x.size(1), x.size(2), x.size(3), reference(x).values};
 }
 
@@ -94,7 +94,7 @@ LOCUS_DEVICE_TEST("normalization, by hand", D) {
 
 LOCUS_DEVICE_TEST("a random crop with padding is the image shifted, equally often each way", D) {
   const auto x = numbered<D>(many, 2, 3, 4);
-  const Images from = images_of(x), to = images_of(compose(data::RandomCrop{{.padding = 1}})(x, 5));
+  const Images from = read_images(x), to = read_images(compose(data::RandomCrop{{.padding = 1}})(x, 5));
   REQUIRE(to.values.size() == from.values.size());
   std::int64_t seen[3][3] = {};
   for (std::int64_t n = 0; n < many; ++n) {
@@ -116,7 +116,7 @@ LOCUS_DEVICE_TEST("a random crop with padding is the image shifted, equally ofte
 LOCUS_DEVICE_TEST("a random crop has the size asked for", D) {
   const auto x = numbered<D>(200, 1, 3, 5);
   std::set<std::pair<double, double>> corners;
-  const Images parts = images_of(compose(data::RandomCrop{{.size = {2, 3}}})(x, 1));
+  const Images parts = read_images(compose(data::RandomCrop{{.size = {2, 3}}})(x, 1));
   CHECK(parts.height == 2);
   CHECK(parts.width == 3);
   for (std::int64_t n = 0; n < 200; ++n) {
@@ -124,7 +124,7 @@ LOCUS_DEVICE_TEST("a random crop has the size asked for", D) {
     CHECK(parts(n, 0, 1, 2) - parts(n, 0, 0, 0) == 7);
   }
   CHECK(corners == std::set<std::pair<double, double>>{{1, 8}, {2, 9}, {3, 10}, {6, 13}, {7, 14}, {8, 15}});
-  const Images larger = images_of(compose(data::RandomCrop{{.size = 7, .padding = 2, .fill = -1}})(x, 1));
+  const Images larger = read_images(compose(data::RandomCrop{{.size = 7, .padding = 2, .fill = -1}})(x, 1));
   CHECK(larger.height == 7);
   CHECK(larger.width == 7);
   double sum = 0;
@@ -136,7 +136,7 @@ LOCUS_DEVICE_TEST("a random crop has the size asked for", D) {
 LOCUS_DEVICE_TEST("a random flip mirrors as many images as it is told", D) {
   const auto x = numbered<D>(many, 2, 2, 3);
   for (const double probability : {0.0, 0.25, 0.5, 1.0}) {
-    const Images to = images_of(compose(data::RandomHorizontalFlip{{.probability = probability}})(x, 3));
+    const Images to = read_images(compose(data::RandomHorizontalFlip{{.probability = probability}})(x, 3));
     std::int64_t flipped = 0;
     for (std::int64_t n = 0; n < many; ++n) {
       const bool is_flipped = to(n, 0, 0, 0) == 3;
@@ -153,7 +153,7 @@ LOCUS_DEVICE_TEST("a random flip mirrors as many images as it is told", D) {
 
 LOCUS_DEVICE_TEST("cutout erases a square around any pixel", D) {
   const auto x = numbered<D>(many, 2, 5, 4);
-  const Images to = images_of(compose(data::Cutout{{.size = 3, .value = -1}})(x, 3));
+  const Images to = read_images(compose(data::Cutout{{.size = 3, .value = -1}})(x, 3));
   std::int64_t erased[20] = {};
   for (std::int64_t n = 0; n < many; ++n) {
     std::int64_t top = 5, bottom = -1, left = 4, right = -1, count = 0;
@@ -178,7 +178,7 @@ LOCUS_DEVICE_TEST("cutout erases a square around any pixel", D) {
     const double rows = i / 4 == 0 || i / 4 == 4 ? 2 : 3, columns = i % 4 == 0 || i % 4 == 3 ? 2 : 3;
     CHECK(deviations(erased[i], many, rows * columns / 20) < 4);
   }
-  const Images few = images_of(compose(data::Cutout{{.size = 9, .probability = 0.2}})(x, 4));
+  const Images few = read_images(compose(data::Cutout{{.size = 9, .probability = 0.2}})(x, 4));
   std::int64_t cut = 0;
   for (std::int64_t n = 0; n < many; ++n) cut += few(n, 0, 2, 2) == 0;
   CHECK(deviations(cut, many, 0.2) < 4);
@@ -243,11 +243,11 @@ struct Jitter {
 LOCUS_DEVICE_TEST("colour jitter in random order, against float64", D) {
   constexpr std::int64_t count = 200;
   const auto x = sample<float, D>({count, 3, 4, 5}, 1, 0, 1);
-  const Images from = images_of(x);
+  const Images from = read_images(x);
   for (const data::ColorJitterOptions& options :
        {data::ColorJitterOptions{.brightness = 0.4, .contrast = 1.5, .saturation = 0.7, .hue = 0.5},
         data::ColorJitterOptions{.brightness = 0.8, .contrast = 0.4}, data::ColorJitterOptions{.hue = 0.3}}) {
-    const Images to = images_of(compose(data::ColorJitter{options})(x, 9));
+    const Images to = read_images(compose(data::ColorJitter{options})(x, 9));
     double lowest[4] = {9, 9, 9, 9}, highest[4] = {-9, -9, -9, -9};
     std::set<std::vector<int>> orders;
     for (std::int64_t n = 0; n < count; ++n) {
@@ -300,7 +300,7 @@ LOCUS_DEVICE_TEST("colour jitter of images with one channel, and of nothing", D)
   const auto unchanged = compose(data::ColorJitter{{}})(x, 1);
   CHECK_CLOSE(unchanged, reference(x), 0);
   CHECK_CLOSE(compose(data::ColorJitter{{.saturation = 0.9, .hue = 0.5}})(x, 1), reference(x), 0);
-  const Images from = images_of(x), to = images_of(compose(data::ColorJitter{{.contrast = 0.5}})(x, 1));
+  const Images from = read_images(x), to = read_images(compose(data::ColorJitter{{.contrast = 0.5}})(x, 1));
   for (std::int64_t n = 0; n < 3; ++n) {
     const double factor = 0.5 + static_cast<double>(unit_float(numbers(1, 0, n).y));
     const double mean = (from(n, 0, 0, 0) + from(n, 0, 0, 1) + from(n, 0, 1, 0) + from(n, 0, 1, 1)) / 4;
@@ -312,8 +312,8 @@ LOCUS_DEVICE_TEST("colour jitter of images with one channel, and of nothing", D)
 LOCUS_DEVICE_TEST("contrast moves away from the mean of the image that the transforms before it make", D) {
   const auto x = sample<float, D>({3, 1, 2, 3}, 1, 0, 1);
   const data::Normalize halve{0, 2};
-  const Images from = images_of(compose(halve)(x, 1)),
-               to = images_of(compose(halve, data::ColorJitter{{.contrast = 0.5}})(x, 1));
+  const Images from = read_images(compose(halve)(x, 1)),
+               to = read_images(compose(halve, data::ColorJitter{{.contrast = 0.5}})(x, 1));
   for (std::int64_t n = 0; n < 3; ++n) {
     const double factor = 0.5 + static_cast<double>(unit_float(numbers(1, 1, n).y));
     double mean = 0;
@@ -334,7 +334,7 @@ LOCUS_DEVICE_TEST("transforms are applied in their order, in one launch, and a c
   CHECK(flat.shape() == Shape{20, 1, 3, 2});
   const auto nested = compose(compose(flip, crop), compose(halve))(x, 7);
   CHECK_CLOSE(nested, reference(flat), 0);
-  const Images to = images_of(flat);
+  const Images to = read_images(flat);
   for (std::int64_t n = 0; n < 20; ++n) {
     const auto right = static_cast<std::int64_t>(std::uint64_t{numbers(7, 1, n).y} * 2 >> 32);
     CHECK(to(n, 0, 0, 0) == static_cast<double>(3 - right) / 2);  // the mirrored row, from column `right` on

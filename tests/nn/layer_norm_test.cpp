@@ -1,4 +1,4 @@
-// Runs on: host; alone.
+// Runs on: host; counting.
 #include <locus/nn/activation.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>

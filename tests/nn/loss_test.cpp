@@ -1,4 +1,4 @@
-// Runs on: host; alone.
+// Runs on: host; counting.
 #include <locus/nn/loss.hpp>
 
 #include <locus/autograd/gradcheck.hpp>

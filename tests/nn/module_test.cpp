@@ -1,4 +1,4 @@
-// Runs on: host, cuda (training); alone.
+// Runs on: host, cuda (training); counting.
 #include <locus/nn/bounded_activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host; alone.
+// Runs on: host; counting.
 // Models move to other places and element types, and are copied.
 
 #include <locus/models/resnet.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host; alone.
+// Runs on: host; counting.
 #include <locus/optim/clip.hpp>
 #include <locus/tensor/factory.hpp>
 

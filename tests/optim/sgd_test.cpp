@@ -1,4 +1,4 @@
-// Runs on: host, cuda (training); alone.
+// Runs on: host, cuda (training); counting.
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -211,14 +211,16 @@ def try_together(cases):
 
 
 def said_together(compiler, path, sources, flags):
-    """{source: output of the failing branch}. After an error, nvcc instantiates no template: sources without output are
-    compiled once more, without the others."""
-    said = {}
-    for _ in range(2):
-        rest = [source for source in sources if not said.get(source)]
-        if len(rest) > 1:
-            options = [*flags, "-DLOCUS_MUST_FAIL", *EVERY_ERROR[compiler]]
-            said.update(split_errors(compile_together(compiler, path, rest, True, options)[1], rest))
+    """{source: output of the failing branch}. nvcc instantiates templates only if there is no error before: sources
+    without output are compiled once more, without the others, as long as that brings output."""
+    said, rest = {}, sources
+    while len(rest) > 1:
+        options = [*flags, "-DLOCUS_MUST_FAIL", *EVERY_ERROR[compiler]]
+        found = split_errors(compile_together(compiler, path, rest, True, options)[1], rest)
+        if not any(found.values()):
+            break
+        said.update(found)
+        rest = [source for source in rest if not found[source]]
     return said
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks the examples of README.md, CONTRIBUTING.md and the pages of docs with the compilers.
 
-A ```cpp block that begins with `// NAME.cpp` is a complete program. g++ builds it, clang++ accepts it, and it prints
-the ```text block right after it, if there is one.
+A ```cpp block that begins with `// NAME.cpp` is a complete program. g++ and clang++ accept it, and it prints the ```text
+block right after it, if there is one. g++ parses and instantiates each program as a file of its own; most of them then
+become one program for a dozen, which runs the one that it is asked for.
 
 A ```console block that contains `$ g++ ...` or `$ clang++ ...` runs in a folder that holds all these programs, and
 prints the output in the block. Messages are g++ 12's and clang 14's; other versions are not checked. A program that
@@ -29,6 +30,9 @@ import tempfile
 import common
 import together
 
+ROOM = 11  # programs of one translation unit: g++ takes up to 1.2 GB for as many
+# A program that ends with main(), which is neither a try block nor followed by other functions.
+ENDS_WITH_MAIN = re.compile(r"^int main\(.*\) \{(?:.*|(?:\n(?: .*)?)*\n)\}\n\Z", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"// (\w+\.cpp)\n")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -108,8 +112,64 @@ def accepted_together(paths, clang):
         return common.run([clang, "-fsyntax-only", *BUILD, "-Wno-return-type", unit], cwd=common.ROOT) == (0, "")
 
 
-def check_program(name, expected, folder, compilers):
-    """The problem of a program that must compile and run, or None."""
+CALLS = """
+int call(int (*program)(), int, char**) { return program(); }
+int call(int (*program)(int, char**), int argc, char** argv) { return program(argc, argv); }
+int main(int argc, char** argv) {
+  switch (argv[1][0] - 'a') {
+%s
+  }
+  return 1;
+}
+"""
+
+
+def libraries_of(source):
+    return ["-lz"] + ["-llapack"] * ("<locus/linalg/" in source)
+
+
+def precompile(gcc, folder):
+    """Precompiles locus.hpp, the first include of most programs, with their options; returns the folder to search first."""
+    (folder / "locus").mkdir(parents=True)
+    (folder / "locus" / "locus.hpp").symlink_to(common.ROOT / "include" / "locus" / "locus.hpp")  # for a second #include
+    (folder / "locus.hpp").write_text("#include <locus/locus.hpp>\n")
+    common.run([gcc, *BUILD, "-x", "c++-header", folder / "locus.hpp", "-o", folder / "locus" / "locus.hpp.gch"], cwd=common.ROOT)
+    return folder
+
+
+def build_together(gcc, pages, scratch, search):
+    """{(page, name): command that runs the program}, of programs that are namespaces of one file. Programs with a main()
+    of another form, or with libraries of their own, are absent, and so are all of a file that does not compile: they
+    are built alone."""
+    joined = [(page, name, source) for page in pages for name, source, _ in sound_programs(page.read_text())
+              if ENDS_WITH_MAIN.search(source) and libraries_of(source) == ["-lz"]]
+    units = max(1, -(-len(joined) // ROOM))
+
+    def build(number):
+        members = joined[number::units]
+        files = []
+        for i, (_, name, source) in enumerate(members):
+            (folder := pathlib.Path(scratch, f"{number}_{i}")).mkdir()
+            files.append(folder / name)
+            # In a namespace, main() has no implicit return.
+            files[-1].write_text(source.removesuffix("}\n") + " return 0; }\n")
+        unit = pathlib.Path(scratch, f"unit{number}.cpp")
+        calls = "\n".join(f"    case {i}: return call(of_{i}::main, argc - 1, argv + 1);" for i in range(len(members)))
+        unit.write_text(together.in_one_file(files) + CALLS % calls)
+        command = [gcc, f"-I{search}", *BUILD, unit, "-o", unit.with_suffix(""), "-lz"]
+        if common.run(command, cwd=common.ROOT) != (0, ""):
+            return {}
+        return {(page, name): [unit.with_suffix(""), chr(ord("a") + i)] for i, (page, name, _) in enumerate(members)}
+
+    found = {}
+    for _, commands in common.parallel(build, range(units)):
+        found.update(commands)
+    return found
+
+
+def check_program(name, expected, folder, compilers, built=None, search=None):
+    """The problem of a program that must compile and run, or None. built: the command that runs it, if it is compiled
+    already; search: the folder of precompiled headers."""
     if "clang" in compilers:
         status, output = common.run([compilers["clang"], "-fsyntax-only", *BUILD, name], cwd=folder)
         if status or output:
@@ -117,12 +177,13 @@ def check_program(name, expected, folder, compilers):
     if "gcc" not in compilers:
         return None
     program = folder / pathlib.Path(name).stem
-    libraries = ["-lz"] + ["-llapack"] * ("<locus/linalg/" in (folder / name).read_text())
-    status, output = common.run([compilers["gcc"], *BUILD, name, "-o", program, *libraries], cwd=folder)
+    target = ["-fsyntax-only"] if built else ["-o", program, *libraries_of((folder / name).read_text())]
+    precompiled = [f"-I{search}"] if search else []
+    status, output = common.run([compilers["gcc"], *precompiled, *BUILD, name, *target], cwd=folder)
     if status or output:
         return f"g++ says:\n{output}"
     try:
-        status, output = common.run([program], cwd=folder, timeout=300)
+        status, output = common.run(built or [program], cwd=folder, timeout=300)
     except subprocess.TimeoutExpired:
         return "still running after 300 seconds"
     if status:
@@ -187,8 +248,8 @@ def check_overview(root, report):
         report.add(f"README.md: {row}", None if row in measured else "is in no table of docs; quote docs/performance.md")
 
 
-def check_document(path, report, compilers=None, is_accepted=False):
-    """is_accepted: clang++ has accepted all its programs."""
+def check_document(path, report, compilers=None, is_accepted=False, built=None, search=None):
+    """is_accepted: clang++ has accepted all its programs; built, search: as build_together() and precompile() return."""
     compilers = common.find_compilers() if compilers is None else compilers
     builders = {name: compiler for name, compiler in compilers.items() if name != "clang" or not is_accepted}
     text = path.read_text()
@@ -205,7 +266,7 @@ def check_document(path, report, compilers=None, is_accepted=False):
         for name, source, _ in programs(text):
             (folder / name).write_text(source)
         for name, _, output in sound_programs(text):
-            report.add(f"{named}: {name}", check_program(name, output, folder, builders))
+            report.add(f"{named}: {name}", check_program(name, output, folder, builders, (built or {}).get((path, name)), search))
         for command, output in dialogue:
             compiler = COMPILERS[command.split()[0]]
             if compiler in compilers and major_version(compilers[compiler]) == VERSIONS[compiler]:
@@ -226,14 +287,17 @@ def check(report, documents):
         parts = [documents[i::os.cpu_count()] for i in range(os.cpu_count())]
         for part, is_accepted in common.parallel(lambda part: accepted_together(part, compilers["clang"]), parts):
             accepted.update((path, is_accepted) for path in part)
+    with tempfile.TemporaryDirectory() as scratch:
+        search = precompile(compilers["gcc"], pathlib.Path(scratch, "precompiled")) if "gcc" in compilers else None
+        built = build_together(compilers["gcc"], documents, scratch, search) if search else {}
 
-    def check_one(path):
-        of_one = common.Report()
-        check_document(path, of_one, compilers, accepted.get(path, False))
-        return of_one
+        def check_one(path):
+            of_one = common.Report()
+            check_document(path, of_one, compilers, accepted.get(path, False), built, search)
+            return of_one
 
-    for _, of_one in common.parallel(check_one, documents):
-        report.merge(of_one)
+        for _, of_one in common.parallel(check_one, documents):
+            report.merge(of_one)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,9 @@ PLACES = {
 CUDA_PROGRAMS = ("verbs", "backward", "expressions", "rows", "products", "windows", "sorting", "ranks", "data", "training", "linalg")
 PROPERTIES = {
     "loops": "compiled for any x86-64, and run on each instruction set between which its loops choose",
-    "alone": "a program of its own: specializes templates of Locus, reuses one of its names, replaces malloc, or is stamped "
-             "for one device alone",
+    "alone": "a program of its own: specializes templates of Locus, reuses one of its names, replaces malloc, or chooses "
+             "devices as no other test of its folder does",
+    "counting": "stamped for the device Counting alone, in one program with the others of its folder",
     "busy": "computes for a minute at -O0, so it is compiled at -O1, alone",
     "race": "repeated under ThreadSanitizer",
 }

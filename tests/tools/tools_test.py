@@ -742,10 +742,18 @@ $ g++ -fsyntax-only wrong.cpp
         self.assertFalse(readme.accepted_together([good, bad], clang))
         report, said = common.Report(), io.StringIO()
         with contextlib.redirect_stdout(said):
-            readme.check(report, [good, bad])
-        self.assertEqual((report.passed, report.failed), (1, 1), said.getvalue())
+            readme.check(report, [good, bad, self.write("other.md", self.PROGRAM % "seven is 8")])
+        self.assertEqual((report.passed, report.failed), (1, 2), said.getvalue())
+        self.assertIn("other.md: small.cpp\n    expected:\n    seven is 8", said.getvalue())
         self.assertIn("bad.md: small.cpp", said.getvalue())
         self.assertIn("private field 'unused'", said.getvalue())
+
+    def test_which_programs_g_plus_plus_builds_together(self):
+        mains = ("int main() {}\n", "int main() { run(); }\n", "int main(int argc, char** argv) {\n  run();\n\n  return argc;\n}\n")
+        for source in mains:
+            self.assertTrue(readme.ENDS_WITH_MAIN.search("// a.cpp\n" + source), source)
+            self.assertFalse(readme.ENDS_WITH_MAIN.search(source + "void run() {\n}\n"), source)
+        self.assertFalse(readme.ENDS_WITH_MAIN.search("int main() try {\n} catch (...) {\n}\n"))
 
     def assert_one_failure(self, text, why):
         report, said = self.problems(text)
