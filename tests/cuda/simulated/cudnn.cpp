@@ -438,6 +438,29 @@ TEST_CASE("channels-last images are read as they lie, and give such results by w
   }
 }
 
+TEST_CASE("images of one channel or of one element take the order of the other images of a pass") {
+  using Numbers = std::vector<std::int64_t>;
+  const auto check = [](const Tensor<float, Cuda>& x, const Tensor<float, Cuda>& w, const Conv2dOptions& options,
+                        const Numbers& x_strides, const Numbers& y_strides) {
+    const auto vx = variable(x), vw = variable(w);
+    const auto ordered = [&] {
+      CHECK(dnn.x_strides == x_strides);
+      CHECK(dnn.y_strides == y_strides);
+    };
+    (void)conv2d(x, w, options);
+    ordered();
+    for (const auto& y : {conv2d(vx, w, options), conv2d(x, vw, options)}) {
+      y.backward(ones_like(y.value()).eval());
+      ordered();
+    }
+  };
+  const auto images = randn<float, Cuda>({2, 8, 6, 5}).channels_last();
+  check(images, randn<float, Cuda>({1, 8, 3, 3}), {.padding = 1}, {240, 1, 40, 8}, {30, 1, 5, 1});  // to one channel
+  check(images, randn<float, Cuda>({4, 8, 6, 5}), {}, {240, 1, 40, 8}, {4, 1, 4, 4});               // to one element
+  check(randn<float, Cuda>({2, 8, 6, 5}), randn<float, Cuda>({1, 8, 3, 3}), {.padding = 1}, {240, 30, 5, 1},
+        {30, 30, 5, 1});
+}
+
 TEST_CASE("passes of channels-last images, added to gradients that there are, too") {
   for (const Conv2dOptions& options : {Conv2dOptions{.padding = 1}, Conv2dOptions{.stride = 2, .groups = 2}}) {
     const auto x = variable(randn<float, Cuda>({2, 8, 5, 6}).channels_last());

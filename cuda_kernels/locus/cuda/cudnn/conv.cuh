@@ -25,16 +25,34 @@ template <class T>
   return true;
 }
 
+/// Images of a pass, and whether they lie in both orders, as those of one channel or of one element do.
+struct FoundImages {
+  Images images;
+  bool fits_both = false;
+};
 /// Images for cuDNN to read: in place if dense, otherwise a dense copy.
 template <class T>
-[[nodiscard]] Images images_of(Context& context, const ConvImages<const T>& x, const Shape& shape, Scratch& copy) {
-  for (const bool channels_last : {false, true})
-    if (is_dense(x, shape, channels_last)) return {const_cast<T*>(x.data), channels_last};
+[[nodiscard]] FoundImages images_of(Context& context, const ConvImages<const T>& x, const Shape& shape, Scratch& copy) {
+  const bool by_channels = is_dense(x, shape, false), channels_last = is_dense(x, shape, true);
+  if (by_channels || channels_last) return {{const_cast<T*>(x.data), !by_channels}, by_channels && channels_last};
   copy.reserve(static_cast<std::size_t>(elements(shape)) * sizeof(T));
   const Strides from{x.stride[0], x.stride[1], x.stride[2], x.stride[3], x.stride[4]};
   map(context, make_plan<2>(shape, std::array<Strides, 2>{from, row_major(shape)}),
       locus::detail::ConvertElement<T, T>{}, Pack<const T*>{x.data}, Pack<T*>{copy.template as<T>()});
-  return {copy.template as<T>(), false};
+  return {{copy.template as<T>(), false}, false};
+}
+/// Results for cuDNN to write: dense, in either order.
+template <class T>
+[[nodiscard]] FoundImages results_of(const ConvImages<T>& y, const Shape& shape) {
+  const bool by_channels = is_dense(y, shape, false);
+  return {{y.data, !by_channels}, by_channels && is_dense(y, shape, true)};
+}
+/// One pass; images that lie in both orders take the other ones' order.
+template <class T>
+[[nodiscard]] ConvCall call_of(Pass pass, const ConvShape& shape, FoundImages x, FoundImages y, T* w, bool accumulate) {
+  if (x.fits_both) x.images.channels_last = y.images.channels_last;
+  if (y.fits_both) y.images.channels_last = x.images.channels_last;
+  return {pass, type_of<T>(), shape, x.images, y.images, w, accumulate};
 }
 
 /// (batch, channels, ...) of a convolution's input, or of its result.
@@ -43,12 +61,6 @@ template <class T>
 }
 [[nodiscard]] inline Shape result_shape(const ConvShape& shape) {
   return {shape.batch, shape.out, shape.axis[0].outputs, shape.axis[1].outputs, shape.axis[2].outputs};
-}
-
-/// Results for cuDNN to write: dense, in either order.
-template <class T>
-[[nodiscard]] Images results_of(const ConvImages<T>& y, const Shape& shape) {
-  return {y.data, !is_dense(y, shape, false)};
 }
 
 /// Adds its bias to each channel of images.
@@ -101,13 +113,9 @@ template <class T>
   if (!detail::may_ask(shape)) return false;
   Scratch x_copy(context), w_copy(context);
   const Shape results = detail::result_shape(shape);
-  ConvCall call{Pass::forward,
-                type_of<T>(),
-                shape,
-                detail::images_of(context, x, detail::input_shape(shape), x_copy),
-                detail::results_of(y, results),
-                const_cast<T*>(w),
-                accumulate};
+  ConvCall call =
+      detail::call_of(Pass::forward, shape, detail::images_of(context, x, detail::input_shape(shape), x_copy),
+                      detail::results_of(y, results), const_cast<T*>(w), accumulate);
   detail::turn_weights(context, call, w, w_copy);
   if (!context.state<Convolver>(Context::convolver).run(call)) return false;
   if (bias) detail::add_bias(context, results, bias, y);
@@ -119,13 +127,9 @@ template <class T>
   if (!detail::may_ask(shape)) return false;
   Scratch g_copy(context), w_copy(context);
   const Shape inputs = detail::input_shape(shape);
-  ConvCall call{Pass::input_gradient,
-                type_of<T>(),
-                shape,
-                detail::results_of(dx, inputs),
-                detail::images_of(context, g, detail::result_shape(shape), g_copy),
-                const_cast<T*>(w),
-                accumulate};
+  ConvCall call = detail::call_of(Pass::input_gradient, shape, detail::results_of(dx, inputs),
+                                  detail::images_of(context, g, detail::result_shape(shape), g_copy), const_cast<T*>(w),
+                                  accumulate);
   detail::turn_weights(context, call, w, w_copy);
   if (!context.state<Convolver>(Context::convolver).run(call)) return false;
   if (bias) detail::add_bias(context, inputs, bias, dx);
@@ -136,13 +140,9 @@ template <class T>
                                    const ConvImages<const T>& x, T* dw, bool accumulate) {
   if (!detail::may_ask(shape)) return false;
   Scratch g_copy(context), x_copy(context), turned(context);
-  ConvCall call{Pass::weight_gradient,
-                type_of<T>(),
-                shape,
-                detail::images_of(context, x, detail::input_shape(shape), x_copy),
-                detail::images_of(context, g, detail::result_shape(shape), g_copy),
-                dw,
-                accumulate};
+  ConvCall call =
+      detail::call_of(Pass::weight_gradient, shape, detail::images_of(context, x, detail::input_shape(shape), x_copy),
+                      detail::images_of(context, g, detail::result_shape(shape), g_copy), dw, accumulate);
   if (!call.has_weights_channels_last() || shape.taps() == 1)
     return context.state<Convolver>(Context::convolver).run(call);
   turned.reserve(static_cast<std::size_t>(call.w_elements()) * sizeof(T));
