@@ -103,6 +103,38 @@ LOCUS_DEVICE_TEST("many indices add up in their order, as do gradients of lookup
   }
 }
 
+LOCUS_DEVICE_TEST("long runs of equal indices are added up in parts, by several threads", D) {
+  // Each place's count of indices, in an order that mixes them; places that none names stay.
+  const std::vector<std::int64_t> counts = {130, 1, 0, 128, 129, 700, 127, 256, 0, 257, 300};
+  std::vector<double> list;
+  for (std::size_t place = 0; place < counts.size(); ++place)
+    list.insert(list.end(), static_cast<std::size_t>(counts[place]), static_cast<double>(place));
+  for (std::size_t i = 0; i < list.size(); ++i) std::swap(list[i], list[i * 1237 % list.size()]);
+  const auto m = static_cast<std::int64_t>(list.size()), n = static_cast<std::int64_t>(counts.size());
+  const auto at = indices<D>({m}, list);
+  for (const std::int64_t inner : {1, 3}) {
+    std::vector<double> numbers(static_cast<std::size_t>(m * inner)), sums(static_cast<std::size_t>(n * inner), 2);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = static_cast<double>(i % 7) - 2;  // sums are exact in any order
+      const auto columns = static_cast<std::size_t>(inner);
+      sums[static_cast<std::size_t>(list[i / columns]) * columns + i % columns] += numbers[i];
+    }
+    const Reference expected({n, inner}, sums);
+    const auto source = tensor<float, D>({m, inner}, numbers);
+    CHECK_CLOSE(index_add(full<float, D>({n, inner}, 2), 0, at, source), expected, 0);
+    CHECK_CLOSE(index_add(full<std::int64_t, D>({n, inner}, 2), 0, at, source.template as<std::int64_t>()), expected,
+                0);
+    CHECK_CLOSE(index_add(full<half, D>({n, inner}, 2), 0, at, source.template as<half>()), expected, 0);
+  }
+  // 1 is half of what 2^24 changes by: one thread would add nothing, and threads of 128 numbers add theirs together.
+  constexpr float large = 1 << 24;
+  const Tensor<float, D> numbers = ones<float, D>({1001});
+  numbers.slice(0, 0, 1).fill_(large);
+  const float sum =
+      index_add(zeros<float, D>({2}), 0, zeros<std::int64_t, D>({1001}), numbers).slice(0, 0, 1).reshape({}).item();
+  CHECK(sum >= (CostModel<D>::follows_indices ? large : large + 1000 - 128));
+}
+
 LOCUS_DEVICE_TEST("lookups and puts of integers, of 16-bit floats, of nothing and of scalars", D) {
   const auto x = tensor<std::int32_t, D>({2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK_CLOSE(index_add(x, 1, indices<D>({2}, {2, 2}), x.slice(1, 0, 2)), Reference({2, 3}, {1, 2, 6, 4, 5, 15}));

@@ -124,7 +124,7 @@ struct IndexedMistake : FirstMistake<PlaceMistake<X, I, error::tensor_is_on, err
 /// cost:     one launch; backward one pass over g, one launch, one more where the work is split among threads, and one
 ///           to clear the gradient, unless it is added to; 16 bits are summed in floats, which are rounded by one more.
 ///           On Cuda up to 1024 indices are compared with each other; more are put in order first, by eight launches
-///           and more for every six bits of n
+///           and more for every six bits of n, and added up by two, equal ones in parts of 128
 /// throws ShapeError unless the indices are a list; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>

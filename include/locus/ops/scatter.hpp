@@ -4,8 +4,8 @@
 //
 // Indices count from 0: negative ones are out of range, as for all lookups by tensors of indices, and throw IndexError
 // where the host can read them. On a device whose memory it cannot read, elements for such an index are dropped.
-// Elements for equal indices are added in the order of the indices; of several elements written to one place, the last
-// one stays, on every device.
+// Elements for equal indices are added in the order of the indices; on a GPU, more than 128 of them in parts of as
+// many, whose sums are added in order. Of several elements written to one place, the last one stays, on every device.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 // Sorts indices, for devices that do not process them one after the other: equal indices become a run, which one thread
-// adds up in the original order. A counting sort by the verbs, without atomics.
+// adds up in the original order, and a long run several. A counting sort by the verbs, without atomics.
 
 #include <locus/core/std/bounds.hpp>
 #include <locus/ops/scan.hpp>
@@ -86,22 +86,84 @@ struct IndexOrOutside {
   LOCUS_FN std::int64_t operator()(std::int64_t index) const { return index < 0 || index >= extent ? extent : index; }
 };
 
-/// to(outer, v, inner) += the sum of from(outer, j, inner) for the j whose index is v, in their order. The thread at
-/// the start of v's run computes it, one for each outer and inner.
+/// Runs of equal keys, and rows of elements at their positions: from(outer, position, inner), to(outer, key, inner). A
+/// run of more than `part` keys is added up in parts of as many, and then its parts are. `parts` has two rows for each
+/// `part` keys, as long runs begin at most once among so many, and go on at most once.
 template <class T>
-struct AddRun {
+struct KeyRuns {
+  static constexpr std::int64_t part = 128;
   const T* from;
   const std::int64_t *keys, *positions;
   std::int64_t count, extent, inner_count;
   T* to;
+  compute_t<T>* parts;  ///< null if there are no more than `part` keys
+
+  [[nodiscard]] LOCUS_FN bool begins(std::int64_t at) const { return at == 0 || keys[at - 1] != keys[at]; }
+  [[nodiscard]] LOCUS_FN bool is_long(std::int64_t begin) const {
+    return begin + part < count && keys[begin + part] == keys[begin];
+  }
+  /// Where the run of a key at `at` begins.
+  [[nodiscard]] LOCUS_FN std::int64_t begin_of(std::int64_t at) const {
+    std::int64_t low = 0, high = at;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (keys[middle] < keys[at]) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+  [[nodiscard]] LOCUS_FN compute_t<T>* part_at(std::int64_t outer, std::int64_t at, bool begins,
+                                               std::int64_t inner) const {
+    const std::int64_t rows = (count - 1) / part + 1;
+    return parts + ((outer * rows + at / part) * 2 + begins) * inner_count + inner;
+  }
+  [[nodiscard]] LOCUS_FN T* target(std::int64_t outer, std::int64_t key, std::int64_t inner) const {
+    return to + (outer * extent + key) * inner_count + inner;
+  }
+};
+
+/// to(outer, v, inner) += the sum of from(outer, j, inner) for the j whose index is v, in their order; or one part of
+/// it. The thread at its first key computes it, one for each outer and inner.
+template <class T>
+struct AddRun {
+  KeyRuns<T> runs;
   LOCUS_FN void operator()(std::int64_t at) const {
-    const std::int64_t row = inner_count == 1 ? at : at / inner_count, inner = at - row * inner_count;
-    const std::int64_t outer = row / count, first = row - outer * count, key = keys[first];
-    if (key >= extent || (first > 0 && keys[first - 1] == key)) return;
-    T* const target = to + (outer * extent + key) * inner_count + inner;
-    compute_t<T> sum = load_as_register(*target);
-    for (std::int64_t i = first; i < count && keys[i] == key; ++i)
-      sum = functor::Add{}(sum, load_as_register(from[(outer * count + positions[i]) * inner_count + inner]));
+    const KeyRuns<T>& r = runs;
+    const std::int64_t row = r.inner_count == 1 ? at : at / r.inner_count, inner = at - row * r.inner_count;
+    const std::int64_t outer = row / r.count, first = row - outer * r.count, key = r.keys[first];
+    if (key >= r.extent) return;
+    const bool begins = r.begins(first);
+    if (!begins) {
+      if (first < r.part || r.keys[first - r.part] != key) return;  // not even the second part begins
+      if ((first - r.begin_of(first)) % r.part != 0) return;
+    }
+    const bool is_part = !begins || r.is_long(first);
+    compute_t<T> sum = is_part ? compute_t<T>(0) : load_as_register(*r.target(outer, key, inner));
+    const std::int64_t end = smaller(first + r.part, r.count);
+    for (std::int64_t i = first; i < end && r.keys[i] == key; ++i)
+      sum = functor::Add{}(sum, load_as_register(r.from[(outer * r.count + r.positions[i]) * r.inner_count + inner]));
+    if (is_part) *r.part_at(outer, first, begins, inner) = sum;
+    else *r.target(outer, key, inner) = from_register<T>(sum);
+  }
+};
+/// to(outer, v, inner) += the parts of v's long run. The thread at the begin of the run computes it; there is one for
+/// each `part` keys, outer and inner.
+template <class T>
+struct AddParts {
+  KeyRuns<T> runs;
+  LOCUS_FN void operator()(std::int64_t at) const {
+    const KeyRuns<T>& r = runs;
+    const std::int64_t rows = (r.count - 1) / r.part + 1;
+    const std::int64_t row = at / r.inner_count, inner = at - row * r.inner_count, outer = row / rows;
+    const std::int64_t block = (row - outer * rows) * r.part, end = smaller(block + r.part, r.count);
+    // A long run that begins in the block goes on behind it.
+    if (end == r.count || r.keys[end] >= r.extent) return;
+    const std::int64_t first = r.begin_of(end), key = r.keys[end];
+    if (first < block || first >= end || !r.is_long(first)) return;
+    T* const target = r.target(outer, key, inner);
+    compute_t<T> sum = functor::Add{}(load_as_register(*target), *r.part_at(outer, first, true, inner));
+    for (std::int64_t i = first + r.part; i < r.count && r.keys[i] == key; i += r.part)
+      sum = functor::Add{}(sum, *r.part_at(outer, i, false, inner));
     *target = from_register<T>(sum);
   }
 };
@@ -156,7 +218,8 @@ LOCUS_OUT_OF_LINE void require_dense(std::string_view name, const Tensor<T, D>& 
                       "; expected a dense tensor: add to one, and copy it to the view"});
 }
 
-/// Adds `given`, (outer, indices, inner), to `to`, dense, (outer, extent, inner), at the indices.
+/// Adds `given`, (outer, indices, inner), to `to`, dense, (outer, extent, inner), at the indices: those that are equal
+/// in their order, more than 128 of them in parts of as many.
 /// throws ShapeError unless `to` is dense
 template <class T, class D>
 void add_in_order(const Tensor<T, D>& to, const Tensor<T, D>& given, const Tensor<std::int64_t, D>& indices,
@@ -168,8 +231,13 @@ void add_in_order(const Tensor<T, D>& to, const Tensor<T, D>& given, const Tenso
   const Tensor<std::int64_t, D> valid({count}, indices.device());
   map_into(valid, IndexOrOutside{extent}, indices.reshape({count}));
   const auto order = in_order(valid, extent);
-  launch_indices(to.device(), outer * count * inner,
-                 AddRun<T>{from.data(), order.keys.data(), order.positions.data(), count, extent, inner, to.data()});
+  KeyRuns<T> runs{from.data(), order.keys.data(), order.positions.data(), count, extent, inner, to.data(), nullptr};
+  if (count <= runs.part) return launch_indices(to.device(), outer * count * inner, AddRun<T>{runs});
+  const std::int64_t blocks = (count - 1) / runs.part + 1;
+  const Tensor<compute_t<T>, D> parts({outer, blocks, 2, inner}, to.device());
+  runs.parts = parts.data();
+  launch_indices(to.device(), outer * count * inner, AddRun<T>{runs});
+  launch_indices(to.device(), outer * blocks * inner, AddParts<T>{runs});
 }
 
 }}}  // namespace locus::LOCUS_ABI::detail
