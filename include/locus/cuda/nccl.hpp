@@ -30,6 +30,8 @@ namespace locus { inline namespace LOCUS_ABI {
 class NcclRank {
  public:
   using Id = ncclUniqueId;
+  /// Sends and receives that each version of NCCL takes in a group.
+  static constexpr int most_operations = 2048;
 
   /// Made by rank 0, and needed by all ranks.
   [[nodiscard]] static Id make_id() {
@@ -56,8 +58,8 @@ class NcclRank {
     if (rank_) Ending::of(std::exchange(rank_, nullptr), 5);
   }
 
-  /// Calls f() and makes its sends and receives together: none waits for another. Returns when they are done. throws
-  /// CudaError
+  /// Calls f() and makes its sends and receives together, at most `most_operations`: none waits for another. Returns
+  /// when they are done. throws CudaError
   template <class F, class Waits>
   void together(const F& f, Waits waits) const {
     const cuda::OrdinalGuard guard(device_.ordinal);
