@@ -303,6 +303,44 @@ TEST_CASE("a GPU that is busy for longer than the time-out is no rank that stall
   CHECK(thrown[0] == "");
 }
 
+TEST_CASE("the host looks at a collective in flight closely at first, and then rarely") {
+  constexpr auto duration = std::chrono::milliseconds(20);
+  const auto thrown = in_ranks<dist::NcclEngine>(1, [&](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x({8}, comm.device());
+    x.fill_(3);
+    comm.all_reduce(x);
+    const auto end = std::chrono::steady_clock::now() + duration;
+    simulated::enqueue(
+        cuda::Context::current(comm.device().ordinal).stream(), [] {},
+        [end] { return std::chrono::steady_clock::now() > end; });
+    simulated::queries = 0;
+    comm.all_reduce(x);
+    CHECK(std::chrono::steady_clock::now() >= end);
+    CHECK(x.to<Cpu>()(7) == 3);
+  });
+  CHECK(thrown[0] == "");
+  CHECK(simulated::queries < 1000);  // two in 100 us are 400
+}
+
+TEST_CASE("asynchronous collectives of a communicator are queued in one stream, whatever other streams there are") {
+  {
+    const std::lock_guard lock(streams_mutex);
+    streams.clear();
+  }
+  const auto thrown = in_ranks<dist::NcclEngine>(2, [](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x({8}, comm.device());
+    x.fill_(1);
+    std::deque<Stream<Cuda>> others;
+    for (int i = 0; i < 4; ++i) {
+      comm.all_reduce_async(x).wait();
+      others.emplace_back(comm.device());
+    }
+    CHECK(x.to<Cpu>()(7) == 16);
+  });
+  for (const std::string& error : thrown) CHECK(error == "");
+  CHECK(streams.size() == 2);
+}
+
 namespace {
 /// NCCL as it were if a group could have four operations.
 struct FewOperations : dist::detail::NcclLink {

@@ -21,7 +21,6 @@ class NcclWait {
   /// is_own: this rank's GPU has not yet reached the collective. This delay does not count for the rank's own time-out,
   /// but for the time-outs of ranks that wait for it.
   void operator()(bool is_own) {
-    sched_yield();
     const double now = watch_.seconds();
     if (now < looked_ + 0.01) return;
     looked_ = now;
