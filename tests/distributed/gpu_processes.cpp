@@ -6,10 +6,36 @@
 
 #include <support/collectives.hpp>
 
+#include <mpi.h>
+
 #include <cstdio>
 
 using namespace locus;
 using namespace locus_test;
+
+namespace {
+int gpu_transfers = 0;  ///< of GPU memory, by MPI
+
+/// A CUDA-aware MPI shares memory of GPUs by CUDA IPC, which refuses memory of pools.
+void require_shareable(const void* data) {
+  if (simulated::is_pooled(data)) simulated::stop("MPI gets memory of a pool");
+  cudaPointerAttributes attributes;
+  (void)cudaPointerGetAttributes(&attributes, data);
+  gpu_transfers += attributes.type == cudaMemoryTypeDevice;
+}
+}  // namespace
+
+// In place of MPI's own.
+extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+                         MPI_Request* request) {
+  require_shareable(data);
+  return PMPI_Isend(data, count, type, peer, tag, comm, request);
+}
+extern "C" int MPI_Irecv(void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+                         MPI_Request* request) {
+  require_shareable(data);
+  return PMPI_Irecv(data, count, type, peer, tag, comm, request);
+}
 
 namespace {
 
@@ -26,6 +52,29 @@ void check_all(const dist::Communicator<Cuda>& comm) {
   check_reductions<std::int32_t>(comm, 100, dist::max);
   check_moves<half>(comm, 5001);
   check_order_of_handles(comm);
+}
+
+/// MPI gets a little of each message at a time.
+struct SmallPieces : dist::detail::MpiDeviceLink {
+  SmallPieces(const Shared<dist::MpiEngine<Cpu>>& host, Cuda device) : dist::detail::MpiDeviceLink(host, device, 512) {}
+};
+
+/// Memory for MPI is allocated once, as all sizes are small, and freed with the communicator.
+void check_memory_for_mpi() {
+  if (std::getenv("RANK") || !dist::detail::mpi_takes_gpu_memory()) {
+    if (gpu_transfers) wrong("MPI got memory of a GPU");
+    return;
+  }
+  if (!gpu_transfers) wrong("MPI got no memory of a GPU");
+  simulated::mallocs = simulated::frees = 0;
+  {
+    const Shared host(new dist::MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, {.timeout = 60}));
+    const Cuda device{host->rank() % 2};
+    const dist::Communicator<Cuda> comm(Shared<dist::Engine<Cuda>>(new dist::DeviceEngine<SmallPieces>(host, device)));
+    check_all(comm);
+    if (simulated::mallocs != 1) wrong(join(simulated::mallocs.load(), " calls of cudaMalloc"));
+  }
+  if (simulated::mallocs != simulated::frees) wrong("memory for MPI outlives its communicator");
 }
 
 void check_fault() {
@@ -51,6 +100,7 @@ int main() {
   try {
     check_all(connect());
     check_all(connect({.debug = true}));
+    check_memory_for_mpi();
     check_fault();
     return 0;
   } catch (const std::exception& error) {

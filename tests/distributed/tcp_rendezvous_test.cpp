@@ -513,3 +513,53 @@ TEST_CASE("what a launcher sets in the environment") {
   CHECK(contains(error(), "MASTER_PORT is \"99999\"; expected a number, 1 to 65535"));
   set(nullptr, nullptr, nullptr);
 }
+
+namespace {
+/// Descriptors that this process has open.
+rlim_t open_now() {
+  rlim_t count = 0;
+  for (int number = 0; number < 1024; ++number) count += fcntl(number, F_GETFD) >= 0;
+  return count;
+}
+/// The result of a rank whose process may open `soft` more descriptors, and up to `hard` more if it asks for them.
+std::string linked(const TcpPlace& place, rlim_t soft, rlim_t hard) {
+  const rlim_t open = open_now();
+  const rlimit limit{open + soft, open + hard};
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return "no such limit";
+  try {
+    dist::detail::TcpLink link(place, 20);
+    return join(link.size(), " ranks");
+  } catch (const RendezvousError& error) {
+    return join(error.rank, ": ", error.what());
+  }
+}
+}  // namespace
+
+TEST_CASE("ranks raise the soft limit of descriptors, and rank 0 needs no more than the others") {
+  constexpr int ranks = 12;
+  auto door = dist::detail::Socket::listening(AF_INET, 0);
+  const auto results = of_processes(
+      ranks,
+      [&](int rank) {
+        const TcpPlace place{.port = door.port(), .rank = rank, .size = ranks, .door = rank == 0 ? door.number() : -1};
+        if (rank == 0) (void)door.release();
+        return linked(place, 6, ranks - 1 + 8);
+      },
+      15);
+  for (const std::string& result : results) CHECK(result == "12 ranks");
+}
+
+TEST_CASE("a hard limit that is too low is an error before ranks connect, which names the need and the remedy") {
+  const rlim_t open = open_now() + 1;  // and the pipe of the result
+  const auto results = of_processes(
+      1, [&](int) { return linked({.port = free_port(), .rank = 1, .size = 1000}, 50, 60); }, 5);
+  CHECK(contains(results[0], "1: dist: rank 1 of 1000"));
+  CHECK(contains(results[0], "a rank needs "));
+  CHECK(contains(results[0], "one for each other rank"));
+  CHECK(contains(results[0], "and the limit is "));
+  CHECK(contains(results[0], "ulimit -n 1"));
+  CAPTURE(results[0]);
+  const rlim_t named = std::strtoul(results[0].c_str() + results[0].find("a rank needs ") + 13, nullptr, 10);
+  CHECK(named >= open + 999);
+  CHECK(named < open + 999 + 32);
+}

@@ -170,6 +170,22 @@ class DeviceMemory {
     give_back(*home, block, size_class);
   }
 
+  /// A block by a plain cudaMalloc: CUDA IPC shares it with other processes, and refuses blocks of pools. throws
+  /// OutOfMemory
+  [[nodiscard]] void* allocate_shareable(std::size_t bytes) {
+    const Lock lock(mutex_);
+    return ask([&](void** block) { return cudaMalloc(block, bytes); }, bytes);
+  }
+  /// No queued work uses the block any more.
+  void free_shareable(void* block) const noexcept {
+    try {
+      const OrdinalGuard guard(ordinal_);
+      const UncapturedCalls anything_goes;
+      disregard(cudaFree(block));
+    } catch (const Error&) {  // the GPU does not answer
+    }
+  }
+
   /// From now on the stream's memory belongs to captured steps. `aside` is another stream, not captured.
   void keep_for_capture(StreamMemory& home, cudaStream_t aside) {
     const Lock lock(mutex_);
@@ -241,21 +257,29 @@ class DeviceMemory {
     return error == cudaSuccess ? cudaStreamSynchronize(home.aside) : error;
   }
 
-  [[nodiscard]] void* from_system(StreamMemory& home, std::size_t bytes, int size_class) {
+  /// The block that allocate(&block) makes, if necessary after a release of unused memory. `bytes`: for the error
+  template <class F>
+  [[nodiscard]] void* ask(const F& allocate, std::size_t bytes) {
+    const OrdinalGuard guard(ordinal_);
+    const UncapturedCalls anything_goes;
     void* block = nullptr;
+    cudaError_t error = allocate(&block);
+    if (detail::means_out_of_memory(error)) {
+      (void)cudaGetLastError();
+      release_unused();
+      error = allocate(&block);
+    }
+    if (detail::means_out_of_memory(error)) out_of_memory(bytes);
+    check(error, "memory of a GPU");
+    return block;
+  }
+  [[nodiscard]] void* from_system(StreamMemory& home, std::size_t bytes, int size_class) {
     const std::size_t rounded = Sizes::bytes(size_class);
     if (rounded < bytes) out_of_memory(bytes);
     const std::size_t size = reuses_blocks_ ? rounded : bytes > 0 ? bytes : 1;
     const OrdinalGuard guard(ordinal_);
     const UncapturedCalls anything_goes;
-    cudaError_t error = ask_system(&block, size, home);
-    if (detail::means_out_of_memory(error)) {
-      (void)cudaGetLastError();
-      release_unused();
-      error = ask_system(&block, size, home);
-    }
-    if (detail::means_out_of_memory(error)) out_of_memory(bytes);
-    check(error, "memory of a GPU");
+    void* const block = ask([&](void** made) { return ask_system(made, size, home); }, bytes);
     try {
       owners_.add(block, &home);
     } catch (...) {

@@ -19,10 +19,32 @@
 #include <nccl.h>
 
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <new>
 
 namespace locus { inline namespace LOCUS_ABI {
+
+namespace detail {
+/// The pause between two looks at work in flight, which take locks of the driver: yields the core for 50 us, then
+/// sleeps, for 25 us at first and up to 100 us.
+class Backoff {
+ public:
+  void operator()() {
+    if (watch_.seconds() < 50e-6) {
+      sched_yield();
+      return;
+    }
+    usleep(microseconds_);
+    if (microseconds_ < 100) microseconds_ *= 2;
+  }
+
+ private:
+  Stopwatch watch_{};
+  useconds_t microseconds_ = 25;
+};
+}  // namespace detail
 
 /// One rank of NCCL. Operations are queued in the current stream of its GPU. NCCL calls return at once; until they
 /// complete, `waits(is_own)` is called again and again, and may throw. is_own: whether this rank's GPU has not yet
@@ -30,6 +52,8 @@ namespace locus { inline namespace LOCUS_ABI {
 class NcclRank {
  public:
   using Id = ncclUniqueId;
+  /// Sends and receives that each version of NCCL takes in a group.
+  static constexpr int most_operations = 2048;
 
   /// Made by rank 0, and needed by all ranks.
   [[nodiscard]] static Id make_id() {
@@ -56,8 +80,8 @@ class NcclRank {
     if (rank_) Ending::of(std::exchange(rank_, nullptr), 5);
   }
 
-  /// Calls f() and makes its sends and receives together: none waits for another. Returns when they are done. throws
-  /// CudaError
+  /// Calls f() and makes its sends and receives together, at most `most_operations`: none waits for another. Returns
+  /// when they are done. throws CudaError
   template <class F, class Waits>
   void together(const F& f, Waits waits) const {
     const cuda::OrdinalGuard guard(device_.ordinal);
@@ -72,9 +96,13 @@ class NcclRank {
     }
     settle(ncclGroupEnd(), "ncclGroupEnd", waits);
     const auto after = stream.record();
-    for (ncclResult_t status = ncclSuccess; !after.done(); waits(!before.done())) {
+    bool is_own = true;
+    detail::Backoff pause;
+    for (ncclResult_t status = ncclSuccess; !after.done(); pause()) {
       check(ncclCommGetAsyncError(rank_, &status), "ncclCommGetAsyncError");
       unless_in_progress(status, "NCCL");
+      is_own = is_own && !before.done();
+      waits(is_own);
     }
   }
   void send(const void* data, std::int64_t bytes, int peer) const {
@@ -97,8 +125,10 @@ class NcclRank {
   /// Waits until a call that returned at once has completed.
   template <class Waits>
   void settle(ncclResult_t status, const char* call, Waits& waits) const {
-    for (; status == ncclInProgress; waits(false))
+    for (detail::Backoff pause; status == ncclInProgress; pause()) {
       check(ncclCommGetAsyncError(rank_, &status), "ncclCommGetAsyncError");
+      waits(false);
+    }
     check(status, call);
   }
   /// Runs ncclCommAbort, which may wait for other ranks for ever, in a thread of its own.

@@ -52,6 +52,20 @@ struct PeerMemory {
     cuda::require_device(device.ordinal);
 #endif
   }
+  /// See cuda::DeviceMemory::allocate_shareable.
+  [[nodiscard]] static void* allocate_shareable(Cuda device, [[maybe_unused]] std::size_t bytes) {
+#if LOCUS_CUDA
+    return cuda::DeviceMemory::of(device.ordinal).allocate_shareable(bytes);
+#else
+    cuda::require_device(device.ordinal);
+    return nullptr;
+#endif
+  }
+  static void free_shareable([[maybe_unused]] Cuda device, [[maybe_unused]] void* block) noexcept {
+#if LOCUS_CUDA
+    cuda::DeviceMemory::of(device.ordinal).free_shareable(block);
+#endif
+  }
   /// See cuda::open_memory.
   [[nodiscard]] static bool open(Cuda owner, [[maybe_unused]] Cuda reader) {
 #if LOCUS_CUDA

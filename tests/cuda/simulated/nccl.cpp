@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #if LOCUS_NCCL
@@ -55,6 +56,11 @@ thread_local bool refuses_group = false;  ///< whether the next group of this th
 std::atomic<bool> starts{true};           ///< whether ranks come to an end of their start
 std::atomic<bool> loses_messages{false};
 std::atomic<ncclResult_t> state{ncclSuccess};
+std::atomic<std::size_t> most_operations{2048};  ///< of a group; NCCL refuses more
+std::atomic<std::size_t> largest_group{0};       ///< that came,
+std::atomic<int> groups{0};                      ///< and the number of groups with operations
+std::mutex streams_mutex;
+std::set<cudaStream_t> streams;  ///< of all operations
 
 /// Sends: the receiver has the message once the stream has come so far. Receives: the stream waits for the message,
 /// unless the rank is aborted.
@@ -142,6 +148,11 @@ ncclResult_t ncclRecv(void* data, size_t bytes, ncclDataType_t, int peer, ncclCo
   return ncclSuccess;
 }
 ncclResult_t ncclGroupEnd() {
+  largest_group = std::max(largest_group.load(), grouped.size());
+  groups += !grouped.empty();
+  if (grouped.size() > most_operations) return ncclInvalidUsage;
+  const std::lock_guard lock(streams_mutex);
+  for (const Operation& o : grouped) streams.insert(o.stream);
   for (const bool sends : {true, false})
     for (const Operation& o : grouped)
       if (o.sends == sends) queue(o);
@@ -290,6 +301,137 @@ TEST_CASE("a GPU that is busy for longer than the time-out is no rank that stall
       },
       {.timeout = 0.2});
   CHECK(thrown[0] == "");
+}
+
+TEST_CASE("the host looks at a collective in flight closely at first, and then rarely") {
+  constexpr auto duration = std::chrono::milliseconds(20);
+  const auto thrown = in_ranks<dist::NcclEngine>(1, [&](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x({8}, comm.device());
+    x.fill_(3);
+    comm.all_reduce(x);
+    const auto end = std::chrono::steady_clock::now() + duration;
+    simulated::enqueue(
+        cuda::Context::current(comm.device().ordinal).stream(), [] {},
+        [end] { return std::chrono::steady_clock::now() > end; });
+    simulated::queries = 0;
+    comm.all_reduce(x);
+    CHECK(std::chrono::steady_clock::now() >= end);
+    CHECK(x.to<Cpu>()(7) == 3);
+  });
+  CHECK(thrown[0] == "");
+  CHECK(simulated::queries < 1000);  // two in 100 us are 400
+}
+
+TEST_CASE("asynchronous collectives of a communicator are queued in one stream, whatever other streams there are") {
+  {
+    const std::lock_guard lock(streams_mutex);
+    streams.clear();
+  }
+  const auto thrown = in_ranks<dist::NcclEngine>(2, [](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x({8}, comm.device());
+    x.fill_(1);
+    std::deque<Stream<Cuda>> others;
+    for (int i = 0; i < 4; ++i) {
+      comm.all_reduce_async(x).wait();
+      others.emplace_back(comm.device());
+    }
+    CHECK(x.to<Cpu>()(7) == 16);
+  });
+  for (const std::string& error : thrown) CHECK(error == "");
+  CHECK(streams.size() == 2);
+}
+
+namespace {
+/// NCCL as it were if a group could have four operations.
+struct FewOperations : dist::detail::NcclLink {
+  using dist::detail::NcclLink::NcclLink;
+  static constexpr int most_distances = 2;
+};
+}  // namespace
+
+TEST_CASE("groups have no more operations than NCCL takes, and none waits for a later group of another rank") {
+  most_operations = 4;
+  largest_group = 0;
+  for (const int ranks : {4, 7}) {
+    const auto thrown = in_ranks<dist::DeviceEngine<FewOperations>>(ranks, [&](const dist::Communicator<Cuda>& comm) {
+      for (const std::int64_t count : {1, 17, 1000}) {
+        check_reductions<float>(comm, count, dist::sum);
+        check_moves<float>(comm, count);
+      }
+    });
+    for (const std::string& error : thrown) CHECK(error == "");
+  }
+  CHECK(largest_group == 4);
+  most_operations = 2048;
+}
+
+TEST_CASE("sums of more ranks than a launch combines are those of their order") {
+  static_assert(PeerMemory::most_ranks < 66);
+  const auto thrown = in_ranks<dist::NcclEngine>(66, [](const dist::Communicator<Cuda>& comm) {
+    const auto x = of_rank<half, Cuda>(comm.rank(), {10}, comm.device());
+    const auto y = comm.all_reduced(x, dist::mean);
+    require_elements("all_reduced", y, [&](std::int64_t i) { return expected<half>(66, i, dist::mean); });
+  });
+  for (const std::string& error : thrown) CHECK(error == "");
+}
+
+namespace {
+/// A rank of many, which meets no other.
+struct Alone final : dist::Engine<Cpu> {
+  Alone(int rank, int size) : dist::Engine<Cpu>(rank, size, Cpu{}, {}) {}
+  void run(const dist::Collective<Cpu>&) override {}
+  void meet(const dist::Fingerprint&, std::int64_t) override {}
+  void send(const dist::Message&) override {}
+  bool has_come(const dist::Message&, double) override { return true; }
+  void take(const dist::Message&) override {}
+  void leave(const char*) noexcept override {}
+};
+/// Notes the group, from 1 on, of each send and of each receive.
+struct NotingLink {
+  static constexpr int most_distances = dist::detail::NcclLink::most_distances;
+  static constexpr int ranks = 1030;
+  inline static std::vector<char> sent, received;  ///< at from * ranks + to
+  inline static int largest = 0;
+
+  NotingLink(const Shared<Alone>& host, Cuda) : rank(host->rank()) {}
+  template <class F> void run(const dist::Collective<Cuda>&, const F& f) const { f(); }
+  static void meet() {}
+  template <class F>
+  void together(const F& f) {
+    operations = 0;
+    ++group;
+    f();
+    largest = std::max(largest, operations);
+  }
+  void send(const void*, std::int64_t, int peer) { note(sent, rank * ranks + peer); }
+  void receive(void*, std::int64_t, int peer) { note(received, peer * ranks + rank); }
+  void note(std::vector<char>& groups, int at) {
+    groups[static_cast<std::size_t>(at)] = group;
+    ++operations;
+  }
+  int rank, operations = 0;
+  char group = 0;
+};
+}  // namespace
+
+TEST_CASE("of more ranks than fit into a group, each send is in the group of the same number as its receive") {
+  constexpr int ranks = NotingLink::ranks;
+  const Tensor<std::uint8_t, Cuda> x({ranks});
+  for (const auto kind : {dist::Kind::all_gather, dist::Kind::broadcast}) {
+    NotingLink::sent.assign(std::size_t{ranks} * ranks, 0);
+    NotingLink::received = NotingLink::sent;
+    for (int rank = 0; rank < ranks; ++rank) {
+      dist::DeviceEngine<NotingLink> engine(Shared(new Alone(rank, ranks)), Cuda{});
+      dist::Collective<Cuda> call;
+      call.what = {kind, ElementType::uint8, {}, 3, 1};
+      call.source = call.target = x.data();
+      engine.run(call);
+    }
+    const auto unsent = std::count(NotingLink::sent.begin(), NotingLink::sent.end(), 0);
+    CHECK(ranks * ranks - unsent == (kind == dist::Kind::broadcast ? ranks - 1 : ranks * (ranks - 1)));
+    CHECK((NotingLink::sent == NotingLink::received));
+    CHECK(NotingLink::largest <= 2048);
+  }
 }
 
 TEST_CASE("a rank that cannot bring its elements to the host has failed: later calls are not taken for this one") {

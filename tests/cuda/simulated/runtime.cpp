@@ -21,6 +21,7 @@ namespace {
 std::mutex mutex;
 std::unordered_map<void*, std::size_t> device_blocks;
 std::unordered_map<void*, int> ordinals;  ///< of their GPUs
+std::unordered_map<void*, std::size_t> pooled_blocks;
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int captures = 0;  ///< that the thread has begun
 thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
@@ -53,6 +54,7 @@ cudaError_t allocate(void** block, std::size_t bytes) {
 void release(void* block) {
   const std::lock_guard lock(mutex);
   if (device_blocks.erase(block) == 0) simulated::stop("a block is freed that was not allocated");
+  pooled_blocks.erase(block);
   std::free(block);
 }
 
@@ -248,6 +250,14 @@ void Blocks::select(unsigned fiber) const {
   dynamic_shared = shared_[fiber / threads_];
 }
 
+bool is_pooled(const void* data) {
+  const std::lock_guard lock(mutex);
+  for (const auto& [block, bytes] : pooled_blocks) {
+    const auto* const first = static_cast<const std::byte*>(block);
+    if (data >= first && data < first + bytes) return true;
+  }
+  return false;
+}
 std::size_t size_of(void* block) {
   const std::lock_guard lock(mutex);
   const auto known = device_blocks.find(block);
@@ -457,6 +467,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   require_uncaptured();
+  ++simulated::queries;
   const std::lock_guard lock(simulated::queues);
   const auto& event = *reinterpret_cast<simulated::Event*>(handle);
   if (!event.stream || event.stream->done >= event.position) return cudaSuccess;
@@ -502,7 +513,10 @@ cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool
   simulated::start_current();
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory asked for within a capture");
   if (!simulated::has_pools) simulated::stop("memory from a pool of a driver that has none");
-  return give(allocate(block, bytes));
+  const cudaError_t error = allocate(block, bytes);
+  const std::lock_guard lock(mutex);
+  if (error == cudaSuccess) pooled_blocks[*block] = bytes;
+  return give(error);
 }
 cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   if (simulated::fails()) return give(cudaErrorUnknown);

@@ -108,6 +108,9 @@ inline const bool has_pools = [] {
 }();
 inline std::atomic<bool> refuses_pools{!has_pools};  ///< whether it makes none, though it says that it has them
 inline std::atomic<int> mallocs{0}, frees{0};        ///< calls of cudaMalloc and cudaFree
+inline std::atomic<int> queries{0};                  ///< calls of cudaEventQuery
+/// Whether `data` lies in a block of a memory pool, which CUDA IPC refuses.
+bool is_pooled(const void* data);
 
 inline std::atomic<bool> are_connected{true};  ///< whether kernels of one GPU reach the memory of another
 inline int devices = 2;                        ///< number of GPUs; 0: `unavailable` says why

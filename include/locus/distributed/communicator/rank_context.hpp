@@ -7,6 +7,8 @@
 
 #include <sched.h>
 
+#include <optional>
+
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 /// A call with the tensors that it reads and writes.
@@ -64,14 +66,33 @@ void make_call(Engine<D>& engine, const Prepared<T, D>& prepared) {
   prepared(engine);
 }
 
-/// A call that a worker thread makes. On a device with streams, it runs in a stream of its own, after the work that the
-/// caller had queued. Messages of a peer and a tag keep their order; messages of different peers or tags do not wait
-/// for each other.
+/// The stream of a rank's asynchronous collectives, receives or sends, made at the first of them and kept: NCCL orders
+/// all streams of a communicator after one another, and a stream taken anew may hold work of other threads. One thread
+/// at a time uses it.
+template <class D>
+class JobStream : public Counted {
+ public:
+  [[nodiscard]] const Stream<D>& of(D device) {
+    if (!stream_) stream_.emplace(device);
+    return *stream_;
+  }
+
+ private:
+  std::optional<Stream<D>> stream_;
+};
+template <class D>
+  requires(!StreamingDevice<D>)
+class JobStream<D> : public Counted {};
+
+/// A call that a worker thread makes. On a device with streams, it runs in the rank's stream for such calls, after the
+/// work that the caller had queued. Messages of a peer and a tag keep their order; messages of different peers or tags
+/// do not wait for each other.
 template <class T, class D>
 class PreparedJob final : public CallJob<D> {
  public:
-  PreparedJob(const Shared<Engine<D>>& engine, const Prepared<T, D>& prepared, std::int64_t sequence)
-      : engine_(engine), prepared_(prepared) {
+  PreparedJob(const Shared<Engine<D>>& engine, const Shared<JobStream<D>>& stream, const Prepared<T, D>& prepared,
+              std::int64_t sequence)
+      : engine_(engine), stream_(stream), prepared_(prepared) {
     prepared_.set(sequence, this);
     if constexpr (StreamingDevice<D>) ready_ = Stream<D>::current(engine->device()).record();
   }
@@ -84,7 +105,7 @@ class PreparedJob final : public CallJob<D> {
   bool run() override {
     if (!prepared_.is_ready(*engine_, watch_.seconds())) return false;
     if constexpr (StreamingDevice<D>) {
-      const Stream<D> stream(engine_->device());
+      const Stream<D>& stream = stream_->of(engine_->device());
       stream.wait(ready_);
       with_stream(stream, [&] { prepared_(*engine_); });
       this->finished_ = stream.record();
@@ -94,6 +115,7 @@ class PreparedJob final : public CallJob<D> {
     return true;
   }
   Shared<Engine<D>> engine_;
+  Shared<JobStream<D>> stream_;
   Prepared<T, D> prepared_;
   typename EventOf<D>::type ready_{};
   Stopwatch watch_{};
@@ -154,10 +176,14 @@ class RankContext : public Counted {
   [[nodiscard]] std::int64_t& count_of(Kind kind) {
     return kind == Kind::send || kind == Kind::recv ? messages_called_ : collectives_called_;
   }
+  [[nodiscard]] const Shared<JobStream<D>>& stream_of(Kind kind) const {
+    return kind == Kind::recv ? receives_in_ : kind == Kind::send ? sends_in_ : collectives_in_;
+  }
   template <class T>
   [[nodiscard]] Shared<PreparedJob<T, D>> made(const Prepared<T, D>& prepared) {
     std::int64_t& count = count_of(prepared.kind());
-    const auto make = [&] { return Shared(new PreparedJob<T, D>(engine, prepared, count + 1)); };
+    const auto& stream = stream_of(prepared.kind());
+    const auto make = [&] { return Shared(new PreparedJob<T, D>(engine, stream, prepared, count + 1)); };
     auto job = locus::detail::or_out_of_memory({"dist: no memory for a call"}, make);
     ++count;
     return job;
@@ -170,6 +196,7 @@ class RankContext : public Counted {
 
   std::int64_t collectives_called_ = 0, messages_called_ = 0;
   int exceptions_ = std::uncaught_exceptions();
+  Shared<JobStream<D>> collectives_in_{new JobStream<D>}, receives_in_{new JobStream<D>}, sends_in_{new JobStream<D>};
   Worker collectives_, receives_;
 };
 

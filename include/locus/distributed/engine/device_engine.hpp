@@ -10,9 +10,9 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// A Link moves memory of GPUs. run(call, f) calls f() as a collective of all ranks. together(owner, f) calls f(), and
-/// makes its send(data, bytes, peer) and receive(data, bytes, peer) as one group, in the order of the current stream;
-/// `owner` owns memory that they use. meet() is a barrier within run(). Messages of send and recv travel through the
+/// A Link moves memory of GPUs. run(call, f) calls f() as a collective of all ranks. together(f) calls f(), and makes
+/// its send(data, bytes, peer) and receive(data, bytes, peer) as one group, in the order of the current stream; a group
+/// has at most `most_distances` of each. meet() is a barrier within run(). Messages of send and recv travel through the
 /// host.
 template <class Link>
 class DeviceEngine : public StagedEngine<Cuda> {
@@ -32,10 +32,25 @@ class DeviceEngine : public StagedEngine<Cuda> {
   }
 
  private:
-  struct Room final : Owner {
-    Room(Cuda device, std::int64_t bytes) : memory(device, static_cast<std::size_t>(bytes)) {}
-    Buffer<Cuda> memory;
-  };
+  [[nodiscard]] Buffer<Cuda> room(std::int64_t bytes) const { return {device(), static_cast<std::size_t>(bytes)}; }
+
+  /// Calls send_to(rank) and receive_from(rank) for all other ranks, in groups. At distance i, a rank sends to the rank
+  /// i after it and receives from the rank i before it. So a send and its receive have the same distance, and are in
+  /// groups of the same number: no group waits for a later one.
+  template <class Send, class Receive>
+  void exchange(const Send& send_to, const Receive& receive_from) {
+    const int n = size();
+    int next = 1;
+    do {
+      const int end = n - next < Link::most_distances ? n : next + Link::most_distances;
+      link_.together([&] {
+        for (; next < end; ++next) {
+          send_to((rank() + next) % n);
+          receive_from((rank() + n - next) % n);
+        }
+      });
+    } while (next < n);
+  }
 
   void move(const Call& call) {
     const std::int64_t bytes = call.bytes();
@@ -49,20 +64,17 @@ class DeviceEngine : public StagedEngine<Cuda> {
             call, row, [&](int) { return bytes; }, call.target);
       }
       case Kind::broadcast:
-        return link_.together(nullptr, [&] {
-          for_peers([&](int peer) {
-            if (call.what.root == rank()) link_.send(call.source, bytes, peer);
-            else if (peer == call.what.root) link_.receive(call.target, bytes, peer);
-          });
-        });
+        return exchange(
+            [&](int peer) {
+              if (call.what.root == rank()) link_.send(call.source, bytes, peer);
+            },
+            [&](int peer) {
+              if (call.what.root == peer) link_.receive(call.target, bytes, peer);
+            });
       default: {
         const std::int64_t row = call.what.kind == Kind::all_to_all ? bytes : 0;
-        link_.together(nullptr, [&] {
-          for_peers([&](int peer) {
-            link_.send(at(call.source, peer * row), bytes, peer);
-            link_.receive(at(call.target, peer * bytes), bytes, peer);
-          });
-        });
+        exchange([&](int peer) { link_.send(at(call.source, peer * row), bytes, peer); },
+                 [&](int peer) { link_.receive(at(call.target, peer * bytes), bytes, peer); });
         PeerMemory::copy(device(), at(call.target, rank() * bytes), device(), at(call.source, rank() * row), bytes);
       }
     }
@@ -73,18 +85,29 @@ class DeviceEngine : public StagedEngine<Cuda> {
   template <class F, class Bytes>
   void combine(const Call& call, const F& mine, const Bytes& bytes_of, void* target) {
     const std::int64_t bytes = bytes_of(rank());
-    const Shared room(new Room(device(), bytes * size()));
+    const Buffer<Cuda> arrived = room(bytes * size());
     std::vector<const void*> sources(static_cast<std::size_t>(size()), mine(rank()));
-    link_.together(room.get(), [&] {
-      for_peers([&](int peer) {
-        unsigned char* const theirs = at(room->memory.data(), peer * bytes);
-        sources[static_cast<std::size_t>(peer)] = theirs;
-        link_.send(mine(peer), bytes_of(peer), peer);
-        link_.receive(theirs, bytes, peer);
-      });
-    });
-    if (bytes > 0)
-      call.reducer->combine(device(), sources.data(), size(), &target, 1, bytes / call.reducer->element_bytes, size());
+    exchange([&](int peer) { link_.send(mine(peer), bytes_of(peer), peer); },
+             [&](int peer) {
+               unsigned char* const theirs = at(arrived.data(), peer * bytes);
+               sources[static_cast<std::size_t>(peer)] = theirs;
+               link_.receive(theirs, bytes, peer);
+             });
+    if (bytes > 0) fold(*call.reducer, sources, target, bytes / call.reducer->element_bytes);
+  }
+  /// target = the elements of all sources, combined in their order: in one launch if it takes so many.
+  void fold(const Reducer<Cuda>& reducer, const std::vector<const void*>& sources, void* target,
+            std::int64_t count) const {
+    const int n = size();
+    if (n <= PeerMemory::most_ranks) return reducer.combine(device(), sources.data(), n, &target, 1, count, n);
+    const Buffer<Cuda> partial = room(count * reducer.sum_bytes);
+    const void* before = sources[0];
+    for (int i = 1; i < n; ++i) {
+      const bool is_last = i + 1 == n;
+      reducer.combine_partial(device(), before, sources[static_cast<std::size_t>(i)], is_last ? target : partial.data(),
+                              count, i == 1, is_last, n);
+      before = partial.data();
+    }
   }
 
   /// Each rank sums its part and sends it to all ranks; in a reduce, to the root alone.
@@ -95,16 +118,17 @@ class DeviceEngine : public StagedEngine<Cuda> {
       const auto part = [&](int rank) { return part_of(range, this->size(), rank); };
       const auto bytes_of = [&](int rank) { return part(rank).size() * size; };
       const bool keeps = root < 0 || root == rank();
-      const Shared own(new Room(device(), keeps ? 0 : bytes_of(rank())));
-      unsigned char* const own_sum = keeps ? at(call.target, part(rank()).begin * size) : at(own->memory.data(), 0);
+      const Buffer<Cuda> own = room(keeps ? 0 : bytes_of(rank()));
+      unsigned char* const own_sum = keeps ? at(call.target, part(rank()).begin * size) : at(own.data(), 0);
       combine(
           call, [&](int rank) { return at(call.source, part(rank).begin * size); }, bytes_of, own_sum);
-      link_.together(own.get(), [&] {
-        for_peers([&](int peer) {
-          if (root < 0 || root == peer) link_.send(own_sum, bytes_of(rank()), peer);
-          if (keeps) link_.receive(at(call.target, part(peer).begin * size), bytes_of(peer), peer);
-        });
-      });
+      exchange(
+          [&](int peer) {
+            if (root < 0 || root == peer) link_.send(own_sum, bytes_of(rank()), peer);
+          },
+          [&](int peer) {
+            if (keeps) link_.receive(at(call.target, part(peer).begin * size), bytes_of(peer), peer);
+          });
     }
   }
 

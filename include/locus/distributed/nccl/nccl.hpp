@@ -21,7 +21,6 @@ class NcclWait {
   /// is_own: this rank's GPU has not yet reached the collective. This delay does not count for the rank's own time-out,
   /// but for the time-outs of ranks that wait for it.
   void operator()(bool is_own) {
-    sched_yield();
     const double now = watch_.seconds();
     if (now < looked_ + 0.01) return;
     looked_ = now;
@@ -46,6 +45,7 @@ class NcclWait {
 /// See DeviceEngine.
 class NcclLink {
  public:
+  static constexpr int most_distances = NcclRank::most_operations / 2;
   NcclLink(const Shared<Engine<Cpu>>& host, Cuda device) : host_(host), nccl_(device) {
     or_leave(*host_, [&] {
       nccl_.start(host_->rank(), host_->size(), shared_id(*host_), NcclWait(*host_, first_call, 0));
@@ -68,7 +68,7 @@ class NcclLink {
     }
   }
   static void meet() {}  // run() has met
-  template <class F> void together(const Owner*, const F& f) { nccl_.together(f, NcclWait(*host_, what_, sequence_)); }
+  template <class F> void together(const F& f) { nccl_.together(f, NcclWait(*host_, what_, sequence_)); }
   void send(const void* data, std::int64_t bytes, int peer) const { nccl_.send(data, bytes, peer); }
   void receive(void* data, std::int64_t bytes, int peer) const { nccl_.receive(data, bytes, peer); }
 

@@ -2,6 +2,7 @@
 // Links between processes by TCP: one connection for each pair. message_peers.hpp describes a link.
 
 #include <locus/distributed/engine/background_thread.hpp>
+#include <locus/distributed/tcp/descriptor_limit.hpp>
 #include <locus/distributed/tcp/tcp_rendezvous.hpp>
 #include <locus/distributed/tcp/tcp_stream.hpp>
 
@@ -16,6 +17,9 @@ class TcpLink {
       : rank_(place.checked().rank), size_(place.size), streams_(static_cast<std::size_t>(place.size)) {
     BackgroundThread::start();  // destroyed after this object, if that is static
     TcpRendezvous rendezvous(place, timeout);
+    constexpr int besides = 8;  // doors, and connections that introduce themselves
+    if (const std::string why = make_room_for_descriptors(size_ - 1 + besides); !why.empty())
+      rendezvous.fail(rank_, why);
     const Socket door = Socket::listening(rendezvous.family(), 0);
     if (!door) rendezvous.fail(rank_, join("cannot listen: ", std::strerror(errno)));
     Card mine{door.port(), {}};

@@ -173,6 +173,7 @@ class TcpRendezvous {
     for (int rank = 1; rank < place_.size; ++rank)
       if (!answer(rank))
         refuse(rank, join("rank ", rank, " ended while ranks met; see its own output, and start all again"));
+    connections_.clear();  // or rank 0 would have two for each rank while ranks connect
     return std::move(guests_);
   }
   /// Admits a visitor. Whether it is still there.
