@@ -22,6 +22,30 @@
 using namespace locus;
 using namespace locus_test;
 
+/// A layer that notes whether gradients of what it returns can be asked for.
+struct NotesRecording {
+  using value_type = float;
+  using device_type = Cpu;
+  nn::Linear<float, Cpu> linear{2, 2};
+  nn::BatchNorm1d<float, Cpu> norm{2};
+  bool* recorded;
+  bool* traced;
+
+  template <class X>
+  auto forward(const X& x) const {
+    const auto y = norm(linear(x)).eval();
+    if constexpr (std::remove_cvref_t<decltype(y)>::role == Role::traced) {
+      *traced = true;
+      *recorded = *recorded || y.requires_gradient();
+    }
+    return y;
+  }
+  void members(const auto& visit) const {
+    visit("linear", linear);
+    visit("norm", norm);
+  }
+};
+
 namespace {
 
 /// The network of make_averages.py, before update_bn.
@@ -77,30 +101,6 @@ template <class D>
 double distance(const Tensor<float, D>& x, const Tensor<float, D>& expected) {
   return static_cast<double>(host(norm(x - expected)).item()) / static_cast<double>(host(norm(expected)).item());
 }
-
-/// A layer that notes whether gradients of what it returns can be asked for.
-struct NotesRecording {
-  using value_type = float;
-  using device_type = Cpu;
-  nn::Linear<float, Cpu> linear{2, 2};
-  nn::BatchNorm1d<float, Cpu> norm{2};
-  bool* recorded;
-  bool* traced;
-
-  template <class X>
-  auto forward(const X& x) const {
-    const auto y = norm(linear(x)).eval();
-    if constexpr (std::remove_cvref_t<decltype(y)>::role == Role::traced) {
-      *traced = true;
-      *recorded = *recorded || y.requires_gradient();
-    }
-    return y;
-  }
-  void members(const auto& visit) const {
-    visit("linear", linear);
-    visit("norm", norm);
-  }
-};
 
 }  // namespace
 
