@@ -17,6 +17,7 @@
 #include <locus/models/resnet.hpp>
 #include <locus/nn/averaged_model.hpp>
 #include <locus/training/progress_bar.hpp>
+#include <locus/training/update_bn.hpp>
 
 #include <cstdio>
 
@@ -63,6 +64,10 @@ void train(const CifarImages& images, const CifarOptions& options, D device) {
   auto train = data::loader(
       augmented<T>(images.train, options),
       {.batch_size = options.batch, .shuffle = true, .seed = options.seed + 1, .workers = workers}, device);
+  // For the running statistics of averaged weights. Not `train`, whose position belongs to the training.
+  auto some = data::loader(augmented<T>(images.train, options),
+                           {.batch_size = options.batch, .shuffle = true, .seed = options.seed + 2, .workers = workers},
+                           device);
   auto test = data::loader(data::transformed(images.test.as<T>(), normalize), {.batch_size = 500, .ahead = 2}, device);
 
   optim::Sgd optimizer{model.parameters(),
@@ -70,7 +75,7 @@ void train(const CifarImages& images, const CifarOptions& options, D device) {
   optim::GradScaler<D> scaler{{}, device};
   auto&& steps = steps_of(optimizer, scaler);
   optim::Scheduler scheduler = schedule_of(optimizer, options.epochs * train.size(), options);
-  nn::AveragedModel average{model, {.decay = options.average, .average_buffers = true}};
+  nn::AveragedModel average{model, {.decay = options.average}};
   const nn::CrossEntropyLoss loss{{.label_smoothing = options.smoothing}};
   const Metric accuracy{"accuracy", Accuracy{}};
   History history;
@@ -116,8 +121,11 @@ void train(const CifarImages& images, const CifarOptions& options, D device) {
            },
        .on_epoch =
            [&] {
-             if (options.average > 0)
+             if (options.average > 0) {
+               some.set_epoch(0);  // the same batches in a resumed run
+               nn::update_bn(average.module(), some, {.batches = 50});
                history.add_metric(average_accuracy, evaluate(average.module(), loss, test, accuracy).accuracy);
+             }
              bar(history.last());
              save(true);
            }},

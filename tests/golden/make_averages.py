@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes averages.txt: averages of weights and buffers by torch.optim.swa_utils.AveragedModel.
+"""Writes averages.txt: averages of weights and buffers by torch.optim.swa_utils.AveragedModel, and running statistics
+by update_bn.
 
 usage: make_averages.py        (needs torch; the tests need only its output)
 """
@@ -7,7 +8,7 @@ usage: make_averages.py        (needs torch; the tests need only its output)
 import pathlib
 
 import torch
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn, update_bn
 
 import make_golden
 from make_golden import keep
@@ -38,6 +39,23 @@ def averages(name, **options):
     keep(f"average_{name}_var", torch.stack(variances))
 
 
+def recalibration():
+    """A network with batch norms of several momenta, one of them nested, and batches of several sizes."""
+    inner = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2, momentum=None))
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3, momentum=0.3), torch.nn.ReLU(), inner)
+    batches = [torch.randn(size, 4) for size in (5, 7, 3)]
+    for i, batch in enumerate(batches):
+        keep(f"update_bn_x{i}", batch)
+    model(torch.randn(6, 4) + 5)  # statistics to be forgotten
+    for name, value in model.state_dict().items():
+        keep(f"update_bn_before_{name}", value.double().clone())
+    update_bn([(batch, None) for batch in batches], model)
+    for name, value in model.state_dict().items():
+        if "running" in name or "tracked" in name:
+            keep(f"update_bn_after_{name}", value.double().clone())
+    assert model[1].momentum == 0.3 and inner[1].momentum is None and model.training
+
+
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(31)
@@ -48,4 +66,5 @@ if __name__ == "__main__":
     averages("short", multi_avg_fn=get_ema_multi_avg_fn(0.3))
     averages("equal")
     averages("buffers", multi_avg_fn=get_ema_multi_avg_fn(0.9), use_buffers=True)
+    recalibration()
     make_golden.write(pathlib.Path(__file__).with_name("averages.txt"))

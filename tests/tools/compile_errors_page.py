@@ -37,7 +37,7 @@ SUBJECTS = [
      ["resnet_elsewhere", "network_of_a_layer_that_mixes", "push_a_layer_that_mixes", "evaluate_a_layer_that_mixes", "fit_a_layer_that_mixes",
       "layer_in_a_template", "bias_elsewhere", "conv_weights_elsewhere", "conv_bias_elsewhere", "conv3d_weights_elsewhere", "conv3d_bias_elsewhere", "layer_norm_weight_elsewhere", "group_norm_bias_elsewhere", "prelu_slopes_elsewhere", "batch_norm_elsewhere", "residual_elsewhere", "running_statistics_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere", "fit_with_a_loss_elsewhere", "triplet_elsewhere", "ctc_lengths_elsewhere",  "attention_elsewhere", "attention_mask_elsewhere", "with_weights_elsewhere", "pos_weight_elsewhere",
       "criterion_labels_elsewhere", "criterion_weights_elsewhere",
-      "evaluate_elsewhere", "accuracy_elsewhere", "hook_elsewhere", "checkpoint_elsewhere", "optimizer_state_elsewhere", "generator_elsewhere", "dropout_with_a_generator_elsewhere", "normals_elsewhere", "bernoulli_elsewhere"]),
+      "evaluate_elsewhere", "update_bn_elsewhere", "accuracy_elsewhere", "hook_elsewhere", "checkpoint_elsewhere", "optimizer_state_elsewhere", "generator_elsewhere", "dropout_with_a_generator_elsewhere", "normals_elsewhere", "bernoulli_elsewhere"]),
     ("Elements on the host",
      "Reading an element, iterating and printing need memory that the host can reach.",
      ["element_of_cuda", "iterate_cuda", "print_cuda"],
@@ -128,7 +128,7 @@ SUBJECTS = [
      ["loader_of_a_tensor", "data_set_without_fields", "data_set_that_writes_other_fields",
       "data_set_of_tensors_elsewhere", "map_to_a_device", "fit_with_targets_of_other_elements", "evaluate_on_a_tensor",
       "fit_on_tensors"],
-     ["loader_of_a_data_set_with_parts", "evaluate_a_function_on_images", "fit_with_a_temporary_loader",
+     ["loader_of_a_data_set_with_parts", "evaluate_a_function_on_images", "update_bn_of_a_function", "update_bn_of_a_data_set", "fit_with_a_temporary_loader",
       "train_step_on_a_tensor", "evaluate_with_targets_of_other_elements", "transformed_by_a_function",
       "mixup_with_labels_elsewhere", "mixed_without_labels", "confusion_with_labels_elsewhere", "data_set_whose_epochs_change_it"]),
 ]

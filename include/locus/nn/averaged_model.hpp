@@ -53,14 +53,15 @@ struct MoveExact {
 /// Buffers, such as running statistics, are copied at each update(), or averaged like weights; buffers of integers and
 /// of 16-bit numbers are always copied. Averages of 16-bit weights are kept in float, as `exact` of the state, and
 /// rounded into the module. Neither copied nor averaged running statistics match the averaged weights; the error grows
-/// with the distance that weights move within an average. Before evaluating, run the module on some batches as in
-/// training, traced, without a backward pass, to update its running statistics (torch.optim.swa_utils.update_bn).
+/// with the distance that weights move within an average, and with the number of batch norms. nn::update_bn, of
+/// training/update_bn.hpp, computes matching ones.
 ///
 ///     const nn::AveragedModel average{model, {.decay = 0.999}};
 ///     ...
 ///     optimizer.step();
 ///     average.update();                         // or fit(..., {.after_step = [&] { average.update(); }})
 ///     ...
+///     nn::update_bn(average.module(), train);
 ///     evaluate(average.module(), test);
 template <class M>
   requires detail::ListsMembers<M>

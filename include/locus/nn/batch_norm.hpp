@@ -78,6 +78,9 @@ class BatchNorm : public Layer<Derived, T, D> {
   /// layer of a model.
   void share_batch(Shared<const SharedBatch<R, D>> whole) const { whole_->batch = std::move(whole); }
   [[nodiscard]] bool shares_batch() const { return static_cast<bool>(whole_->batch); }
+  /// While set, running statistics of this layer and its copies are the mean over all batches, whatever the momentum.
+  /// nn::update_bn sets it. A clone() begins without.
+  void average_batches(bool on) const { whole_->averages_batches = on; }
   /// Called on a clone: gives it a setting of its own.
   void separate_from_original() { whole_ = Shared<Whole>(new Whole(whole_->batch)); }
 
@@ -102,12 +105,15 @@ class BatchNorm : public Layer<Derived, T, D> {
   [[nodiscard]] locus::BatchNormOptions options_with(Activation next) const {
     if (!absorbs(next))
       fail<ArgumentError>({Derived::name, ": forward_with(x, tanh or sigmoid); expected none or relu"});
-    return {.eps = options_.eps, .momentum = options_.momentum, .relu = next == Activation::relu};
+    return {.eps = options_.eps,
+            .momentum = whole_->averages_batches ? std::nullopt : options_.momentum,
+            .relu = next == Activation::relu};
   }
 
   struct Whole : Counted {
     static constexpr const char* handle_name = "BatchNorm";
     Shared<const SharedBatch<R, D>> batch;
+    bool averages_batches = false;
     Whole() = default;
     explicit Whole(Shared<const SharedBatch<R, D>> shared) : batch(std::move(shared)) {}
   };
@@ -156,5 +162,35 @@ class BatchNorm2d final : public detail::BatchNorm<BatchNorm2d<T, D>, T, D> {
 };
 #define LOCUS_REFUSED_LAYER BatchNorm2d
 #include <locus/refuse/nn/no_types.inc>
+
+namespace detail {
+template <class T, class D, class F>
+struct VisitBatchNorms;
+
+/// Calls f for every BatchNorm1d and BatchNorm2d of T on D in a model, or in a list of layers.
+template <class T, class D, class M, class F>
+void for_each_batch_norm(const M& model, const F& f) {
+  if constexpr (std::is_same_v<M, BatchNorm1d<T, D>> || std::is_same_v<M, BatchNorm2d<T, D>>) {
+    require_present(model);
+    f(model);
+  } else if constexpr (ListOfMembers<M>) {
+    for (const auto& layer : model) for_each_batch_norm<T, D>(layer, f);
+  } else if constexpr (WalksItself<M, T, D>) {
+    if constexpr (requires { model.template target<BatchNorm1d<T, D>>(); }) {
+      if (const auto* layer = model.template target<BatchNorm1d<T, D>>()) return f(*layer);
+      if (const auto* layer = model.template target<BatchNorm2d<T, D>>()) return f(*layer);
+    }
+    for (const auto& [name, child] : model.children()) for_each_batch_norm<T, D>(child, f);
+  } else if constexpr (HasMembers<M>) {
+    require_present(model);
+    model.members(VisitBatchNorms<T, D, F>{f});
+  }
+}
+template <class T, class D, class F>
+struct VisitBatchNorms {
+  const F& f;
+  void operator()(std::string_view, const auto& member) const { for_each_batch_norm<T, D>(member, f); }
+};
+}  // namespace detail
 
 }}}  // namespace locus::LOCUS_ABI::nn

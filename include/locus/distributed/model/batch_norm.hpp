@@ -55,20 +55,6 @@ class BatchOfRanks final : public SharedBatch<R, D> {
   Communicator<D> comm_;
 };
 
-/// Calls f for every layer of batch normalization in a model.
-template <class T, class D, class M, class F>
-void for_each_batch_norm(const M& model, const F& f) {
-  if constexpr (std::is_same_v<M, nn::BatchNorm1d<T, D>> || std::is_same_v<M, nn::BatchNorm2d<T, D>>) {
-    f(model);
-  } else {
-    if constexpr (requires { model.template target<nn::BatchNorm1d<T, D>>(); }) {
-      if (const auto* layer = model.template target<nn::BatchNorm1d<T, D>>()) return f(*layer);
-      if (const auto* layer = model.template target<nn::BatchNorm2d<T, D>>()) return f(*layer);
-    }
-    for (const auto& [name, child] : model.children()) for_each_batch_norm<T, D>(child, f);
-  }
-}
-
 #include <locus/refuse/distributed/batch_norm_mistakes.inc>
 }  // namespace detail
 
@@ -95,7 +81,7 @@ std::int64_t synchronize_batch_norm(const M& model, const Communicator<D>& comm)
   Shared<const SharedBatch<R, D>> whole;
   if (comm.size() > 1) whole = Shared<const SharedBatch<R, D>>(new detail::BatchOfRanks<R, D>(comm));
   std::int64_t layers = 0;
-  detail::for_each_batch_norm<T, D>(model, [&](const auto& layer) {
+  nn::detail::for_each_batch_norm<T, D>(model, [&](const auto& layer) {
     layer.share_batch(whole);
     ++layers;
   });

@@ -113,7 +113,7 @@ class DataParallel : public detail::ModelWrapper<DataParallel<M>, M> {
       fail<DeviceError>({"DataParallel: the model is on ", to_string(place), ", the first place is ",
                          to_string(places()[0]), "; name the place of the model first, or move it there with .to(",
                          to_string(places()[0]), ")"});
-    detail::for_each_batch_norm<T, D>(this->module(), [](const auto& layer) {
+    nn::detail::for_each_batch_norm<T, D>(this->module(), [](const auto& layer) {
       if (layer.shares_batch())
         fail<ArgumentError>(
             {"DataParallel: a batch normalization of the model is synchronized over ranks; run one place "
