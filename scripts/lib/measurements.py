@@ -10,7 +10,10 @@ import targets
 from processes import last_line
 
 STEPS = 100
-TOLERANCE = 1e-3
+# Losses on Cpu and Cuda differ by rounding, until an input of ReLU is nearer to 0 than its own rounding: then the devices
+# take different slopes, and their weights go apart. For so many steps there must be no such kink; behind one, the losses
+# must stay this close.
+ROUNDING, STEPS_WITHOUT_KINK, BEHIND_A_KINK = 2e-6, 20, 2e-2
 
 
 def train(context, program, device, scratch):
@@ -28,15 +31,21 @@ def train(context, program, device, scratch):
             "seconds": round(seconds, 3)}
 
 
+def compare_losses(cpu, cuda):
+    """Differences are relative where the loss exceeds 1. kink: the first step whose difference is more than rounding."""
+    differences = [abs(a - b) / max(1.0, abs(a)) for a, b in zip(cpu, cuda)]
+    kink = next((step for step, difference in enumerate(differences) if not difference <= ROUNDING), None)
+    is_close = all(difference <= BEHIND_A_KINK for difference in differences)
+    return {"steps": len(differences), "largest_difference": max(differences, default=0.0), "kink": kink,
+            "agrees": len(differences) >= STEPS and (kink is None or kink >= STEPS_WITHOUT_KINK) and is_close}
+
+
 def compare_training(context):
-    """Compares the losses on Cuda and on Cpu step by step; the largest difference is relative if the loss exceeds 1."""
+    """Compares the losses on Cuda and on Cpu step by step."""
     program = context.build / "examples" / "mnist"
     with tempfile.TemporaryDirectory() as scratch:
         runs = {device: train(context, program, device, pathlib.Path(scratch)) for device in ("cpu", "cuda")}
-    pairs = list(zip(runs["cpu"]["losses"], runs["cuda"]["losses"]))
-    difference = max(abs(a - b) / max(1.0, abs(a)) for a, b in pairs)
-    return {**runs, "steps": len(pairs), "largest_difference": difference, "tolerance": TOLERANCE,
-            "agrees": len(pairs) >= STEPS and difference <= TOLERANCE}
+    return {**runs, **compare_losses(runs["cpu"]["losses"], runs["cuda"]["losses"])}
 
 
 def run_matmul(context, options):

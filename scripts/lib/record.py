@@ -107,7 +107,9 @@ def failures(results):
     lines += [f"{name}: {part['error'].splitlines()[0]}" for name, part in parts_of(results) if "error" in part]
     lines += [problem for work in results.get("verbs", {}).get("workloads", []) if (problem := problem_of(work))]
     if results.get("training", {}).get("agrees") is False:
-        lines.append(f"losses on Cpu and Cuda differ by {results['training']['largest_difference']:.2e}")
+        training = results["training"]
+        lines.append(f"losses on Cpu and Cuda differ by {training['largest_difference']:.2e}, from step {training['kink']} on by more "
+                     "than rounding")
     return lines
 
 

@@ -29,6 +29,7 @@ import device_tests  # noqa: E402
 import dry_run  # noqa: E402
 import gpu_program_test  # noqa: E402
 import machine  # noqa: E402
+import measurements  # noqa: E402
 import pack  # noqa: E402
 import packed  # noqa: E402
 import processes  # noqa: E402
@@ -124,6 +125,30 @@ for line in sys.stdin:
                      f'case $2 in {steps} esac\nwhile [ $# -gt 1 ]; do case $1 in --history) echo "[]" > "$2";; '
                      '--steps-log) { printf "[%s" $loss; for i in $(seq 100); do printf ",%s" $loss; done; echo "]"; }'
                      ' > "$2";; esac; shift; done\n')
+
+
+class Losses(unittest.TestCase):
+    """As on an H200, where each step differed by rounding, and on an H100, where an input of ReLU changed its sign."""
+
+    def of(self, differences):
+        cpu = [2.0 / (step + 1) for step in range(100)]
+        return measurements.compare_losses(cpu, [loss + differences.get(step, 1.2e-7) for step, loss in enumerate(cpu)])
+
+    def test_rounding_agrees(self):
+        compared = self.of({})
+        self.assertTrue(compared["agrees"])
+        self.assertIsNone(compared["kink"])
+
+    def test_a_late_kink_agrees_and_is_named(self):
+        compared = self.of({92: 8.1e-5, 95: 8.3e-5, 96: 7.1e-4, 99: 1.01e-3})
+        self.assertTrue(compared["agrees"])
+        self.assertEqual(compared["kink"], 92)
+
+    def test_an_early_one_a_large_one_and_missing_steps_do_not(self):
+        self.assertFalse(self.of({3: 8.1e-5})["agrees"])
+        self.assertFalse(self.of({92: 0.05})["agrees"])
+        self.assertFalse(self.of({50: float("nan")})["agrees"])
+        self.assertFalse(measurements.compare_losses([1.0] * 99, [1.0] * 99)["agrees"])
 
 
 class GpuScript(Pretended):
