@@ -4,6 +4,7 @@ import dataclasses
 import random
 import typing
 
+import this_processor
 from cpu_programs import ANYWHERE, BY_FLOAT, OURS
 
 
@@ -63,6 +64,8 @@ def gemm(seed):
             product("tall", "nt", 368, 939, 5), product("tall", "nn", 64, 64, 200)]
     short = [product("bfloat16", "bfloat16_nn", n, n, n) for n in SQUARES_OF_BFLOAT16]
     short += [product("bfloat16", f"bfloat16_{form}", 1024, 1024, 1024) for form in ("nt", "tn")]
+    if "avx512_bf16" not in this_processor.flags():
+        short = []  # libtorch takes seconds for one
     return ([product("square", "nn", n, n, n) for n in SQUARES] + short + [p for layer in LAYERS for p in layer_products(*layer)] +
             [product("one image", "nt", 1, 32, 784)] + large + tall + [product("batched", "nn", *b) for b in BATCHES] +
             random_products(seed, RANDOM_SHAPES))
