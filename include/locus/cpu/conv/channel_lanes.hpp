@@ -22,11 +22,12 @@ struct PlaneRows {
 /// cache.
 inline constexpr std::int64_t plane_run = 1024;
 [[nodiscard]] inline bool is_read_by_copy(const PlaneRows& planes) {
-  constexpr std::int64_t short_row = 64, page = 4096 / sizeof(float), near = 16;
+  constexpr std::int64_t short_row = 64, page = 4096 / sizeof(float), block = 16;
   if (planes.col != 1) return true;
-  return planes.plane > near && planes.rows * planes.width > near &&
+  return planes.plane > block && planes.rows * planes.width > block &&
          (planes.width < short_row || planes.plane % page == 0);
 }
+/// Room of a thread for the copy.
 struct LaneScratch {
   Scratch copied;
 };
@@ -35,6 +36,7 @@ struct LaneScratch {
   constexpr std::int64_t aliasing = 256, gap = 16;
   return is_contiguous && run % aliasing != 0 ? run : plane_run + gap;
 }
+/// to[i] = from[i]
 inline void copy_run(const KernelSet<float>& kernels, const float* from, std::int64_t count, float* to) {
   constexpr std::int64_t worth = 2048;  // memcpy's string instructions take long to start
   if (count >= worth) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));

@@ -15,6 +15,7 @@ struct LaneImages {
   std::int64_t channels, height, width;
 };
 
+/// Images as a convolution reads them, and its shape over these.
 struct ReadImages {
   ConvShape shape;
   ConvImages<const float> images;

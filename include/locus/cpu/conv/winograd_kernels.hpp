@@ -21,7 +21,6 @@ inline constexpr int winograd_side = 4, winograd_tile = 6, winograd_points = win
 
 /// Each transforms a square of vectors of channels, side by side in memory. Planes are `plane` elements apart.
 struct WinogradKernels {
-  int lanes;
   /// 36 elements of the input, each of so many channels -> planes
   void (*input_tile)(const float* const* from, std::int64_t lanes, float* to, std::int64_t plane);
   /// 16 elements of the result's gradient -> planes
@@ -34,40 +33,12 @@ struct WinogradKernels {
   void (*gradient_tile)(const float* from, std::int64_t plane, float* to, std::int64_t tap);
 };
 
-#if defined(__x86_64__)
-#define LOCUS_KERNEL_SET avx512
-#define LOCUS_KERNEL_TARGET LOCUS_AVX512
-#define LOCUS_KERNEL_BYTES 64
-#include <locus/cpu/conv/winograd_kernel.inc>
-
-#if !(defined(__AVX512F__) && defined(__AVX512DQ__))
-#define LOCUS_KERNEL_SET avx2
-#define LOCUS_KERNEL_TARGET LOCUS_AVX2
-#define LOCUS_KERNEL_BYTES 32
-#include <locus/cpu/conv/winograd_kernel.inc>
-#endif
-#endif
-
-#if !(defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__))
-#define LOCUS_KERNEL_SET portable
-#define LOCUS_KERNEL_TARGET
-#define LOCUS_KERNEL_BYTES 16
-#include <locus/cpu/conv/winograd_kernel.inc>
-#endif
+#define LOCUS_KERNEL_FILE <locus/cpu/conv/winograd_kernel.inc>
+#include <locus/cpu/conv/kernel_sets.inc>
 
 /// The transforms that go with kernels of products.
 [[nodiscard]] inline const WinogradKernels& winograd_kernels(const KernelSet<float>& products) {
-#if defined(__x86_64__)
-  if (products.lanes == avx512::winograd.lanes) return avx512::winograd;
-#if !(defined(__AVX512F__) && defined(__AVX512DQ__))
-  if (products.lanes == avx2::winograd.lanes) return avx2::winograd;
-#endif
-#endif
-#if !(defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__))
-  return portable::winograd;
-#else
-  return avx512::winograd;
-#endif
+  return of_lanes<WinogradKernels>(products.lanes);
 }
 
 }}}  // namespace locus::LOCUS_ABI::cpu::detail

@@ -177,6 +177,14 @@ template <class T>
   return in_use;
 }
 
+/// Kernels of type K for sets whose vectors have so many floats; null without such a set.
+template <class K, int lanes>
+inline constexpr const K* kernels_of_lanes = nullptr;
+template <class K>
+[[nodiscard]] const K& of_lanes(int lanes) {
+  return *(lanes == 16 ? kernels_of_lanes<K, 16> : lanes == 8 ? kernels_of_lanes<K, 8> : kernels_of_lanes<K, 4>);
+}
+
 }}}  // namespace locus::LOCUS_ABI::cpu::detail
 
 #include <locus/cpu/unroll_end.inc>
