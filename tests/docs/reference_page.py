@@ -61,7 +61,7 @@ SECTIONS = [
 # Headers with declarations for other headers alone, or for use beside a CUDA toolkit. Every header with something
 # public is listed here or above.
 INTERNAL = {"core/std/atomic.hpp", "core/element_type.hpp", "core/system/file.hpp", "core/std/posix.hpp", "core/std/pack.hpp", "core/rng.hpp",
-            "core/moved.hpp", "core/std/shared.hpp", "core/size_class.hpp", "core/std/span.hpp", "cuda/peers.hpp", "device/buffer.hpp", "device/convolution.hpp",
+            "core/moved.hpp", "core/std/shared.hpp", "core/size_class.hpp", "core/std/span.hpp", "cuda/peers.hpp", "device/attention.hpp", "device/buffer.hpp", "device/convolution.hpp",
             "distributed/threads/cuda_engine.hpp", "distributed/engine/device_engine.hpp", "distributed/message/message_engine.hpp", "distributed/tcp/tcp_rendezvous.hpp",
             "distributed/threads/local.hpp", "distributed/engine/collective_plan.hpp", "distributed/engine/staged_engine.hpp", "distributed/threads/thread_engine.hpp",
             "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvml.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/iteration_plan.hpp", "device/row_team.hpp", "expr/node.hpp",

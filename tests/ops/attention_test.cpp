@@ -42,12 +42,19 @@ Tensor<double, D> whole(const Tensor<T, D>& q, const Tensor<T, D>& k, const Tens
   return matmul(softmax(scores, -1), in_double(v));
 }
 
-/// Attention in parts of so many bytes, of 3 rows or more.
+struct Settings {
+  bool is_causal = false;
+  double dropout = 0;
+};
+/// Attention in parts of so many bytes, of 3 rows or more; 0: by the device's own kernels, where it has any.
 template <class T, class D>
-auto in_parts(std::int64_t bytes, bool is_causal, double dropout, const auto& q, const auto& k, const auto& v) {
+auto in_parts(std::int64_t bytes, const Settings& settings, const auto& q, const auto& k, const auto& v,
+              const Tensor<bool, D>& mask = {}) {
   operation::Attention<T, D, true> op;
-  op.settings.bytes = bytes, op.settings.is_causal = is_causal;
-  detail::draw_attention(op.settings, true, dropout, q.elements() * k.size(-2), [&](std::int64_t count) {
+  op.settings.is_causal = settings.is_causal, op.settings.fuses = bytes == 0;
+  if (bytes > 0) op.settings.bytes = bytes;
+  if (mask.buffer()) op.settings.masks[0].marks = detail::as_bytes(detail::mask_as_heads(mask, mask.shape()));
+  detail::draw_attention(op.settings, true, settings.dropout, q.elements() * k.size(-2), [&](std::int64_t count) {
     Generator<D> numbers{11, 5};
     return Draw(count, numbers, q.device());
   });
@@ -67,7 +74,7 @@ void check_parts(const Shape& batch, std::int64_t l, std::int64_t s, double allo
     const auto q = variable(of(l, 5, 1)), k = variable(of(s, 5, 2)), v = variable(of(s, 3, 3));
     const auto q2 = variable(q.value()), k2 = variable(k.value()), v2 = variable(v.value());
     const auto g = of(l, 3, 4);
-    const auto y = in_parts<T, D>(64 << 20, is_causal, dropout, q, k, v);
+    const auto y = in_parts<T, D>(0, {is_causal, dropout}, q, k, v);
     if (dropout == 0) CHECK_CLOSE(y, reference(whole(q.value(), k.value(), v.value(), is_causal)), allowed);
     y.backward(g);
     for (const std::int64_t bytes : {1, 900, 3000}) {
@@ -78,7 +85,7 @@ void check_parts(const Shape& batch, std::int64_t l, std::int64_t s, double allo
           for (double& number : numbers.values) number *= times;
           return numbers;
         };
-        const auto y2 = in_parts<T, D>(bytes, is_causal, dropout, q2, k2, v2);
+        const auto y2 = in_parts<T, D>(bytes, {is_causal, dropout}, q2, k2, v2);
         CHECK_CLOSE(y2, reference(y), allowed);
         y2.backward(g);
         CHECK_CLOSE(q2.grad(), added_up(q.grad()), times * allowed);
@@ -203,8 +210,7 @@ LOCUS_DEVICE_TEST("parts of any size give what all scores at once give", D) {
 }
 
 LOCUS_DEVICE_TEST("more rows than a causal part has, and odd sizes", D) {
-  const std::int64_t many = HostAccessible<D> ? 261 : 21;
-  for (const auto& lengths : {std::pair<std::int64_t, std::int64_t>{many, 131}, {131, many}, {1, 33}, {33, 1}}) {
+  for (const auto& lengths : {std::pair<std::int64_t, std::int64_t>{261, 131}, {131, 261}, {1, 33}, {33, 1}}) {
     const std::int64_t l = lengths.first, s = lengths.second;
     CAPTURE(l);
     const auto q = sample<float, D>({2, l, 3}, 1), k = sample<float, D>({2, s, 3}, 2),
@@ -213,6 +219,39 @@ LOCUS_DEVICE_TEST("more rows than a causal part has, and odd sizes", D) {
       const auto y = scaled_dot_product_attention(q, k, v, {.is_causal = is_causal});
       CHECK_CLOSE(y, reference(whole(q, k, v, is_causal)), 4e-6);
     }
+  }
+}
+
+/// A device's own attention beside products, for heads of any strides and more than one tile.
+template <class T, class D>
+void check_fused(std::int64_t rows, std::int64_t keys, std::int64_t width, std::int64_t value_width, double allowed) {
+  CAPTURE(rows);
+  CAPTURE(width);
+  const auto mask = sample<bool, D>({1, 1, rows, keys}, 5, 0, 1) || sample<bool, D>({2, 1, 1, keys}, 6, 0, 1);
+  for (const auto& settings : {Settings{}, Settings{true, 0.25}}) {
+    const auto heads = [&](std::int64_t l, std::int64_t e, std::uint64_t seed) {  // (2, 1, l, e), beside each other
+      return variable(sample<T, D>({2, l, e + 1}, seed).slice(2, 0, e).unsqueeze(1));
+    };
+    const auto q = heads(rows, width, 1), k = heads(keys, width, 2), v = heads(keys, value_width, 3);
+    const auto q2 = variable(q.value().clone()), k2 = variable(k.value().clone()), v2 = variable(v.value().clone());
+    const auto y = in_parts<T, D>(0, settings, q, k, v, mask), y2 = in_parts<T, D>(1 << 20, settings, q2, k2, v2, mask);
+    CHECK_CLOSE(y, reference(y2), allowed);
+    const auto g = sample<T, D>(y.shape(), 4);
+    y.backward(g), y2.backward(g);
+    CHECK_CLOSE(q.grad(), reference(q2.grad()), allowed);
+    CHECK_CLOSE(k.grad(), reference(k2.grad()), 2 * allowed);
+    CHECK_CLOSE(v.grad(), reference(v2.grad()), 2 * allowed);
+  }
+}
+
+LOCUS_DEVICE_TEST("a device's own attention gives what products give", D) {
+  if constexpr (AttendingDevice<D, float>) {
+    check_fused<float, D>(70, 130, 8, 12, 2e-6);
+    check_fused<float, D>(130, 66, 71, 100, 2e-6);
+    check_fused<half, D>(65, 67, 20, 24, 6e-3);
+    check_fused<bfloat16, D>(3, 70, 66, 2, 5e-2);
+    check_fused<double, D>(66, 70, 64, 9, 1e-13);
+    check_fused<double, D>(2, 3, 65, 1, 1e-13);  // too wide: products alone
   }
 }
 
@@ -299,20 +338,35 @@ LOCUS_DEVICE_TEST("no batches, no queries, no keys, no width", D) {
 LOCUS_DEVICE_TEST("launches are as many as promised", D) {
   const auto q = variable(sample<float, D>({2, 3, 4, 5}, 1)), k = variable(sample<float, D>({2, 3, 6, 5}, 2)),
              v = variable(sample<float, D>({2, 3, 6, 2}, 3));
-  const auto count = [&](std::int64_t more, const AttentionOptions<float, D>& options) {
-    LaunchLog forward;
-    const auto y = scaled_dot_product_attention(q, k, v, options);
-    locus_test::check_launches<D>("attention", forward.launches(), 4 + more,
-                                  2 + 2 * locus_test::most_of_product + more);
-    const auto g = sample<float, D>({2, 3, 4, 2}, 4);
-    LaunchLog backward;
+  const auto count = [&](const auto& attention, int forward, int forward_products, int backward, int products) {
+    const LaunchLog of_forward;
+    const auto y = attention();
+    constexpr int more = locus_test::most_of_product - 1;
+    locus_test::check_launches<D>("attention", of_forward.launches(), forward, forward + more * forward_products);
+    const auto g = sample<float, D>(y.shape(), 4);
+    const LaunchLog of_backward;
     y.backward(g);
-    locus_test::check_launches<D>("backward", backward.launches(), 7 + more,
-                                  2 + 5 * locus_test::most_of_product + more);
+    locus_test::check_launches<D>("backward", of_backward.launches(), backward, backward + more * products);
   };
-  count(0, {});
-  count(1, {.mask = sample<bool, D>({4, 6}, 5)});
-  count(2, {.is_causal = true});  // the triangle is made for all parts
+  const auto mask = sample<bool, D>({2, 3, 4, 6}, 5);
+  const auto by_products = [&](const Settings& settings, const Tensor<bool, D>& marks) {
+    return [&, settings, marks] { return in_parts<float, D>(1 << 20, settings, q, k, v, marks); };
+  };
+  count(by_products({}, {}), 4, 2, 7, 5);
+  count(by_products({}, mask), 5, 2, 8, 5);
+  count(by_products({.is_causal = true}, {}), 6, 2, 9, 5);  // the triangle is made for all parts
+  // Heads side by side: where that saves launches, copies of k, v and y; of q, k, v, g and three gradients.
+  const auto x = variable(sample<float, D>({4, 4, 3 * 6}, 6));
+  const auto packed = [&] {
+    operation::PackedAttention<float, D, true> op;
+    op.settings.fuses = false, op.heads = 3;
+    return apply(op, x);
+  };
+  if constexpr (!HostAccessible<D>) count(packed, 7, 2, 14, 5);
+  if constexpr (AttendingDevice<D, float>) {
+    const AttentionOptions<float, D> options{.mask = mask, .is_causal = true};
+    count([&] { return scaled_dot_product_attention(q, k, v, options); }, 1, 0, 3, 0);
+  }
 }
 
 #if !LOCUS_CUDA
@@ -324,7 +378,7 @@ TEST_CASE("scores are never stored whole") {
   const auto g = sample<float, D>({1, 1, n, 8}, 2);
   for (const bool is_causal : {false, true}) {
     const std::int64_t before = locus_test::restart_peak();
-    const auto y = in_parts<float, D>(bytes, is_causal, 0, x, x, x);
+    const auto y = in_parts<float, D>(bytes, {is_causal}, x, x, x);
     CHECK(locus_test::counting_peak - before <= n * n * 4 / 12);
     y.backward(g);
     CHECK(locus_test::counting_peak - before <= n * n * 4 / 6);  // gradients besides

@@ -37,6 +37,9 @@ inline constexpr std::int64_t most_bins_of_block = 8192;  ///< each block counts
 
 inline constexpr std::uint32_t peer_threads = 256;  ///< of a block that sums over ranks
 
+/// Of queries and keys: for more, products on tensor cores are faster than tiles of attention.
+inline constexpr std::int64_t most_pairs_by_tiles = std::int64_t{1} << 21;
+
 inline constexpr std::size_t most_workspace = std::size_t{32} << 20;  ///< bytes that cuBLASLt may use
 inline constexpr int most_candidates = 8;  ///< algorithms that are timed for a product or a convolution
 

@@ -1,13 +1,11 @@
 #pragma once
-// Attention as an operation: the settings of a call, and forward and backward passes for heads that are a dimension of
-// their own or lie side by side.
+// Attention as an operation: forward and backward passes for heads that are a dimension of their own or lie side by
+// side.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/ops/attention/attention_passes.hpp>
-
-#include <optional>
+#include <locus/ops/attention/device_attention.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
@@ -58,45 +56,6 @@ LOCUS_OUT_OF_LINE inline Shape attention_batch(const Shape& q, const Shape& k, c
   return batch;
 }
 
-/// The settings of a call: everything but its operands.
-template <class T, class D>
-struct AttentionSettings {
-  using R = compute_t<T>;
-  ExpandedMask<T, D> masks[2] = {};  ///< as (batch, heads, l, s), whose extents may be 1
-  bool is_causal = false;
-  std::optional<double> scale = {};
-  double dropout = 0;
-  Draw<D> draw = {};  ///< one number for each weight, if `dropout` is not 0
-  std::int64_t bytes = score_bytes<D>;
-};
-
-/// Calls f(drop) with the functor that drops weights.
-template <bool drops, class T, class D, class F>
-void with_attention_dropout(const AttentionSettings<T, D>& settings, std::int64_t keys, const F& f) {
-  if constexpr (drops) {
-    if (settings.dropout > 0)
-      return f(AttentionDropout<D>{functor::Dropout(settings.dropout), settings.draw.numbers(), keys});
-  }
-  f(NoAttentionDropout{});
-}
-
-template <class T, class D>
-[[nodiscard]] AttentionPasses<T, D> attention_passes(const AttentionSettings<T, D>& settings, const Tensor<T, D>& q,
-                                                     const Tensor<T, D>& k, const Tensor<T, D>& v) {
-  using R = compute_t<T>;
-  const double scale =
-      settings.scale ? *settings.scale : 1 / math::sqrt(static_cast<double>(larger(q.size(3), std::int64_t{1})));
-  AttentionPasses<T, D> passes{q, k, v, {}, settings.is_causal, static_cast<R>(scale), settings.bytes};
-  const Shape scores{q.size(0), q.size(1), q.size(2), k.size(2)};
-  for (int i = 0; i < 2; ++i) {
-    const auto& mask = settings.masks[i];
-    auto& expanded = passes.masks[i];
-    expanded.allowed = mask.allowed;
-    if (mask.marks.buffer()) expanded.marks = mask.marks.expand(scores);
-    if (mask.added.buffer()) expanded.added = mask.added.expand(scores);
-  }
-  return passes;
-}
 template <class R, class D>
 [[nodiscard]] Tensor<R, D> numbers_of_rows(const Shape& q, D device) {
   return Tensor<R, D>({2, product_or_most(product_or_most(q[0], q[1]), q[2])}, device);
@@ -114,13 +73,14 @@ struct Attention {
   static constexpr bool records = drops;
   using R = compute_t<T>;
   using Marks = Tensor<std::uint8_t, D>;
-  /// q, k and v as (batch, heads, ...), masks, two numbers for each row
-  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Marks, Tensor<T, D>, Marks, Tensor<T, D>, Tensor<R, D>>;
+  /// q, k and v as (batch, heads, ...), masks, two numbers for each row, the result if the device computed it by itself
+  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Marks, Tensor<T, D>, Marks, Tensor<T, D>, Tensor<R, D>,
+                      Tensor<T, D>>;
   detail::AttentionSettings<T, D> settings;
   std::int64_t heads = 0;
 
   Forwarded<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Marks, Tensor<T, D>, Marks, Tensor<T, D>,
-            Tensor<R, D>>
+            Tensor<R, D>, Tensor<T, D>>
   forward(const Tensor<T, D>& q, const Tensor<T, D>& k, const Tensor<T, D>& v) const {
     detail::require_same_ordinal(name, q, k, v);
     if (heads > 0) {
@@ -168,10 +128,11 @@ struct Attention {
     }
     const auto of_rows = detail::numbers_of_rows<R>(q.shape(), q.device());
     const auto passes = detail::attention_passes(settings, q, k, v);
-    detail::with_attention_dropout<drops>(settings, k.size(2),
-                                          [&](const auto& drop) { passes.forward(to, of_rows, drop); });
+    const bool is_fused = fused(passes, [&](const auto& device) { return device.forward(to, of_rows); });
+    if (!is_fused) compute(passes, to, of_rows);
     const auto& [first, second] = settings.masks;
-    return Forwarded{y, Tuple(q, k, v, first.marks, first.added, second.marks, second.added, of_rows)};
+    return Forwarded{y, Tuple(q, k, v, first.marks, first.added, second.marks, second.added, of_rows,
+                              is_fused ? to : Tensor<T, D>())};
   }
   [[nodiscard]] Tensor<T, D> mean_weights(const Tensor<T, D>& q, const Tensor<T, D>& k, const Tensor<T, D>& v) const {
     const auto of_rows = detail::numbers_of_rows<R>(q.shape(), q.device());
@@ -184,11 +145,38 @@ struct Attention {
   void propagate(const Saved& saved, const Tensor<T, D>& g, const detail::AttentionGradient<T, D>& dq,
                  const detail::AttentionGradient<T, D>& dk, const detail::AttentionGradient<T, D>& dv) const {
     const auto passes = detail::attention_passes(settings, get<0>(saved), get<1>(saved), get<2>(saved));
-    detail::with_attention_dropout<drops>(
-        settings, passes.k.size(2), [&](const auto& drop) { passes.backward(g, get<7>(saved), drop, dq, dk, dv); });
+    const auto& of_rows = get<7>(saved);
+    if (fused(passes, [&](const auto& device) { return device.backward(get<8>(saved), of_rows, g, dq, dk, dv); }))
+      return;
+    const detail::MergedResult<T, D> to_q(dq), to_k(dk), to_v(dv);
+    const auto products = merged(passes, true);
+    detail::with_attention_dropout<drops>(settings, passes.k.size(2), [&](const auto& drop) {
+      products.backward(detail::merged_heads(g), of_rows, drop, to_q.heads(), to_k.heads(), to_v.heads());
+    });
+    for (const auto* const gradient : {&to_q, &to_k, &to_v}) gradient->finish();
   }
 
  private:
+  /// Computes the result in parts.
+  void compute(const detail::AttentionPasses<T, D>& passes, const Tensor<T, D>& y, const Tensor<R, D>& of_rows) const {
+    const detail::MergedResult<T, D> to({y, false});
+    const auto products = merged(passes, false);
+    detail::with_attention_dropout<drops>(settings, passes.k.size(2),
+                                          [&](const auto& drop) { products.forward(to.heads().out, of_rows, drop); });
+    to.finish();
+  }
+  /// The same with keys and values whose heads merge, and, for gradients, queries; results use a scaled copy of these.
+  [[nodiscard]] static detail::AttentionPasses<T, D> merged(detail::AttentionPasses<T, D> passes, bool with_queries) {
+    if (with_queries) passes.q = detail::merged_heads(passes.q);
+    passes.k = detail::merged_heads(passes.k), passes.v = detail::merged_heads(passes.v);
+    return passes;
+  }
+  /// f(a device's own attention), if D has one; else false.
+  template <class F>
+  [[nodiscard]] bool fused(const detail::AttentionPasses<T, D>& passes, const F& f) const {
+    if constexpr (AttendingDevice<D, T>) return f(detail::DeviceAttention<T, D, drops>(settings, passes));
+    else return false;
+  }
   struct Target {
     detail::AttentionGradient<T, D> gradient;
     Tensor<T, D> apart;  ///< added to the gradient afterwards; empty if the gradient is written directly

@@ -102,6 +102,35 @@ struct AttentionGradient {
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(out.buffer()); }
 };
 
+/// Whether one product takes the heads of all batches, or may as well take those of one batch at a time.
+template <class T, class D>
+[[nodiscard]] bool heads_merge(const Tensor<T, D>& x) {
+  if (HostAccessible<D> || x.size(0) <= 1 || x.size(1) <= 1) return true;
+  return x.strides()[0] == x.size(1) * x.strides()[1];
+}
+/// The heads, or a copy of those that do not merge: a copy takes less than more launches.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> merged_heads(const Tensor<T, D>& x) {
+  return heads_merge(x) ? x : x.contiguous();
+}
+/// Memory for a result or a gradient whose heads merge: its own, or other memory that finish() brings to it.
+template <class T, class D>
+class MergedResult {
+ public:
+  explicit MergedResult(const AttentionGradient<T, D>& to) : to_(to), heads_(to) {
+    if (to && !heads_merge(to.out)) heads_ = {Tensor<T, D>(to.out.shape(), to.out.device()), false};
+  }
+  [[nodiscard]] const AttentionGradient<T, D>& heads() const { return heads_; }
+  void finish() const {
+    if (heads_.out.data() == to_.out.data()) return;
+    if (to_.accumulate) to_.out += heads_.out;
+    else to_.out.copy_(heads_.out);
+  }
+
+ private:
+  AttentionGradient<T, D> to_, heads_;
+};
+
 /// The gradient of keys or values, summed over the parts of a head; 16-bit types are summed in float.
 template <class T, class D>
 class KeyGradient {

@@ -40,8 +40,19 @@ struct AttentionDropout {
     return f(x, numbers.bits(row * keys + column));
   }
 };
+/// The same for a device that has one kernel for calls with and without dropout.
+template <class D>
+struct SomeAttentionDropout {
+  bool acts;
+  AttentionDropout<D> drop;
+  template <class R>
+  [[nodiscard]] LOCUS_FN R operator()(R x, std::int64_t row, std::int64_t column) const {
+    return drop(x, row, column);
+  }
+};
 struct NoAttentionDropout {
   static constexpr bool drops = false;
+  static constexpr bool acts = false;
   template <class R> [[nodiscard]] LOCUS_FN R operator()(R x, std::int64_t, std::int64_t) const { return x; }
 };
 
