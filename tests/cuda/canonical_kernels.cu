@@ -98,6 +98,12 @@ void random_numbers() {
 
 void dropped(const Floats& a) { dropout(relu(variable(a)), 0.1).backward(a); }
 
+void attended(const Floats& a) {
+  (void)scaled_dot_product_attention(a, a, a);
+  const auto x = variable(a);
+  scaled_dot_product_attention(x, x, x).backward(a);
+}
+
 void windows(const Floats& a) {
   const auto x = variable(a);
   max_pool2d(x, 2).backward(a);

@@ -9,6 +9,7 @@ generated_code_test.py [--write]     rewrites kernels.txt
 import argparse
 import collections
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -117,10 +118,26 @@ def check_accesses(report, found, ptx):
         kernel = found[name]
         if kernel.is_contiguous:
             report.add(f"{kernel.name}: accesses", access_problem(kernel, body))
+        if kernel.name.startswith(("attention forward", "attention query", "attention key")):
+            report.add(f"{kernel.name}: products", product_problem(body))
         if kernel.has_double or kernel.functor.startswith(COUNTS_IN_DOUBLE):
             continue
         doubles = kernels.double_arithmetic(body)
         report.add(f"{kernel.name}: arithmetic", doubles and f"computes in double: {doubles[0]}")
+
+
+def product_problem(body):
+    """Attention multiplies tiles: every loop of multiply-adds reads four neighbours at a time from shared memory, and uses
+    each at least eight times."""
+    blocks = re.split(r"^\$\w+:", body, flags=re.MULTILINE)
+    loops = [block for block in blocks if block.count("fma.rn.f32") >= 64 and "ld.shared" in block]
+    if len(loops) < 2:
+        return f"{len(loops)} loops of multiply-adds; expected 2 or more"
+    for loop in loops:
+        used, quads = loop.count("fma.rn.f32"), loop.count("ld.shared.v4.f32")
+        if len(re.findall(r"\bld\.(?!param)", loop)) != quads or used < 8 * quads:
+            return f"{used} multiply-adds of {quads} quads of shared memory, among {loop.count(chr(10))} instructions"
+    return None
 
 
 def check_in_flight(report, found, ptx, rows):
@@ -154,6 +171,7 @@ def rows_of(found, ptx, reports):
 def row_problem(name, row, recorded):
     """The problem of a kernel compared with its row of the record, or None."""
     may_spill = name.startswith(tuple(f"rows by team: {storage}," for storage in LONG_ROWS)) and row["sm_90"] == 64
+    may_spill |= name.startswith("attention ") and row["sm_80"] >= 168  # tiles take most registers of a thread
     if row["spills"] > (MOST_SPILLED if may_spill else 0) or (row["stack"] and not may_spill):
         return f"local memory: {row['stack']} bytes of stack, {row['spills']} bytes spilled"
     if recorded is None:
