@@ -1,13 +1,20 @@
 // Runs on: cudnn.
-// Asks cuDNN itself about passes of convolutions, without a GPU: cuDNN plans for a GPU that is described to it.
+// Asks cuDNN itself about passes of convolutions and attention, without a GPU: cuDNN plans for a GPU that is described
+// to it.
 // Descriptors, heuristics, the choice among engines and entries of the plan file are tried on the library that programs
 // link, though nothing is computed.
 
+#include <locus/cuda/cudnn/attention_graph.hpp>
 #include <locus/cuda/cudnn/conv_graph.hpp>
 
 #include <doctest/doctest.h>
 
 #include <support/skip.hpp>
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <string>
 
 using namespace locus;
 using namespace locus::cuda::dnn;
@@ -24,12 +31,21 @@ constexpr char h100[] = R"({"deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 
   "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "pciDeviceId": 0, "isTccDriver": 0,
   "supportCoopLaunch": 1})";
 
+constexpr char a100[] = R"({"deviceName": "NVIDIA A100-SXM4-80GB", "deviceVer": 800, "driverVer": 13000,
+  "cudaDeviceId": 0, "totalGlobalMem": 85899345920, "multiProcessorCount": 108, "smClockRateKHz": 1410000,
+  "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
+  "maxSharedMemoryPerBlockOptin": 166912, "reservedSharedMemoryPerBlock": 1024, "regsPerBlock": 65536,
+  "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
+  "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "pciDeviceId": 0, "isTccDriver": 0,
+  "supportCoopLaunch": 1})";
+
 /// Empty if this cuDNN describes GPUs in another way.
-Machine described_machine() {
+Machine described_machine(const char* json = h100) {
   Machine machine{nullptr, Descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)};
-  const bool is_known = cudnnBackendSetAttribute(machine.properties.get(), CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
-                                                 CUDNN_TYPE_CHAR, sizeof h100 - 1, h100) == CUDNN_STATUS_SUCCESS &&
-                        cudnnBackendFinalize(machine.properties.get()) == CUDNN_STATUS_SUCCESS;
+  const bool is_known =
+      cudnnBackendSetAttribute(machine.properties.get(), CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                               static_cast<std::int64_t>(std::strlen(json)), json) == CUDNN_STATUS_SUCCESS &&
+      cudnnBackendFinalize(machine.properties.get()) == CUDNN_STATUS_SUCCESS;
   return is_known ? machine : Machine{};
 }
 #define NEEDS_MACHINE(machine)                 \
@@ -67,7 +83,7 @@ struct Answer {
 Answer ask(const Machine& machine, const ConvCall& call) {
   Calls calls(call);
   const ConvGraph graph = graph_of(calls, machine, call);
-  const std::vector<Descriptor> engines = engines_for(calls, machine, call, graph);
+  const std::vector<Descriptor> engines = engines_for(calls, machine, call, graph.graph);
   Answer answer{calls.reason()};
   answer.engines = static_cast<std::int64_t>(engines.size());
   if (!calls.succeeded()) return answer;
@@ -163,4 +179,61 @@ TEST_CASE("TF32, engines whose sums differ from run to run, and transforms serve
   cuda::allow_nondeterministic_cudnn(true);
   CHECK(engines(Pass::weight_gradient, false) > of_weights);
   cuda::allow_nondeterministic_cudnn(false);
+}
+
+#if CUDNN_VERSION >= 91000
+namespace {
+/// Whether cuDNN finds a driver's library, which its engines that are compiled at run time load before they answer; the
+/// toolkit's stub of one suffices.
+bool has_driver_library() {
+  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) return true;
+  Dl_info cudnn;
+  if (!dladdr(reinterpret_cast<void*>(&cudnnGetVersion), &cudnn)) return false;
+  const std::string file = cudnn.dli_fname, folder = file.substr(0, file.rfind('/') + 1);
+  return dlopen((folder + "stubs/libcuda.so").c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
+}
+/// Allowed engines for attention whose heads lie beside each other, as one projection makes them.
+std::size_t engines_of_attention(const Machine& machine, DnnAttention call, std::string& reason) {
+  const AttentionShape& s = call.shape;
+  const auto heads = [&](std::uintptr_t i, std::int64_t rows, std::int64_t width, std::int64_t beside) {
+    DnnHeads it;
+    const std::int64_t row = beside * s.heads * width;
+    it.data = reinterpret_cast<void*>(4096 * i), it.strides = Strides{rows * row, width, row, 1};
+    return it;
+  };
+  call.q = heads(1, s.rows, s.width, 3), call.k = heads(2, s.keys, s.width, 3);
+  call.v = heads(3, s.keys, s.value_width, 3), call.y = heads(4, s.rows, s.value_width, 1);
+  call.g = heads(5, s.rows, s.value_width, 1), call.dq = heads(6, s.rows, s.width, 3);
+  call.dk = heads(7, s.keys, s.width, 3), call.dv = heads(8, s.keys, s.value_width, 3);
+  Calls calls(call);
+  AttentionGraph graph(calls, call);
+  const Descriptor finished = graph.finish(machine);
+  const std::size_t count = engines_for(calls, machine, call, finished).size();
+  reason = calls.reason();
+  return count;
+}
+}  // namespace
+#endif
+
+TEST_CASE("cuDNN has fused engines for the graphs of attention, forward and backward, with sums in a fixed order") {
+  NEEDS_MACHINE(machine);
+#if CUDNN_VERSION >= 91000
+  if (!has_driver_library()) SKIP_TEST("no libcuda.so.1, and no stub of it beside cuDNN");
+  const Machine older = described_machine(a100);
+  const auto check = [](const Machine& gpu, const DnnAttention& call) {
+    CAPTURE(text_of(call));
+    std::string reason;
+    CHECK(engines_of_attention(gpu, call, reason) > 0);
+    CHECK(reason == "");
+  };
+  for (const auto* const gpu : {&machine, &older}) {
+    for (const bool is_backward : {false, true}) {
+      for (const bool is_causal : {false, true}) {
+        check(*gpu, {is_backward, CUDNN_DATA_BFLOAT16, {4, 12, 1024, 1024, 64, 64}, is_causal});
+        check(*gpu, {is_backward, CUDNN_DATA_HALF, {1, 16, 16384, 16384, 128, 128}, is_causal});
+        check(*gpu, {is_backward, CUDNN_DATA_BFLOAT16, {2, 3, 1000, 777, 40, 40}, is_causal});
+      }
+    }
+  }
+#endif
 }

@@ -1,5 +1,5 @@
 // Runs on: cudnn.
-// Convolutions by cuDNN on a GPU, against products of windows there. A program of its own: the others are compiled
+// Convolutions and attention by cuDNN on a GPU, against products there. A program of its own: the others are compiled
 // without cuDNN. Queries to cuDNN, and the handling of its answers, are tried without a GPU: cuda/simulated/cudnn.cpp
 // and cuda/cudnn_plans_test.cpp.
 
@@ -7,6 +7,7 @@
 #include <locus/cpu/backend.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/ops/attention.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
@@ -115,4 +116,39 @@ TEST_CASE("a captured step of convolutions replays the eager one bit for bit; ti
   check_equal<float>({6, 16, 20, 20}, {24, 16, 3, 3}, {.padding = 1});
   CHECK(train(false) == train(true));
   cuda::autotune_gemm(before);
+}
+
+TEST_CASE("cuDNN's attention of 16 bits equals products, and repeats its bits") {
+  NEEDS_CUDNN();
+  const auto check = [](auto element, std::int64_t rows, std::int64_t width, bool is_causal, double allowed) {
+    using T = decltype(element);
+    CAPTURE(rows);
+    CAPTURE(width);
+    CAPTURE(is_causal);
+    manual_seed(5);
+    const Tensor<T, Cuda> x = randn<float, Cuda>({2, rows, 3 * 4 * width}).template as<T>();
+    const Tensor<T, Cuda> g = randn<float, Cuda>({2, rows, 4 * width}).template as<T>();
+    const auto passes = [&] {
+      const auto traced = variable(x);
+      const auto y = packed_attention(traced, 4, {.is_causal = is_causal});
+      y.backward(g);
+      return Tuple(y.value(), traced.grad());
+    };
+    const LaunchLog log;
+    const auto [y, dx] = passes();
+    CHECK(log.launches() == 3);  // forward with one launch that completes its numbers, backward
+    const auto [again, again_dx] = passes();
+    CHECK(reference(again).values == reference(y).values);
+    CHECK(reference(again_dx).values == reference(dx).values);
+    cuda::allow_cudnn(false);
+    const auto [expected, expected_dx] = passes();
+    cuda::allow_cudnn(true);
+    CHECK_CLOSE(y, reference(expected), allowed);
+    CHECK_CLOSE(dx, reference(expected_dx), 4 * allowed);
+  };
+  for (const bool is_causal : {false, true}) {
+    check(half(), 1024, 64, is_causal, 4e-3);
+    check(bfloat16(), 1024, 128, is_causal, 3e-2);
+    check(bfloat16(), 777, 40, is_causal, 3e-2);
+  }
 }

@@ -10,12 +10,12 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::detail {
 
-/// The form of a product, or of a pass of a convolution: everything that the library's choice of an algorithm depends
-/// on, besides library and GPU.
-struct GemmPlanKey {
-  static constexpr std::size_t size = 18;
+/// The form of a computation: everything that a library's choice of an algorithm depends on, besides library and GPU.
+template <std::size_t n>
+struct PlanKey {
+  static constexpr std::size_t size = n;
   std::array<std::int64_t, size> values;
-  [[nodiscard]] bool operator==(const GemmPlanKey& other) const {
+  [[nodiscard]] bool operator==(const PlanKey& other) const {
     for (std::size_t i = 0; i < size; ++i)
       if (values[i] != other.values[i]) return false;
     return true;
@@ -30,24 +30,27 @@ struct GemmPlanKey {
   }
 };
 
+/// Of a product, or of a pass of a convolution.
+using GemmPlanKey = PlanKey<18>;
+
 /// Plans by their keys; forgets all when full.
-template <class Plan>
+template <class Plan, class Key = GemmPlanKey>
 class GemmPlanTable {
  public:
   static constexpr std::size_t most_plans = 4096;
   struct Entry {
-    GemmPlanKey key;
+    Key key;
     Plan plan;
   };
 
   /// Null where there is none.
-  [[nodiscard]] Plan* find(const GemmPlanKey& key) {
+  [[nodiscard]] Plan* find(const Key& key) {
     if (entries_.empty()) return nullptr;
     const std::uint32_t index = places_[place_of(key)];
     return index == none ? nullptr : &entries_[index].plan;
   }
   /// Adds a new key. The reference is valid until the next add.
-  Plan& add(const GemmPlanKey& key, const Plan& plan) {
+  Plan& add(const Key& key, const Plan& plan) {
     if (entries_.empty() || is_full()) {
       entries_.clear();
       places_.assign(2 * most_plans, none);
@@ -62,7 +65,7 @@ class GemmPlanTable {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   /// Where the key is, or where it belongs.
-  [[nodiscard]] std::size_t place_of(const GemmPlanKey& key) const {
+  [[nodiscard]] std::size_t place_of(const Key& key) const {
     std::size_t place = key.hash() % places_.size();
     while (places_[place] != none && !(entries_[places_[place]].key == key)) place = (place + 1) % places_.size();
     return place;

@@ -1,12 +1,15 @@
 #pragma once
-// Attention on NVIDIA GPUs by kernels that never store scores; device/attention.hpp specifies them. Only nvcc sees
-// them, because it alone compiles their callers.
+// Attention on NVIDIA GPUs by kernels that never store scores, ours or cuDNN's (see cuda/convolution.hpp);
+// device/attention.hpp specifies them. Only nvcc sees them, because it alone compiles their callers.
 
 #include <locus/device/attention.hpp>
 
 #if LOCUS_NVCC
 #include <locus/cuda/attention.cuh>
 #include <locus/cuda/backend.hpp>
+#if LOCUS_CUDNN
+#include <locus/cuda/cudnn/attention.cuh>
+#endif
 
 namespace locus { inline namespace LOCUS_ABI {
 
@@ -16,7 +19,13 @@ struct FusedAttention<Cuda> {
   [[nodiscard]] static bool forward(Cuda device, const AttentionCall<T>& call, const Drop& drop,
                                     const AttentionHeads<T>& y, const AttentionNumbers<compute_t<T>>& numbers) {
     const cuda::OrdinalGuard guard(device.ordinal);
-    return cuda::attend(cuda::Context::current(device.ordinal), call, drop, y, numbers);
+    auto& context = cuda::Context::current(device.ordinal);
+    if (cuda::attend(context, call, drop, y, numbers)) return true;
+#if LOCUS_CUDNN
+    return cuda::dnn::attend(context, call, drop, y, numbers);
+#else
+    return false;
+#endif
   }
   template <class T, class Drop>
   [[nodiscard]] static bool backward(Cuda device, const AttentionCall<T>& call, const Drop& drop,
@@ -24,7 +33,13 @@ struct FusedAttention<Cuda> {
                                      const AttentionHeads<const T>& g, const AttentionGradientHeads<T>& dq,
                                      const AttentionGradientHeads<T>& dk, const AttentionGradientHeads<T>& dv) {
     const cuda::OrdinalGuard guard(device.ordinal);
-    return cuda::attend_backward(cuda::Context::current(device.ordinal), call, drop, y, numbers, g, dq, dk, dv);
+    auto& context = cuda::Context::current(device.ordinal);
+    if (cuda::attend_backward(context, call, drop, y, numbers, g, dq, dk, dv)) return true;
+#if LOCUS_CUDNN
+    return cuda::dnn::attend_backward(context, call, drop, y, numbers, g, dq, dk, dv);
+#else
+    return false;
+#endif
   }
 };
 static_assert(AttendingDevice<Cuda, float> && AttendingDevice<Cuda, bfloat16>);

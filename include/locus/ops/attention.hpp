@@ -134,8 +134,9 @@ LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads)
 /// gradient: with weights p, of g: p^T g for v; with ds = scale p (g v^T - sum(p g v^T)), ds k for q and ds^T q for k.
 ///           None for the mask.
 /// cost:     Scores are never stored whole. On Cuda one launch, backward three, whose scores stay in shared memory, for
-///           heads of up to 128 elements, in double 64. Products on tensor cores (16 bits, or TF32) are preferred from
-///           2 Mi scores on. These, and hosts, compute blocks of queries, use them, and recompute them for gradients.
+///           heads of up to 128 elements, in double 64. From 2 Mi scores on, 16 bits without masks and dropout take
+///           cuDNN's fused kernels where they are linked, with one more launch; otherwise 16 bits, and TF32, take
+///           products on tensor cores. These products, and hosts, compute blocks of queries, use them, and recompute them for gradients.
 ///           Their memory is 1 MiB on hosts, 64 MiB on Cuda; up to four times as much if that holds fewer than 128
 ///           queries, and in any case at least one query's. In 16 bits, keys and values of heads whose queries are
 ///           computed in several parts also need their gradients in float. Each part takes four launches, backward

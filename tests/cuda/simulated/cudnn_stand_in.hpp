@@ -1,7 +1,7 @@
 #pragma once
 // Stands in for cuDNN on the simulated GPU: its backend's descriptors, as strict as cuDNN is, heuristics that name the
-// engines that a test wants, and passes of convolutions that are computed from the descriptors alone, by plain loops in
-// float64.
+// engines that a test wants, and graphs that are computed from the descriptors alone, by plain loops in float64: a pass
+// of a convolution, or products, reductions and pointwise functions (cudnn_graph_stand_in.hpp).
 
 #include <cudnn_graph.h>
 
@@ -117,7 +117,35 @@ inline std::vector<Rule> rules_of(cudnnBackendDescriptorType_t type) {
               {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 1, CUDNN_DIM_MAX},
               {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 1, CUDNN_DIM_MAX},
               {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, 1},
-              {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, 1}};
+              {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, 1},
+              {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 0, 1},
+              {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 0, 1}};
+    case CUDNN_BACKEND_MATMUL_DESCRIPTOR: return {{CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 1}};
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+      return {{CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_MATMUL_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_MATMUL_CDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1}};
+    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
+      return {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, 1},
+              {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, 1},
+              {CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 0, 1}};
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+      return {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, 1},
+              {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, 1},
+              {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1}};
+    case CUDNN_BACKEND_REDUCTION_DESCRIPTOR:
+      return {{CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, 1},
+              {CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 1}};
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+      return {{CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1}};
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+      return {{CUDNN_ATTR_OPERATION_RESHAPE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1}};
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
       return {{CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 1},
               {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, 1},
@@ -137,7 +165,7 @@ inline std::vector<Rule> rules_of(cudnnBackendDescriptorType_t type) {
                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY);
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
       return {{800, CUDNN_TYPE_HANDLE, 1, 1},  // CUDNN_ATTR_OPERATIONGRAPH_HANDLE, which older versions need
-              {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1}};
+              {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 64}};
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
       return {{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
               {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, 1}};
@@ -162,6 +190,7 @@ inline std::vector<Rule> rules_of(cudnnBackendDescriptorType_t type) {
 }
 inline std::size_t bytes_of(cudnnBackendAttributeType_t type) {
   switch (type) {
+    case CUDNN_TYPE_BOOLEAN: return 1;
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR: return 8;
@@ -192,7 +221,8 @@ struct Operands {
 inline void check_tensor(const Record& tensor) {
   const auto extents = Operands::extents(tensor), strides = Operands::strides(tensor);
   const auto alignment = tensor.value<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
-  const auto element = tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_FLOAT ? 4 : 2;
+  const auto type = tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
+  const auto element = type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16 ? 2 : 4;
   if (extents.size() != strides.size() || extents.size() < 4) stop("cuDNN: a tensor of other extents than strides");
   for (std::size_t d = 0; d < extents.size(); ++d)
     if (extents[d] < 1 || strides[d] < 1) stop("cuDNN: a tensor without elements, or that overlaps");
@@ -241,7 +271,15 @@ inline const DnnEngine* find_engine(std::int64_t index) {
 inline const Record& pass_of(const Record& engine) {
   return engine.record(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).record(CUDNN_ATTR_OPERATIONGRAPH_OPS);
 }
-inline std::int64_t images_of(const Record& engine) { return Operands::extents(*Operands(pass_of(engine)).x)[0]; }
+/// Whether an operation is a convolution's pass, which is a graph by itself.
+inline bool is_convolution(const Record& operation) {
+  return operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
+         operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
+         operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+}
+inline std::int64_t images_of(const Record& engine) {
+  return is_convolution(pass_of(engine)) ? Operands::extents(*Operands(pass_of(engine)).x)[0] : 0;
+}
 inline std::int64_t workspace_of(const Record& plan) {
   const Record& engine = plan.record(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).record(CUDNN_ATTR_ENGINECFG_ENGINE);
   return engine.engine->workspace + engine.engine->workspace_of_image * images_of(engine);
@@ -359,6 +397,8 @@ void compute(const Record& operation, void* x, void* w, void* y) {
 }  // namespace dnn_detail
 }  // namespace simulated
 
+#include "cudnn_graph_stand_in.hpp"
+
 extern "C" {
 using simulated::stop;
 using namespace simulated::dnn_detail;
@@ -474,10 +514,19 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
   if (!handle.stream || !plan.is_final || !pack.is_final) stop("cuDNN: a launch before its time");
   if (plan.value<cudnnHandle_t>(400) != given) stop("cuDNN: a plan for another handle");
   const Record& engine = plan.record(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).record(CUDNN_ATTR_ENGINECFG_ENGINE);
-  const Held operation = engine.record(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held[0];
-  const Operands o(*operation);
+  const auto operations = engine.record(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
+  const Held operation = operations[0];
   const auto names = pack.values<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto pointers = pack.values<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  if (!is_convolution(*operation)) {
+    if (engine.engine->runs != CUDNN_STATUS_SUCCESS) return answer(engine.engine->runs, "the launch failed");
+    ++simulated::dnn.launched;
+    simulated::dnn.engine = engine.engine->index;
+    const GraphRun run(operations, names, pointers);
+    simulated::perform(handle.stream, std::make_shared<simulated::Node>(simulated::Node{[=] { run(); }}));
+    return CUDNN_STATUS_SUCCESS;
+  }
+  const Operands o(*operation);
   if (names.size() != 3 || pointers.size() != 3) stop("cuDNN: a launch with other than three operands");
   simulated::dnn.alignment = 1 << 30;
   const auto pointer = [&](const Record& tensor) {

@@ -54,7 +54,7 @@ class Descriptor {
   Descriptor() = default;
   /// throws OutOfMemory or CudaError
   explicit Descriptor(cudnnBackendDescriptorType_t type) : owned_(new Owned) {
-    check(cudnnBackendCreateDescriptor(type, &owned_->handle), "cudnnBackendCreateDescriptor", "convolution");
+    check(cudnnBackendCreateDescriptor(type, &owned_->handle), "cudnnBackendCreateDescriptor", "cuDNN");
   }
   [[nodiscard]] cudnnBackendDescriptor_t get() const { return owned_->handle; }
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(owned_); }
@@ -73,12 +73,15 @@ class Descriptor {
 template <class T>
 [[nodiscard]] constexpr cudnnBackendAttributeType_t attribute_type() {
   if constexpr (std::is_same_v<T, std::int64_t>) return CUDNN_TYPE_INT64;
+  else if constexpr (std::is_same_v<T, bool>) return CUDNN_TYPE_BOOLEAN;
   else if constexpr (std::is_same_v<T, float>) return CUDNN_TYPE_FLOAT;
   else if constexpr (std::is_same_v<T, cudnnDataType_t>) return CUDNN_TYPE_DATA_TYPE;
   else if constexpr (std::is_same_v<T, cudnnConvolutionMode_t>) return CUDNN_TYPE_CONVOLUTION_MODE;
   else if constexpr (std::is_same_v<T, cudnnBackendHeurMode_t>) return CUDNN_TYPE_HEUR_MODE;
   else if constexpr (std::is_same_v<T, cudnnBackendKnobType_t>) return CUDNN_TYPE_KNOB_TYPE;
   else if constexpr (std::is_same_v<T, cudnnBackendNumericalNote_t>) return CUDNN_TYPE_NUMERICAL_NOTE;
+  else if constexpr (std::is_same_v<T, cudnnPointwiseMode_t>) return CUDNN_TYPE_POINTWISE_MODE;
+  else if constexpr (std::is_same_v<T, cudnnReduceTensorOp_t>) return CUDNN_TYPE_REDUCTION_OPERATOR_TYPE;
   else if constexpr (std::is_same_v<T, cudnnHandle_t>) return CUDNN_TYPE_HANDLE;
   else {
     static_assert(std::is_same_v<T, void*>);
@@ -86,10 +89,14 @@ template <class T>
   }
 }
 
-/// A sequence of calls. After the first that cuDNN refuses, the rest are skipped. Other errors are thrown.
+/// A sequence of calls for a computation, which errors name by text_of(it). After the first that cuDNN refuses, the
+/// rest are skipped. Other errors are thrown.
 class Calls {
  public:
-  explicit Calls(const ConvCall& call) : call_(call) {}
+  template <class Computation>
+  explicit Calls(const Computation& computation)
+      : computation_(&computation),
+        text_([](const void* of) { return text_of(*static_cast<const Computation*>(of)); }) {}
 
   [[nodiscard]] bool succeeded() const { return status_ == CUDNN_STATUS_SUCCESS; }
   [[nodiscard]] cudnnStatus_t status() const { return status_; }
@@ -110,7 +117,7 @@ class Calls {
   }
   void set(const Descriptor& d, cudnnBackendAttributeName_t name, const Descriptor* values, std::int64_t count) {
     if (!succeeded()) return;
-    constexpr std::int64_t most = 16;
+    constexpr std::int64_t most = 32;
     cudnnBackendDescriptor_t handles[most];
     for (std::int64_t i = 0; i < count && i < most; ++i) handles[i] = values[i].get();
     note(cudnnBackendSetAttribute(d.get(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, handles),
@@ -152,13 +159,14 @@ class Calls {
   void note(cudnnStatus_t status, const char* call) {
     if (status == CUDNN_STATUS_SUCCESS) [[likely]]
       return;
-    if (!means_refused(status)) check(status, call, text_of(call_));
+    if (!means_refused(status)) check(status, call, text_(computation_));
     status_ = status;
     reason_ = join(call, ": ", explain(status));
     (void)cudaGetLastError();
   }
 
-  const ConvCall& call_;
+  const void* computation_;
+  std::string (*text_)(const void*);
   cudnnStatus_t status_ = CUDNN_STATUS_SUCCESS;
   std::string reason_;
 };

@@ -1,22 +1,10 @@
 #pragma once
-// The cuDNN graph of one convolution pass, the engines with their knobs that compute it, and the execution plan of one
-// of them.
+// The cuDNN graph of one convolution pass, the engines that may compute it, and entries of the plan file for them.
 
-#include <locus/cuda/cudnn/calls.hpp>
+#include <locus/cuda/cudnn/engines.hpp>
 #include <locus/cuda/plan_file.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
-
-/// The GPU that plans are made for, by a handle. `properties` describe a GPU that is not present, so that engines can
-/// be queried without it.
-struct Machine {
-  cudnnHandle_t handle = nullptr;
-  Descriptor properties;
-};
-
-// Newer headers deprecate these names, though every cuDNN 9 accepts them and older releases need them.
-inline constexpr auto graph_handle = static_cast<cudnnBackendAttributeName_t>(800);  // CUDNN_ATTR_OPERATIONGRAPH_HANDLE
-inline constexpr auto plan_handle = static_cast<cudnnBackendAttributeName_t>(400);   // CUDNN_ATTR_EXECUTION_PLAN_HANDLE
 
 /// Names of a pass's operands in the variant pack of a launch.
 inline constexpr std::int64_t name_of_x = 'x', name_of_w = 'w', name_of_y = 'y';
@@ -152,57 +140,6 @@ struct ConvGraph {
     }
   }
   return true;
-}
-
-/// The same for an engine with its knobs.
-[[nodiscard]] inline bool allows(Calls& calls, const ConvCall& call, const Descriptor& config) {
-  const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  cudnnBackendNumericalNote_t notes[32];
-  (void)calls.get(config, CUDNN_ATTR_ENGINECFG_ENGINE, &engine, 1);
-  const std::int64_t count = calls.get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, notes, 32);
-  return calls.succeeded() && is_allowed(call, notes, count);
-}
-
-/// Allowed engines with their knobs: first cuDNN's heuristic order, fastest expected first, then the fallback engines,
-/// which support nearly everything.
-[[nodiscard]] inline std::vector<Descriptor> engines_for(Calls& calls, const Machine& machine, const ConvCall& call,
-                                                         const ConvGraph& graph) {
-  constexpr std::int64_t most = 64;
-  std::vector<Descriptor> engines;
-  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    if (!calls.succeeded()) break;
-    Calls asked(call);  // a mode without engines is no refusal
-    const Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    asked.set(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.graph);
-    asked.set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, mode);
-    if (machine.properties) asked.set(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, machine.properties);
-    asked.finalize(heuristics, "cudnnBackendFinalize (heuristics)");
-    if (!asked.succeeded()) continue;
-    std::vector<Descriptor> found;
-    for (std::int64_t i = 0; i < most; ++i) found.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    const std::int64_t count = asked.get(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, found.data(), most);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Descriptor& config = found[static_cast<std::size_t>(i)];
-      if (allows(asked, call, config)) engines.push_back(config);
-    }
-  }
-  if (engines.empty()) calls.refuse(CUDNN_STATUS_NOT_SUPPORTED, "cuDNN has no engine for it that is allowed");
-  return engines;
-}
-
-/// An engine made ready to run.
-struct ExecutionPlan {
-  Descriptor engine, plan;
-  std::int64_t workspace = 0;
-};
-[[nodiscard]] inline ExecutionPlan plan_of(Calls& calls, const Machine& machine, const Descriptor& engine) {
-  ExecutionPlan it{engine, Descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)};
-  if (machine.handle) calls.set(it.plan, plan_handle, machine.handle);
-  if (machine.properties) calls.set(it.plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, machine.properties);
-  calls.set(it.plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine);
-  calls.finalize(it.plan, "cudnnBackendFinalize (a plan)");
-  (void)calls.get(it.plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &it.workspace, 1);
-  return it;
 }
 
 /// Knobs that a choice has room for, two in each word after the engine's: the type in 8 bits, the value in 24.

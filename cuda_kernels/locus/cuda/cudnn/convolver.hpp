@@ -138,7 +138,7 @@ class Convolver {
     Calls calls(call);
     const ConvGraph graph = graph_of(calls, machine_, call);
     if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named()) settle(key, plan, calls, call, graph);
-    if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph), call);
+    if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph.graph), call);
     plan.is_settled |= !plan.exists;  // nothing is to be timed
     if (!plan.exists) tell_refusal(call, calls.succeeded() ? "cuDNN makes no plan for any engine" : calls.reason());
     return plan;
@@ -160,7 +160,7 @@ class Convolver {
     const UncapturedCalls anything_goes;
     Calls calls(call);
     const ConvGraph graph = graph_of(calls, machine_, call);
-    take_from(plan, engines_for(calls, machine_, call, graph), call);
+    take_from(plan, engines_for(calls, machine_, call, graph.graph), call);
   }
 
   [[nodiscard]] static bool may_time() {
@@ -173,7 +173,7 @@ class Convolver {
               const ConvGraph& graph) const {
     auto& tuned = cuda::detail::TunedGemmPlans::of<ConvPlans>(context_.ordinal());
     if (!calls.succeeded() || adopt(tuned, key, plan, call, graph) || !may_time()) return;
-    const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph);
+    const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph.graph);
     const Lock one_at_a_time(tuned.timing());
     if (adopt(tuned, key, plan, call, graph)) return;
     take_from(plan, engines, call);
