@@ -136,14 +136,14 @@ LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads)
 /// cost:     Scores are never stored whole. On Cuda one launch, backward three, whose scores stay in shared memory, for
 ///           heads of up to 128 elements, in double 64. From 2 Mi scores on, 16 bits without masks and dropout take
 ///           cuDNN's fused kernels where they are linked, with one more launch; otherwise 16 bits, and TF32, take
-///           products on tensor cores. These products, and hosts, compute blocks of queries, use them, and recompute them for gradients.
-///           Their memory is 1 MiB on hosts, 64 MiB on Cuda; up to four times as much if that holds fewer than 128
-///           queries, and in any case at least one query's. In 16 bits, keys and values of heads whose queries are
-///           computed in several parts also need their gradients in float. Each part takes four launches, backward
-///           seven; a mask takes one more. is_causal takes one more for each part and one for all, limits parts to 128
-///           rows, on Cuda 512, and skips the keys behind them. Batches and heads that do not merge take a product each
-///           on hosts, a copy on Cuda. Saves q, k, v, the mask, two numbers for each query, and where scores stay in
-///           shared memory the result.
+///           products on tensor cores. These products, and hosts, compute blocks of queries, use them, and recompute
+///           them for gradients. Their memory is 1 MiB on hosts, 64 MiB on Cuda; up to four times as much if that holds
+///           fewer than 128 queries, and in any case at least one query's. In 16 bits, keys and values of heads whose
+///           queries are computed in several parts also need their gradients in float. Each part takes four launches,
+///           backward seven; a mask takes one more. is_causal takes one more for each part and one for all, limits
+///           parts to 128 rows, on Cuda 512, and skips the keys behind them. Batches and heads that do not merge take a
+///           product each on hosts, a copy on Cuda. Saves q, k, v, the mask, two numbers for each query, and where
+///           scores stay in shared memory the result.
 /// dropout:  of weights, after softmax, where an operand is traced and none is frozen. The dropped weights follow from
 ///           a draw; no mask is stored.
 /// 16-bit floats are summed in float; between products, scores and weights are rounded to 16 bits.
