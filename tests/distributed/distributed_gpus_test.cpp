@@ -93,3 +93,8 @@ TEST_CASE("a model on another GPU than the communicator's is refused on every ra
     comm.barrier();
   }));
 }
+
+TEST_CASE("ranks skip a step together, whichever rank's gradient overflows") {
+  NEEDS_CUDA();
+  check_skips_together<Cuda>();
+}

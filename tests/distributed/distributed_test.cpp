@@ -599,3 +599,5 @@ TEST_CASE("two passes within one, of which the second adds to what is being redu
   });
   for (const auto& message : messages) CHECK(contains(message, "got a gradient twice in one backward pass"));
 }
+
+TEST_CASE("ranks skip a step together, whichever rank's gradient overflows") { check_skips_together<Cpu>(); }

@@ -1,9 +1,13 @@
 #pragma once
 // Compares training over ranks (threads of one process) with training in one process.
 
+#include <support/reference.hpp>
 #include <support/schooling.hpp>
 
 #include <doctest/doctest.h>
+
+#include <limits>
+#include <vector>
 
 namespace locus_test {
 
@@ -34,6 +38,43 @@ void check_as_one_process(const Schooling& plan) {
   Schooling at_the_end = plan;
   at_the_end.options.overlap = false;
   CHECK(values_of_ranks<D>(at_the_end)[0] == results[0]);
+}
+
+/// Where the gradient of one rank overflows, a scaler skips the step of all ranks, and the next step is made; also
+/// where gradients lie in several runs of memory, since a parameter between them is of no optimizer.
+template <class D>
+void check_skips_together() {
+  CHECK_NOTHROW(dist::spawn<D>(2, [](dist::Communicator<D> comm) {
+    const D device = comm.device();
+    manual_seed(3);
+    nn::Sequential<float, D> model{nn::Linear<float, D>{3, 3}, nn::Linear<float, D>{3, 3}};
+    const auto parallel = dist::distributed(std::move(model).template to<D>(device), comm);
+    const auto all = parallel.parameters();
+    optim::Sgd optimizer{std::vector{all[0], all[2], all[3]}, {.lr = 0.1}};
+    optim::GradScaler<D> scaler{{.init_scale = 4}, device};
+    const auto x = ones<float, D>({2, 3}, device);
+    const auto values = [&] {
+      std::vector<double> result;
+      for (const auto& parameter : optimizer.parameters())
+        for (const double value : reference(parameter.value()).values) result.push_back(value);
+      return result;
+    };
+    for (int step = 0; step < 4; ++step) {
+      const auto before = values();
+      const bool skips = step % 2 == 1;
+      const float factor = skips && comm.rank() == step / 2 ? std::numeric_limits<float>::infinity() : 1.f;
+      optimizer.zero_grad();
+      scaler.scale(mean(parallel(trace(x)) * factor)).backward();
+      CHECK(locus::detail::gradient_runs(optimizer.parameters()).size() == 2);
+      scaler.step(optimizer);
+      scaler.update();
+      CHECK((values() == before) == skips);
+      CHECK(scaler.skipped_steps() == (step + 1) / 2);
+      CHECK(scaler.scale_factor() == (step < 1 ? 4 : step < 3 ? 2 : 1));
+      const auto of_both = comm.all_gather(optimizer.parameters()[0].value());
+      CHECK_CLOSE(of_both.select(0, 0), reference(of_both.select(0, 1)), 0);
+    }
+  }));
 }
 
 }  // namespace locus_test
