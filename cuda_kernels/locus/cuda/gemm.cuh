@@ -190,15 +190,18 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
   Scratch a_copy(context), b_copy(context), own(context);
   BlasProduct product = blas_product(context, batch, a, b, c, a_copy, b_copy);
 
-  const bool in_place = has_dense_rows(c) && (batch.count == 1 || batch.c_stride > 0);
+  const AlignedCopies copies = worthwhile_copies(product);
+  if (copies.a) product.a = copied_operand<T>(context, b, batch.count, batch.b_stride, b_copy);
+  if (copies.b) product.b = copied_operand<T>(context, a, batch.count, batch.a_stride, a_copy);
+  const bool in_place = has_dense_rows(c) && (batch.count == 1 || batch.c_stride > 0) && !copies.c;
   ProductAlone<T> alone{context, call, {batch.c_stride, distance_of_rows(c), 1}};
   if (in_place && fused.complete && multiply_fused(blas, product, fused, &ProductAlone<T>::finish, &alone)) return;
   if (!in_place || accumulates) {
-    own.reserve(static_cast<std::size_t>(elements(shape)) * sizeof(T));
-    alone.strides = row_major(shape);
+    product.c_ld = aligned_distance<T>(c.cols);
+    alone.strides = {c.rows * product.c_ld, product.c_ld, 1};
+    own.reserve(static_cast<std::size_t>(batch.count * alone.strides[0]) * sizeof(T));
     product.c = own.template as<void>();
     product.c_batch_stride = batch.count == 1 ? 0 : alone.strides[0];
-    product.c_ld = alone.strides[1];
   }
   if (!blas.multiply(product)) {
     if (!multiply_copies(context, call)) blas.refuse(product);

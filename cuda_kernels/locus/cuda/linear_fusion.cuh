@@ -28,6 +28,7 @@ template <class T, class Then>
   if (!is_read_in_place(call.a) || !is_read_in_place(call.b)) return false;
   Scratch a_copy(context), b_copy(context);
   const BlasProduct product = blas_product(context, call.batch, call.a, call.b, call.c, a_copy, b_copy);
+  if (worthwhile_copies(product).any()) return false;
   const EndAndThen<T, Then> other{{context, call, {0, distance_of_rows(call.c), 1}}, then};
   return multiply_fused(context.state<Blas>(Context::blas), product, call.fused, &other.finish, &other);
 }
@@ -89,6 +90,7 @@ template <class T, class Sum>
   BlasProduct product = detail::blas_product(context, GemmBatch{}, a, b, c, a_copy, b_copy);
   if (const auto stored = detail::transposed(a); detail::has_dense_rows(stored))
     product.b = {a.data, detail::distance_of_rows(stored), 0, true};
+  if (detail::worthwhile_copies(product).any()) return false;
   product.accumulate = accumulate;
   const UnfusedProduct other{product, &detail::finish_sums<Sum>, &sum};
   product.epilogue = CUBLASLT_EPILOGUE_BGRADB;

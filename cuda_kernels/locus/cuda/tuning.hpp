@@ -40,6 +40,9 @@ inline constexpr std::uint32_t peer_threads = 256;  ///< of a block that sums ov
 /// Of queries and keys: for more, products on tensor cores are faster than tiles of attention.
 inline constexpr std::int64_t most_pairs_by_tiles = std::int64_t{1} << 21;
 
+/// From so many on, copying a misaligned matrix takes less time than cuBLASLt loses on it.
+inline constexpr double least_multiply_adds_of_copied_byte = 40;
+
 inline constexpr std::size_t most_workspace = std::size_t{32} << 20;  ///< bytes that cuBLASLt may use
 inline constexpr int most_candidates = 8;  ///< algorithms that are timed for a product or a convolution
 

@@ -50,10 +50,10 @@ class Array {
   std::size_t size_;
 };
 
-/// c(m, n) = activation(a(m, 7) b(7, n) + bias) (+ c), where the rows of c stand `gap` apart, against Cpu's.
+/// c(m, n) = activation(a(m, k) b(k, n) + bias) (+ c), where the rows of c stand `gap` apart, against Cpu's.
 template <class T = float, class Activation = functor::Identity>
-Seen multiply(std::int64_t m, std::int64_t n, bool has_bias = false, bool accumulate = false, std::int64_t gap = 0) {
-  constexpr std::int64_t k = 7;
+Seen multiply(std::int64_t m, std::int64_t n, bool has_bias = false, bool accumulate = false, std::int64_t gap = 0,
+              std::int64_t k = 7) {
   const std::int64_t ld = n + gap;
   const Array<T> a(m * k, 1), b(k * n, 2), c(m * ld, 3), bias(n, 4);
   const auto a_data = a.copy(), b_data = b.copy(), bias_data = bias.copy();
@@ -765,6 +765,26 @@ TEST_CASE("how far matrices lie apart says how they are aligned, where there are
     return seen.is_right ? simulated::blas.alignment : 0;
   };
   CHECK(in_process({}, alignment_of_copy) == 256);
+}
+
+TEST_CASE("on tensor cores, matrices whose rows begin beside 16 bytes are copied where that pays") {
+  const auto launches = [](auto element, std::int64_t m, std::int64_t n, std::int64_t k, bool accumulate = false) {
+    return in_process({}, [=] {
+      const Seen seen = multiply<decltype(element)>(m, n, false, accumulate, 0, k);
+      return seen.is_right && seen.products == 1 ? seen.launches : -1;
+    });
+  };
+  CHECK(launches(half(), 8, 160, 9) == 2);     // a is copied
+  CHECK(launches(half(), 8, 152, 9) == 1);     // each byte would serve 38 multiply-adds
+  CHECK(launches(half(), 8, 160, 16) == 1);    // all begin at multiples of 16 bytes
+  CHECK(launches(half(), 1024, 9, 320) == 3);  // b is copied, and c
+  CHECK(launches(half(), 1024, 9, 320, true) == 3);
+  CHECK(launches(0.f, 8, 320, 9) == 1);
+  CHECK(in_process({}, [] {
+    cuda::allow_tf32(true);
+    const Seen seen = multiply(8, 320, false, false, 0, 9);
+    return seen.is_right && seen.launches == 2;
+  }));
 }
 
 TEST_CASE("keeping gelu's input, and a derivative with and without sums, are timed against launches of their own") {
