@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (graph).
 #include <locus/autograd/flat.hpp>
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/nn/activation.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host; counting, race.
+// Runs on: host, cuda (graph); counting, race.
 // Memory that a recorded computation keeps and backward() frees, and calls of backward() that are refused.
 #include <locus/autograd/flat.hpp>
 #include <locus/autograd/parameter.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (graph).
 // Pending gradients: a user's operation hands one over, and another user's operation fuses it, without code for them in
 // the graph.
 #include <locus/autograd/parameter.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host; counting.
+// Runs on: host, cuda (graph); counting.
 // Traced tensors and parameters: recording, and gradients through views, conversions and copies.
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/reduce.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (graph).
 // A branch that is not taken contributes exactly nothing to a gradient, however steep or undefined it is there.
 
 #include <locus/autograd/expression.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 #include <locus/autograd/expression.hpp>
 #include <locus/data/transforms/mixed.hpp>
 #include <locus/data/transforms/mixup.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/expr/operators.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 // Transforms of batches, on every device.
 
 #include <locus/data/transforms/compose.hpp>

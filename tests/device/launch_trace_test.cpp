@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (tensors).
 // The lines of a launch trace, and the expressions parsed from type names.
 
 #include <locus/device/trace/launch_trace.hpp>

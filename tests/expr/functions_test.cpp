@@ -1,4 +1,4 @@
-// Runs on: host; loops.
+// Runs on: host, cuda (tensors); loops.
 #include <locus/expr/operators.hpp>
 
 #include <support/device_list.hpp>

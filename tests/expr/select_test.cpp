@@ -1,4 +1,4 @@
-// Runs on: host, reference.
+// Runs on: host, cuda (tensors), reference.
 #include <locus/expr/operators.hpp>
 
 #include <support/device_list.hpp>

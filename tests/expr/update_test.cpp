@@ -1,4 +1,4 @@
-// Runs on: host, reference.
+// Runs on: host, cuda (tensors), reference.
 #include <locus/expr/operators.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>

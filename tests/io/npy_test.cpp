@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (tensors).
 #include <locus/io/npy.hpp>
 
 #include <locus/tensor/factory.hpp>

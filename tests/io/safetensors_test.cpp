@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (tensors).
 #include <locus/io/safetensors.hpp>
 
 #include <locus/core/std/posix.hpp>

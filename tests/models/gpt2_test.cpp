@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 #include <locus/models/gpt2.hpp>
 
 #include <locus/ops/norm.hpp>

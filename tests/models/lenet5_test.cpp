@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 #include <locus/models/lenet5.hpp>
 
 #ifndef LOCUS_TEST_DEVICES

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 #include <locus/models/mlp.hpp>
 
 #include <locus/nn/loss.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (layers).
 #include <locus/nn/buffer.hpp>
 
 #include <locus/nn/linear.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (layers).
 #include <locus/autograd/expression.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/tensor/factory.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host; alone.
+// Runs on: host, cuda (layers); alone.
 #include <locus/nn/ctc_loss.hpp>
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (layers).
 #include <locus/nn/embedding.hpp>
 
 #include <locus/nn/activation.hpp>

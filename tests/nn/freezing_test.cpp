@@ -1,4 +1,4 @@
-// Runs on: host; counting.
+// Runs on: host, cuda (layers); counting.
 // Frozen parameters: recording, computing, saving for backward and stepping without them, and their selection in a
 // model.
 

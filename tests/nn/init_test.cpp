@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (layers).
 #include <locus/autograd/parameter.hpp>
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/pinned.hpp>

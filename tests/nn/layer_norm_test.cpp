@@ -1,4 +1,4 @@
-// Runs on: host; counting.
+// Runs on: host, cuda (layers); counting.
 #include <locus/nn/activation.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>

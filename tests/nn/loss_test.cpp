@@ -1,4 +1,4 @@
-// Runs on: host; counting.
+// Runs on: host, cuda (layers); counting.
 #include <locus/nn/loss.hpp>
 
 #include <locus/autograd/gradcheck.hpp>

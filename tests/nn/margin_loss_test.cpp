@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (layers).
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/backend.hpp>
 #include <locus/device/trace/launch_log.hpp>

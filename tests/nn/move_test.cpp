@@ -1,4 +1,4 @@
-// Runs on: host; counting.
+// Runs on: host, cuda (layers); counting.
 // Models move to other places and element types, and are copied.
 
 #include <locus/models/resnet.hpp>

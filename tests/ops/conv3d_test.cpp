@@ -1,4 +1,4 @@
-// Runs on: host; alone.
+// Runs on: host, cuda (operations); alone.
 // Convolutions of volumes: values and gradients as PyTorch's, and at depth 1 as of images; refusals.
 
 #include <locus/nn/conv3d.hpp>

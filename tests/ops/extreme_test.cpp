@@ -1,4 +1,4 @@
-// Runs on: host, reference.
+// Runs on: host, cuda (operations), reference.
 // max, min, argmax and argmin against PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

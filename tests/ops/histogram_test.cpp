@@ -1,4 +1,4 @@
-// Runs on: host, reference.
+// Runs on: host, cuda (operations), reference.
 // histogram and bincount against counting one by one.
 
 #include <locus/autograd/expression.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (operations).
 #include <locus/autograd/expression.hpp>
 #include <locus/ops/multinomial.hpp>
 #include <locus/tensor/factory.hpp>

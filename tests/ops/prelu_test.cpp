@@ -1,4 +1,4 @@
-// Runs on: host, reference.
+// Runs on: host, cuda (operations), reference.
 // prelu and the other activations against PyTorch, and the weights that prelu takes.
 
 #include <locus/autograd/gradcheck.hpp>

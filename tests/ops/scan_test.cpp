@@ -1,4 +1,4 @@
-// Runs on: host, reference.
+// Runs on: host, cuda (operations), reference.
 // Running sums against float64, PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host, reference.
+// Runs on: host, cuda (operations), reference.
 // sort, argsort and topk against std::stable_sort, PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host, reference.
+// Runs on: host, cuda (operations), reference.
 // unique and nonzero against the standard library.
 
 #include <locus/autograd/expression.hpp>

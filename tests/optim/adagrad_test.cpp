@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (optimizers).
 #include <locus/optim/adagrad.hpp>
 #include <locus/training/optimizer_state.hpp>
 

@@ -1,4 +1,4 @@
-// Runs on: host; loops, alone.
+// Runs on: host, cuda (optimizers); loops, alone.
 #include <locus/optim/adam.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host; counting.
+// Runs on: host, cuda (optimizers); counting.
 #include <locus/optim/clip.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (optimizers).
 #include <locus/autograd/flat.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>

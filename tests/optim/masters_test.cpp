@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (optimizers).
 // 16-bit parameters: float master weights and float state.
 
 #include <locus/optim/adam.hpp>

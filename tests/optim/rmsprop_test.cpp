@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (optimizers).
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/optim/adagrad.hpp>

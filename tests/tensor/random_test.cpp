@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (tensors).
 #include <locus/tensor/random.hpp>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (tensors).
 #include <locus/core/rng.hpp>
 #include <locus/tensor/copy.hpp>
 #include <locus/tensor/factory.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 // Features of larger networks together: state, moves, copies, hooks, data of any kind, and fit.
 
 #include <locus/locus.hpp>

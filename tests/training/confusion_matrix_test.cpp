@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 #include <locus/training/confusion_matrix.hpp>
 
 #include <locus/tensor/factory.hpp>

@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 #include <locus/optim/adam.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/random.hpp>

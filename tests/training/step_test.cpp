@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (models).
 // Cost of one step of training, in counted launches and memory; and the same results as PyTorch.
 #include <locus/data/sets/mnist.hpp>
 #include <locus/device/trace/launch_log.hpp>

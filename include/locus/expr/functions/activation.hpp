@@ -17,7 +17,11 @@ struct Sigmoid {
 struct Relu {
   static constexpr bool is_relu = true;
   static constexpr bool selects = true;
-  template <class T> LOCUS_FN T operator()(T x) const { return x < T(0) ? T(0) : x; }
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    if constexpr (std::is_unsigned_v<T>) return x;  // nvcc warns of comparisons with 0
+    else return x < T(0) ? T(0) : x;
+  }
   template <class T> LOCUS_FN T by_output(T y) const { return y <= T(0) ? T(0) : T(1); }
 };
 template <class R>
