@@ -89,8 +89,8 @@ TEST_CASE("a rank that waits for something else hears of one that failed, and mi
         return engine->leave("no more");
       }
       try {
-        while (!has_failed) engine->require_others(barrier, 0);
-        for (;;) engine->require_others(barrier, 0);
+        while (!has_failed) engine->require_others(barrier, 0, 0);
+        for (;;) engine->require_others(barrier, 0, 0);
       } catch (const CollectiveError& thrown) {
         error = has_failed ? thrown.what() : "too early";
       }

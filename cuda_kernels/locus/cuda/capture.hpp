@@ -135,6 +135,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     Context& caller = Context::current(context_.ordinal());
     caller.refuse_capture("a captured step within it", "capture the outer one alone");
     const OrdinalGuard guard(context_.ordinal());
+    for (const auto& observer : observers_) observer->before();
     if (replayed_) {
       for (const auto& each : checks_) each->run();
       for (const auto& action : actions_) action->run();
@@ -151,11 +152,13 @@ class CapturedStep final : public locus::detail::StepCapture {
     locus::detail::launches.operations += operations_;
     caller.launched("replay of a captured step", {});
     trace.end();
+    for (const auto& observer : observers_) observer->after();
   }
 
   void check_at_replay(Shared<locus::detail::ReplayAction> action) override { checks_.push_back(std::move(action)); }
   void at_replay(Shared<locus::detail::ReplayAction> action) override { actions_.push_back(std::move(action)); }
   void at_abandon(Shared<locus::detail::ReplayAction> action) override { restores_.push_back(std::move(action)); }
+  void at_launch(Shared<locus::detail::LaunchObserver> observer) override { observers_.push_back(std::move(observer)); }
 
   /// Calls launch(), whose maps use the functor from make(); calls make() again before each replay.
   template <class Make, class Launch>
@@ -248,6 +251,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     checks_.clear();
     actions_.clear();
     restores_.clear();
+    observers_.clear();
     adds_to_ = nullptr;
   }
 
@@ -265,6 +269,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   bool replayed_ = false;
   double operations_ = 0;  ///< of a replay, by LaunchCounts
   std::vector<Shared<locus::detail::ReplayAction>> checks_, actions_, restores_;
+  std::vector<Shared<locus::detail::LaunchObserver>> observers_;
   detail::LaunchUpdate* adds_to_ = nullptr;  ///< receives the launches being captured; null: none
 };
 

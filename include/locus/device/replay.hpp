@@ -26,6 +26,15 @@ class ReplayActionOf final : public ReplayAction {
   F f_;
 };
 
+/// Called on the host around each launch of a captured step, the first included, where the stream of the launch is the
+/// thread's current one. If before() throws, the step is not launched.
+class LaunchObserver : public Counted {
+ public:
+  virtual ~LaunchObserver() = default;
+  virtual void before() = 0;
+  virtual void after() = 0;
+};
+
 /// A step that is being captured.
 class StepCapture {
  public:
@@ -34,6 +43,7 @@ class StepCapture {
   virtual void at_replay(Shared<ReplayAction> action) = 0;
   /// These actions run if the capture is abandoned, the last first.
   virtual void at_abandon(Shared<ReplayAction> action) = 0;
+  virtual void at_launch(Shared<LaunchObserver> observer) = 0;
   /// A unique number of this capture; never 0.
   [[nodiscard]] std::uint64_t number() const { return number_; }
 

@@ -671,6 +671,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
         stream, [] {}, [first = graph.launched_in, end = graph.position] { return simulated::advance(*first, end); });
   }
   for (const auto& node : graph.nodes) {
+    if (node->queue) {
+      node->queue(stream);
+      continue;
+    }
     simulated::enqueue(stream, [node, arguments = contents(*node)] {
       const auto changed_since = contents(*node);
       assign(*node, arguments);

@@ -62,7 +62,8 @@ struct Node {
   };
   std::function<void()> run;
   std::vector<Argument> arguments{};
-  std::shared_ptr<void> kernel{};  ///< is called with the arguments
+  std::shared_ptr<void> kernel{};             ///< is called with the arguments
+  std::function<void(cudaStream_t)> queue{};  ///< in place of run: queues work in the stream
 };
 struct Stream;
 /// The target of a graph handle.
@@ -212,6 +213,8 @@ inline void perform(cudaStream_t handle, std::shared_ptr<Node> node) {
   if (stream.capture) {
     stream.capture->last = reinterpret_cast<cudaGraphNode_t>(node.get());
     stream.capture->nodes.push_back(std::move(node));
+  } else if (node->queue) {
+    node->queue(handle);
   } else {
     enqueue(handle, [node] { node->run(); });
   }

@@ -48,6 +48,15 @@ class Communicator {
     same.purpose_ = purpose;
     return same;
   }
+  /// A handle of the same rank whose reductions make their sums so.
+  ///
+  ///     comm.with_sums(dist::Sums::in_rank_order).all_reduce(x);   // the same bits on every engine
+  [[nodiscard]] Communicator with_sums(Sums sums) const {
+    Communicator same = *this;
+    same.sums_ = sums;
+    return same;
+  }
+  [[nodiscard]] Sums sums() const { return sums_; }
   /// From now on, backward passes may call collectives of this rank before they end. `distributed` then reduces
   /// gradients at the end of each pass, so that all ranks keep the same order even if some leave out parameters.
   void expect_calls_in_backward() const { context_->is_called_in_backward = true; }
@@ -171,7 +180,7 @@ class Communicator {
 
   [[nodiscard]] const Engine<D>& engine() const { return *context_->engine; }
 
-  /// Checks that need no other rank: device, `rank`, and that no step is being captured.
+  /// Checks that need no other rank: device and `rank`.
   template <class T>
   void require(const char* name, const Tensor<T, D>& x, int rank, const char* role) const {
     if (x.buffer() && !(x.device() == device()))
@@ -179,12 +188,16 @@ class Communicator {
                          to_string(device()), "; move the tensor with .to(", to_string(device()), ")"});
     if (rank < -1 || rank >= size() || (rank == -1 && *role))
       fail<ArgumentError>({name, ": ", role, " is ", rank, "; expected a rank, 0 to ", size() - 1});
-    if (locus::detail::is_capturing())
-      fail<CaptureError>({"capture: the step cannot be captured for replay, because of a collective (", name,
+  }
+  /// throws CaptureError in a captured step unless such calls can be part of it
+  void require_uncaptured(Kind kind) const {
+    if (locus::detail::is_capturing() && !engine().is_queued(kind))
+      fail<CaptureError>({"capture: the step cannot be captured for replay, because of a collective (", name_of(kind),
                           "), for which ranks meet on the host; call it before or after the step"});
   }
   template <class T, class Op>
   [[nodiscard]] Collective<D> collective(Kind kind, int root, Op, std::int64_t count) const {
+    require_uncaptured(kind);
     Collective<D> call;
     call.what.kind = kind;
     call.what.type = element_type<T>;
@@ -192,6 +205,7 @@ class Communicator {
     call.what.root = root;
     call.what.count = count;
     call.what.purpose = purpose_;
+    call.what.sums = sums_;
     if constexpr (ReduceOp<Op>) call.reducer = &Reducer<D>::template of<T, Op>();
     return call;
   }
@@ -247,6 +261,7 @@ class Communicator {
     using T = value_of<X>;
     const Tensor<T, D> value = x.eval().value();
     require("send", value, to, "the receiver");
+    require_uncaptured(Kind::send);
     Prepared<T> prepared{};
     prepared.source = prepared.target = value.contiguous();
     prepared.message = {prepared.target.data(), value.elements(), element_type<T>, to, tag};
@@ -256,18 +271,19 @@ class Communicator {
   template <class T>
   [[nodiscard]] Prepared<T> received(const Tensor<T, D>& x, int from, int tag) const {
     require("recv", x, from, "the sender");
+    require_uncaptured(Kind::recv);
     Prepared<T> prepared = writes("recv", x);
     prepared.message = {prepared.target.data(), x.elements(), element_type<T>, from, tag};
     prepared.call.what.kind = Kind::recv;
     return prepared;
   }
   [[nodiscard]] detail::Prepared<void, D> meeting() const {
-    require("barrier", Tensor<float, D>(), -1, "");
     return {collective<std::uint8_t>(Kind::barrier, -1, None{}, 0), {}};
   }
 
   Shared<detail::RankContext<D>> context_;
   Purpose purpose_ = Purpose::any;
+  Sums sums_ = engine().options().sums;
 };
 LOCUS_REFUSALS_END
 

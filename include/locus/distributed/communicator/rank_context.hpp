@@ -2,6 +2,7 @@
 // A rank of a process: its engine, its count of calls, and the threads that make asynchronous calls.
 
 #include <locus/core/system/out_of_memory.hpp>
+#include <locus/device/replay.hpp>
 #include <locus/device/trace/phase_trace.hpp>
 #include <locus/distributed/communicator/handle.hpp>
 
@@ -94,7 +95,8 @@ class PreparedJob final : public CallJob<D> {
               std::int64_t sequence)
       : engine_(engine), stream_(stream), prepared_(prepared) {
     prepared_.set(sequence, this);
-    if constexpr (StreamingDevice<D>) ready_ = Stream<D>::current(engine->device()).record();
+    if constexpr (StreamingDevice<D>)
+      if (!locus::detail::is_capturing()) ready_ = Stream<D>::current(engine->device()).record();
   }
   /// Makes the call in the calling thread and its stream.
   void make() { make_call(*engine_, prepared_); }
@@ -105,6 +107,7 @@ class PreparedJob final : public CallJob<D> {
   bool run() override {
     if (!prepared_.is_ready(*engine_, watch_.seconds())) return false;
     if constexpr (StreamingDevice<D>) {
+      if (locus::detail::is_capturing()) return prepared_(*engine_), true;  // in the stream of the step
       const Stream<D>& stream = stream_->of(engine_->device());
       stream.wait(ready_);
       with_stream(stream, [&] { prepared_(*engine_); });
@@ -145,7 +148,7 @@ class RankContext : public Counted {
                        : prepared.kind() != Kind::send ? !collectives_.is_idle()
                                                        : false;
     if (waits) later(prepared).ordered();
-    else if (engine->keeps_memory()) made(prepared)->make();
+    else if (engine->keeps_memory() && !engine->is_queued(prepared.kind())) made(prepared)->make();
     else make(prepared);
     if constexpr (!std::is_void_v<T>) {
       prepared.result().changed();
@@ -155,9 +158,10 @@ class RankContext : public Counted {
   template <class T>
   [[nodiscard]] Handle<T, D> later(const Prepared<T, D>& prepared) {
     if constexpr (!std::is_void_v<T>) prepared.result().changed();
+    if (locus::detail::is_capturing()) collectives_.finish();  // the captured call is made in this thread
     const Shared<CallJob<D>> job(made(prepared).get());
-    if (prepared.kind() == Kind::send) {
-      (void)job->advance();  // a send waits for no rank
+    if (prepared.kind() == Kind::send || (engine->is_queued(prepared.kind()) && collectives_.is_idle())) {
+      (void)job->advance();  // waits for no rank
     } else {
       try {
         (prepared.kind() == Kind::recv ? receives_ : collectives_).add(Shared<Job>(job.get()));

@@ -21,6 +21,11 @@ enum class Algorithm : std::uint8_t { automatic, one_shot, two_shot, ring };
   return names[static_cast<int>(algorithm)];
 }
 
+/// The order in which a sum over ranks is made. `fastest`: as the engine is fastest. NCCL makes sums itself, and rounds
+/// 16-bit floats after each addition; processes on several machines sum within machines first. `in_rank_order`: rank
+/// 0's elements first, 16-bit floats in float and rounded once, so that results are the same bits on every engine.
+enum class Sums : std::uint8_t { fastest, in_rank_order };
+
 /// How ranks access each other's memory.
 enum class Links : std::uint8_t {
   shared_memory,  ///< threads of one process on the host: each accesses all memory
@@ -43,13 +48,15 @@ struct AlgorithmLimits {
   return {0, INT64_MAX};
 }
 
-/// The algorithm for a sum of `bytes` per rank. Rings need three ranks; with fewer, two-shot.
+/// The algorithm for a sum of `bytes` per rank. Rings need three ranks and begin each chunk at another rank; with
+/// fewer, or for sums in rank order, two-shot.
 [[nodiscard]] constexpr Algorithm choose_algorithm(Links links, std::int64_t bytes, int ranks,
-                                                   Algorithm wanted = Algorithm::automatic) {
+                                                   Algorithm wanted = Algorithm::automatic, Sums sums = Sums::fastest) {
   if (wanted != Algorithm::automatic) return wanted;
   const AlgorithmLimits limits = algorithm_limits(links);
   if (bytes <= limits.one_shot) return Algorithm::one_shot;
-  return bytes <= limits.two_shot || ranks < 3 ? Algorithm::two_shot : Algorithm::ring;
+  const bool has_ring = ranks >= 3 && sums == Sums::fastest;
+  return bytes <= limits.two_shot || !has_ring ? Algorithm::two_shot : Algorithm::ring;
 }
 
 /// Elements [begin, end).

@@ -37,10 +37,13 @@ class MessageEngine : public Engine<D> {
     call.sequence = sequence;
     collective(call, [&] { barrier(call); });
   }
-  void require_others(const Fingerprint& what, std::int64_t sequence) override {
+  void note_call(const Fingerprint& what, std::int64_t sequence) override {
+    peers_->require_sound_lately(what, sequence);
+    completed_.store(sequence);
+  }
+  void require_others(const Fingerprint& what, std::int64_t sequence, double waited) override {
     peers_->require_sound(what, sequence);
-    peers_->require_alive(
-        -1, 0, [] { return true; }, what, sequence);
+    peers_->require_called(waited, what, sequence);
   }
   /// Runs f(), which implements the collective `call`.
   template <class F>
@@ -58,8 +61,8 @@ class MessageEngine : public Engine<D> {
   [[nodiscard]] int tag_of(const Call& call) const {
     std::uint64_t hash = static_cast<std::uint64_t>(call.sequence) * 0x9e3779b97f4a7c15u;
     const auto mix = [&](std::uint64_t value) { hash = (hash ^ value ^ hash >> 29) * 0xbf58476d1ce4e5b9u; };
-    mix(static_cast<std::uint64_t>(call.what.purpose) << 16 | static_cast<std::uint64_t>(call.what.kind) << 8 |
-        static_cast<std::uint64_t>(call.what.type));
+    mix(static_cast<std::uint64_t>(call.what.sums) << 24 | static_cast<std::uint64_t>(call.what.purpose) << 16 |
+        static_cast<std::uint64_t>(call.what.kind) << 8 | static_cast<std::uint64_t>(call.what.type));
     mix(static_cast<std::uint64_t>(call.what.count));
     for (const char character : call.what.op) mix(static_cast<std::uint64_t>(character));
     mix(static_cast<std::uint64_t>(call.what.root) + 1);
@@ -171,7 +174,7 @@ class MessageEngine : public Engine<D> {
   }
 
   void all_reduce(const Call& call) {
-    switch (choose_algorithm(Links::messages, call.bytes(), this->size(), this->options().algorithm)) {
+    switch (choose_algorithm(Links::messages, call.bytes(), this->size(), this->options().algorithm, call.what.sums)) {
       case Algorithm::one_shot: return one_shot(call);
       case Algorithm::ring:
         if (this->size() > 1) return ring(call);
@@ -338,7 +341,7 @@ class MessageEngine : public Engine<D> {
   Shared<Peers> peers_;
   detail::PointToPoint<Link> point_to_point_;
   Shared<Scratch> scratch_;
-  Atomic<std::int64_t> completed_{0};
+  Atomic<std::int64_t> completed_{0};  ///< collectives, those included that this rank made by other means
 };
 
 }}}  // namespace locus::LOCUS_ABI::dist
