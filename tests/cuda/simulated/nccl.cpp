@@ -2,9 +2,13 @@
 // the elements travel by way of the host.
 
 #include <locus/cuda/step_runner.hpp>
+#include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/distributed/distributed.hpp>
 #include <locus/expr/operators.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
+#include <locus/training/fit.hpp>
 
 #include <doctest/doctest.h>
 
@@ -462,6 +466,112 @@ TEST_CASE("a rank that does not replay a captured step is named, and no replay f
     CHECK_THROWS_AS((void)step(), ArgumentError);
   });
   CHECK(thrown[0] == "");
+}
+
+namespace {
+/// The parameters after some steps of a model of two ranks, each captured or not.
+std::vector<float> trained(bool captured, const dist::DistributedOptions& options) {
+  std::vector<float> values[2];
+  const auto thrown = in_ranks<dist::NcclEngine>(2, [&](const dist::Communicator<Cuda>& comm) {
+    const nn::Linear<float, Cuda> model(6, 3, true, comm.device());
+    for (const auto& parameter : model.parameters())
+      parameter.value().copy_(of_rank<float, Cuda>(7, parameter.shape(), comm.device()) * 0.1f);
+    const auto parallel = dist::distributed(model, comm, options);
+    optim::Sgd optimizer{parallel.parameters(), {.lr = 0.1, .momentum = 0.9}};
+    const Tensor<float, Cuda> x({4 + comm.rank(), 6}, comm.device());
+    const auto train = [&] {
+      const auto loss = mean(square(parallel(trace(x)))).eval();
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      return loss.value();
+    };
+    auto step = capture(train, comm.device());
+    for (int i = 0; i < 5; ++i) {
+      x.copy_(of_rank<float, Cuda>(comm.rank() + 2 * i, x.shape(), comm.device()));
+      if (captured) (void)step();
+      else (void)train();
+    }
+    const Tensor<float> host = nn::flatten(model).values().to<Cpu>();
+    values[comm.rank()].assign(host.data(), host.data() + host.elements());
+  });
+  for (const std::string& error : thrown) CHECK(error == "");
+  CHECK(values[0] == values[1]);
+  return values[0];
+}
+}  // namespace
+
+TEST_CASE("a captured step of a model of several ranks reduces its gradients, and equals the step bit for bit") {
+  for (const bool late : {false, true}) {
+    simulated::late = late;
+    for (const auto& options : {dist::DistributedOptions{.first_bucket_bytes = 1},
+                                {.weigh_by_samples = true},
+                                {.overlap = false, .static_graph = true, .reduce_in = dist::ReduceIn::bfloat16}})
+      CHECK(trained(true, options) == trained(false, options));
+  }
+  simulated::late = false;
+}
+
+TEST_CASE("fit replays the steps of ranks over NCCL, unless it accumulates gradients") {
+  const auto fitted = [](bool captures, std::int64_t accumulate) {
+    std::vector<float> values[2];
+    std::int64_t replays = 0;
+    const auto thrown = in_ranks<dist::NcclEngine>(2, [&](const dist::Communicator<Cuda>& comm) {
+      const nn::Linear<float, Cuda> model(6, 1, true, comm.device());
+      for (const auto& parameter : model.parameters()) parameter.value().fill_(0.1f);
+      const auto parallel = dist::distributed(model, comm, {.weigh_by_samples = true});
+      optim::Sgd optimizer{parallel.parameters(), {.lr = 0.1}};
+      const data::TensorDataset rows{of_rank<float, Cpu>(0, {22, 6}, {}), of_rank<float, Cpu>(1, {22, 1}, {})};
+      auto batches = data::loader<Cuda>(rows, data::DistributedSampler{rows, comm}, {.batch_size = 4}, comm.device());
+      const data::DistributedSampler once{rows, comm, {.shuffle = false, .remainder = data::Remainder::keep}};
+      auto valid = data::loader<Cuda>(rows, once, {.batch_size = 4}, comm.device());
+      History history;
+      const auto before = locus::detail::launches.replay;
+      fit(parallel, optimizer, nn::MSELoss{}, batches, valid, history,
+          {.epochs = 3, .capture = captures, .accumulate = accumulate});
+      if (comm.rank() == 0) replays = locus::detail::launches.replay - before;
+      const Tensor<float> host = nn::flatten(model).values().to<Cpu>();
+      values[comm.rank()].assign(host.data(), host.data() + host.elements());
+    });
+    for (const std::string& error : thrown) CHECK(error == "");
+    CHECK(values[0] == values[1]);
+    return std::pair{values[0], replays};
+  };
+  const auto captured = fitted(true, 1), launched = fitted(false, 1);
+  CHECK(captured.first == launched.first);
+  CHECK(captured.second == 5);  // of three epochs of two whole batches and a smaller one, all but the first step
+  CHECK(launched.second == 0);
+  CHECK(fitted(true, 2).second == 0);
+}
+
+TEST_CASE("a step in which a rank lacks a gradient is captured only with a static graph") {
+  for (const bool is_static : {false, true}) {
+    std::atomic<int> refused{0};
+    const auto thrown = in_ranks<dist::NcclEngine>(2, [&](const dist::Communicator<Cuda>& comm) {
+      const nn::Linear<float, Cuda> model(6, 3, true, comm.device());
+      const auto parallel = dist::distributed(model, comm, {.static_graph = is_static});
+      const Tensor<float, Cuda> x = ones<float, Cuda>({4, 6}, comm.device());
+      auto step = capture(
+          [&] {
+            model.zero_grad();
+            (void)parallel(trace(x));  // whose bias gets no gradient
+            sum(square(trace(model.weight))).backward();
+            return model.weight.grad();
+          },
+          comm.device());
+      (void)step();
+      try {
+        for (int i = 0; i < 2; ++i) (void)step();
+      } catch (const CaptureError& error) {
+        if (std::string_view(error.what()).find("say .static_graph = true") == std::string_view::npos)
+          wrong(error.what());
+        ++refused;
+      }
+      reduce_and_wait(comm);
+    });
+    for (const std::string& error : thrown) CHECK(error == "");
+    CHECK(refused == (is_static ? 0 : 2));
+  }
 }
 
 TEST_CASE("asynchronous collectives of a communicator are queued in one stream, whatever other streams there are") {

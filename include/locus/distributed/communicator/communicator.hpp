@@ -57,6 +57,8 @@ class Communicator {
     return same;
   }
   [[nodiscard]] Sums sums() const { return sums_; }
+  /// Whether its collectives, except barriers and messages, can be part of captured steps: over NCCL.
+  [[nodiscard]] bool is_capturable() const { return engine().is_queued(Kind::all_reduce); }
   /// From now on, backward passes may call collectives of this rank before they end. `distributed` then reduces
   /// gradients at the end of each pass, so that all ranks keep the same order even if some leave out parameters.
   void expect_calls_in_backward() const { context_->is_called_in_backward = true; }
@@ -191,7 +193,7 @@ class Communicator {
   }
   /// throws CaptureError in a captured step unless such calls can be part of it
   void require_uncaptured(Kind kind) const {
-    if (locus::detail::is_capturing() && !engine().is_queued(kind))
+    if (locus::detail::is_capturing() && !engine().is_queued(kind)) [[unlikely]]
       fail<CaptureError>({"capture: the step cannot be captured for replay, because of a collective (", name_of(kind),
                           "), for which ranks meet on the host; call it before or after the step"});
   }

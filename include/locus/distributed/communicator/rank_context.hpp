@@ -160,7 +160,7 @@ class RankContext : public Counted {
     if constexpr (!std::is_void_v<T>) prepared.result().changed();
     if (locus::detail::is_capturing()) collectives_.finish();  // the captured call is made in this thread
     const Shared<CallJob<D>> job(made(prepared).get());
-    if (prepared.kind() == Kind::send || (engine->is_queued(prepared.kind()) && collectives_.is_idle())) {
+    if (prepared.kind() == Kind::send || (only_queues(prepared.kind()) && collectives_.is_idle())) {
       (void)job->advance();  // waits for no rank
     } else {
       try {
@@ -177,6 +177,10 @@ class RankContext : public Counted {
   bool is_called_in_backward = false;  ///< by callers other than `distributed`
 
  private:
+  /// Whether a call waits for no rank. Calls that ranks compare on the host do, except within a captured step.
+  [[nodiscard]] bool only_queues(Kind kind) const {
+    return engine->is_queued(kind) && (!engine->options().debug || locus::detail::is_capturing());
+  }
   [[nodiscard]] std::int64_t& count_of(Kind kind) {
     return kind == Kind::send || kind == Kind::recv ? messages_called_ : collectives_called_;
   }
@@ -186,6 +190,7 @@ class RankContext : public Counted {
   template <class T>
   [[nodiscard]] Shared<PreparedJob<T, D>> made(const Prepared<T, D>& prepared) {
     std::int64_t& count = count_of(prepared.kind());
+    locus::detail::restore_if_abandoned(count);
     const auto& stream = stream_of(prepared.kind());
     const auto make = [&] { return Shared(new PreparedJob<T, D>(engine, stream, prepared, count + 1)); };
     auto job = locus::detail::or_out_of_memory({"dist: no memory for a call"}, make);
@@ -194,6 +199,7 @@ class RankContext : public Counted {
   }
   template <class T>
   void make(Prepared<T, D>& prepared) {
+    locus::detail::restore_if_abandoned(count_of(prepared.kind()));
     prepared.set(++count_of(prepared.kind()), nullptr);
     make_call(*engine, prepared);
   }

@@ -4,7 +4,6 @@
 // NCCL makes most collectives itself. Sums in rank order, and all sums over MPI, are made here: one rank computes each
 // sum, as everywhere in dist; 16-bit floats are rounded once.
 
-#include <locus/device/replay.hpp>
 #include <locus/distributed/engine/staged_engine.hpp>
 
 #include <vector>
@@ -36,11 +35,8 @@ class DeviceEngine : public StagedEngine<Cuda> {
       move(call);
     });
   }
-  /// Calls that ranks compare on the host, for debugging, are not only queued.
   [[nodiscard]] bool is_queued(Kind kind) const override {
-    if (kind == Kind::barrier || kind == Kind::send || kind == Kind::recv) return false;
-    if constexpr (requires { Link::queues; }) return !options().debug || locus::detail::is_capturing();
-    else return false;
+    return requires { Link::queues; } && kind != Kind::barrier && kind != Kind::send && kind != Kind::recv;
   }
   void leave(const char* why) noexcept override {
     if constexpr (requires { Link::queues; })
