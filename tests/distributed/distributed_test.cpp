@@ -244,7 +244,7 @@ void with_counts(const F& f) {
   const auto engines = dist::LocalRanks<Cpu>::engines(2, dist::detail::from_environment({}));
   std::vector<std::thread> threads;
   std::string thrown[2];
-  for (const std::size_t rank : {0, 1})
+  for (std::size_t rank = 0; rank < 2; ++rank)
     threads.emplace_back([&, rank] {
       try {
         const Shared engine(new CountingEngine(engines[rank]));
@@ -272,7 +272,7 @@ TEST_CASE("with a static graph, ranks agree on the used parameters in the first 
     CHECK(calls_of_pass(head) == static_cast<int>(parallel.buckets()) + 1);
     for (int pass = 0; pass < 2; ++pass) {
       CHECK(calls_of_pass(head) == static_cast<int>(parallel.buckets()));
-      for (const std::size_t used : {0, 1}) CHECK(model.heads[used].weight.has_grad());
+      for (std::size_t used = 0; used < 2; ++used) CHECK(model.heads[used].weight.has_grad());
       CHECK(!model.heads[2].weight.has_grad());
       const auto all = comm.all_gather(flat_gradients(model));
       CHECK(max(abs(all.select(0, 0) - all.select(0, 1))).item() == 0);

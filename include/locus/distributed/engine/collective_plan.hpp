@@ -6,6 +6,7 @@
 //   one-shot   n b bytes of its peers; one rendezvous
 //   two-shot   2 (n - 1) / n b; each rank sums one part, and all ranks get all parts
 //   ring       the same, from and to its neighbours alone; 2 (n - 1) rendezvous of neighbours for each pass
+//   by machine the same; of n ranks on m machines, 2 (n / m - 1) messages within its machine and 2 log2(m) between them
 
 #include <locus/core/check.hpp>
 
@@ -14,10 +15,11 @@
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// The algorithm of all_reduce. `automatic`: by size, see choose_algorithm.
-enum class Algorithm : std::uint8_t { automatic, one_shot, two_shot, ring };
+/// `by_machine`: between processes, sums within machines first; elsewhere two-shot.
+enum class Algorithm : std::uint8_t { automatic, one_shot, two_shot, ring, by_machine };
 
 [[nodiscard]] inline std::string to_string(Algorithm algorithm) {
-  static constexpr const char* names[] = {"automatic", "one-shot", "two-shot", "ring"};
+  static constexpr const char* names[] = {"automatic", "one-shot", "two-shot", "ring", "by machine"};
   return names[static_cast<int>(algorithm)];
 }
 

@@ -2,10 +2,10 @@
 // The state of the peers of a rank that is a process: failures, ends, and messages that have arrived. Several threads
 // use it.
 //
-// A Link moves bytes: rank(), size(), most_tag(), ranks_on_machine(), group(); Transfers of bytes, by tag or of control
-// messages; poll(control message); is_dead(rank); keep(owner), note_failure(seconds). If it has retire(), this is
-// called once nothing but the final control messages of other ranks is still to come. Its constructor starts the
-// background thread. mpi_link.hpp has one.
+// A Link moves bytes: rank(), size(), most_tag(), ranks_on_machine(), machine_of(rank), group(); Transfers of bytes, by
+// tag or of control messages; poll(control message); is_dead(rank); keep(owner), note_failure(seconds). If it has
+// retire(), this is called once nothing but the final control messages of other ranks is still to come. Its constructor
+// starts the background thread. mpi_link.hpp has one.
 
 #include <locus/distributed/engine/abort_on_throw.hpp>
 #include <locus/distributed/engine/background_thread.hpp>
