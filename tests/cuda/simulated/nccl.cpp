@@ -248,6 +248,7 @@ TEST_CASE("without comparing calls, a rank that calls something else, stalls, le
 TEST_CASE("a failure is thrown by the wait for a handle, by the next call, and as long as the communicator lives") {
   const auto thrown = in_ranks<dist::NcclEngine>(2, [](const dist::Communicator<Cuda>& comm) {
     reduce_and_wait(comm);
+    comm.barrier();
     if (comm.rank() == 1) return comm.abort("out of luck");
     const Tensor<float, Cuda> x({8}, comm.device());
     x.fill_(1);
@@ -308,6 +309,7 @@ TEST_CASE(
   longest_abort = 0;
   const auto thrown = in_ranks<dist::NcclEngine>(2, [](const dist::Communicator<Cuda>& comm) {
     reduce_and_wait(comm);
+    comm.barrier();
     if (comm.rank() == 1) throw std::runtime_error("gone");
     CHECK_THROWS_AS(reduce_and_wait(comm), CollectiveError);
     std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -388,7 +390,13 @@ void check_replays(const dist::Communicator<Cuda>& comm) {
         const Tensor<float, Cuda> rows = std::move(handle).ordered();
         const Tensor<float, Cuda> part = comm.reduce_scatter(rows, dist::mean);
         comm.broadcast(part, 1);
-        return part;
+        // Beside the product, which does not touch its memory.
+        const Tensor<float, Cuda> doubled_again = part * 2.f;
+        auto beside = comm.all_reduce_async(doubled_again, dist::mean);
+        const Tensor<float, Cuda> tripled = part * 3.f;
+        const Tensor<float, Cuda> difference = tripled - std::move(beside).wait();
+        (void)comm.all_gather_async(tripled);  // nobody waits for it
+        return difference;
       },
       comm.device());
   for (int i = 0; i < 5; ++i) {

@@ -2,6 +2,7 @@
 // Handles of asynchronous collectives.
 
 #include <locus/device/capabilities.hpp>
+#include <locus/device/replay.hpp>
 #include <locus/distributed/engine/engine.hpp>
 #include <locus/distributed/engine/worker.hpp>
 #include <locus/expr/operands.hpp>
@@ -23,15 +24,18 @@ template <class D>
 class CallJob : public Job {
  public:
   /// The host waits until the results are there. throws CollectiveError
+  /// In a captured step, the same as order_results: no host waits in replays.
   void await_results() {
     await();
     rethrow();
+    beside_.join();
     if constexpr (StreamingDevice<D>) finished_.wait();
   }
   /// Orders work that this thread queues on the device from now on after the call. throws CollectiveError
   void order_results([[maybe_unused]] D device) {
     await();
     rethrow();
+    beside_.join();
     if constexpr (StreamingDevice<D>) Stream<D>::current(device).wait(finished_);
   }
   [[nodiscard]] bool has_results() const {
@@ -43,6 +47,7 @@ class CallJob : public Job {
 
  protected:
   typename EventOf<D>::type finished_{};
+  locus::detail::BesideStep beside_{};  ///< of a captured call
 };
 
 struct NoResult {};

@@ -2,7 +2,6 @@
 // A rank of a process: its engine, its count of calls, and the threads that make asynchronous calls.
 
 #include <locus/core/system/out_of_memory.hpp>
-#include <locus/device/replay.hpp>
 #include <locus/device/trace/phase_trace.hpp>
 #include <locus/distributed/communicator/handle.hpp>
 
@@ -107,7 +106,7 @@ class PreparedJob final : public CallJob<D> {
   bool run() override {
     if (!prepared_.is_ready(*engine_, watch_.seconds())) return false;
     if constexpr (StreamingDevice<D>) {
-      if (locus::detail::is_capturing()) return prepared_(*engine_), true;  // in the stream of the step
+      if (locus::detail::is_capturing()) return capture(), true;
       const Stream<D>& stream = stream_->of(engine_->device());
       stream.wait(ready_);
       with_stream(stream, [&] { prepared_(*engine_); });
@@ -116,6 +115,11 @@ class PreparedJob final : public CallJob<D> {
       prepared_(*engine_);
     }
     return true;
+  }
+  /// Beside the step's later work, unless the call needs memory, which belongs to the stream of the step.
+  void capture() {
+    if (engine_->runs_beside(prepared_.call)) this->beside_ = locus::detail::BesideStep([&] { prepared_(*engine_); });
+    else prepared_(*engine_);
   }
   Shared<Engine<D>> engine_;
   Shared<JobStream<D>> stream_;

@@ -13,8 +13,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 /// A Link moves memory of GPUs. run(call, f) calls f() as a collective of all ranks. together(f) calls f(), and makes
 /// its send(data, bytes, peer) and receive(data, bytes, peer) as one group, in the order of the current stream; a group
 /// has at most `most_distances` of each. meet() is a barrier within run(). Messages of send and recv travel through the
-/// host. A link that only queues calls has `queues`, and leave(), which waits for them. One with collective(call) makes
-/// the collective itself, or returns false.
+/// host. A link that only queues calls has `queues`, and leave(), which waits for them. One with makes(call) makes some
+/// collectives itself, by collective(call).
 template <class Link>
 class DeviceEngine : public StagedEngine<Cuda> {
   using Call = Collective<Cuda>;
@@ -30,13 +30,17 @@ class DeviceEngine : public StagedEngine<Cuda> {
 
   void run(const Call& call) override {
     link_.run(call, [&] {
-      if constexpr (requires { link_.collective(call); })
-        if (link_.collective(call)) return;
+      if constexpr (requires { link_.makes(call); })
+        if (link_.makes(call)) return link_.collective(call);
       move(call);
     });
   }
   [[nodiscard]] bool is_queued(Kind kind) const override {
     return requires { Link::queues; } && kind != Kind::barrier && kind != Kind::send && kind != Kind::recv;
+  }
+  [[nodiscard]] bool runs_beside(const Call& call) const override {
+    if constexpr (requires { link_.makes(call); }) return link_.makes(call);
+    else return false;
   }
   void leave(const char* why) noexcept override {
     if constexpr (requires { Link::queues; })

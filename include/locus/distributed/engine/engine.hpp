@@ -148,6 +148,9 @@ class Engine : public Counted {
   /// Whether run() of such a call only queues work: it waits for no other rank, and can be part of a captured step.
   [[nodiscard]] virtual bool is_queued(Kind /*kind*/) const { return false; }
 
+  /// Whether such a call allocates no memory: within a captured step, it may be captured beside the step's other work.
+  [[nodiscard]] virtual bool runs_beside(const Collective<D>& /*call*/) const { return false; }
+
   // For an engine over this one whose ranks wait for each other by other means, as NCCL's. Other engines do nothing.
 
   /// This rank makes a call by those means. throws CollectiveError if another rank is known to have failed

@@ -115,13 +115,14 @@ class NcclLink {
     });
   }
   static void meet() {}  // run() has met
-  /// Whether NCCL makes the collective as a whole, as it now does.
-  [[nodiscard]] bool collective(const Collective<Cuda>& call) {
-    const Kind kind = call.what.kind;
-    const auto by = call.reducer ? nccl_reduction(call.what) : std::nullopt;
-    if (kind == Kind::all_to_all || (call.reducer && (!by || call.what.sums == Sums::in_rank_order))) return false;
-    if (call.what.count > 0) queue([&] { queue_collective(call, by.value_or(NcclRank::Reduction{})); });
-    return true;
+  /// Whether NCCL makes the collective as a whole.
+  [[nodiscard]] static bool makes(const Collective<Cuda>& call) {
+    if (call.reducer) return call.what.sums == Sums::fastest && nccl_reduction(call.what);
+    return call.what.kind == Kind::broadcast || call.what.kind == Kind::all_gather;
+  }
+  void collective(const Collective<Cuda>& call) {
+    const auto by = call.reducer ? *nccl_reduction(call.what) : NcclRank::Reduction{};
+    if (call.what.count > 0) queue([&] { queue_collective(call, by); });
   }
   template <class F> void together(const F& f) { queue(f); }
   void send(const void* data, std::int64_t bytes, int peer) const { watch_->nccl.send(data, bytes, peer); }
