@@ -19,17 +19,21 @@ LOCUS_REFUSALS_BEGIN
 /// One rank of a group. A handle: copies share the rank, and when the last copy is destroyed, the other ranks learn
 /// that it left. One thread at a time uses it. Every rank makes the same collectives in the same order.
 ///
-/// Results are bit-identical on all ranks and from run to run: elements are combined in rank order; the ring, which
-/// reduces large tensors on several GPUs, starts each chunk at another rank. half and bfloat16 are combined in float
-/// and rounded once; integers wrap around; sum of bool is any, prod is all. Tensors may have any strides; tensors that
-/// are not dense are copied.
+/// Results are bit-identical on all ranks and from run to run. Elements are combined in rank order, except where
+/// another order is faster: in a ring of large tensors on several GPUs, between several machines, and over NCCL. half
+/// and bfloat16 are combined in float and rounded once; NCCL rounds them after each addition. Options::sums, or
+/// with_sums(), asks for sums in rank order, of the same bits on every engine. Integers wrap around; sum of bool is
+/// any, prod is all. Tensors may have any strides; tensors that are not dense are copied.
 ///
 /// Calls that end in _async return a Handle: do not read or change the tensors before its wait() or ordered(). All
-/// other calls return when the result may be used.
+/// other calls return when the result may be used, on a GPU by work that is queued afterwards. Over NCCL the host waits
+/// for no rank, except in a barrier and in recv; a failure of another rank is thrown by a later call, or by a later
+/// call that waits for the GPU (item, copies to the host).
 ///
 /// throws, from every call: CollectiveError if another rank threw, left, stalled or made a different call; ShapeError
 /// and ArgumentError for mistakes that this rank can see alone, before other ranks see anything of the call;
-/// DeviceError for a tensor on another ordinal than the communicator; CaptureError within a captured step
+/// DeviceError for a tensor on another ordinal than the communicator; CaptureError within a captured step, except for
+/// collectives over NCCL
 template <class D>
 class Communicator {
  public:

@@ -87,13 +87,14 @@ class [[nodiscard]] Handle {
   /// Whether the result is there, or the collective failed. The host does not wait.
   [[nodiscard]] bool done() const { return !job_ || job_->has_results(); }
 
-  /// The result; the host waits for it. throws CollectiveError
+  /// The result; the host waits for it, or, in a captured step, the step's later work. throws CollectiveError
   Result wait() && {
     take("wait")->await_results();
     return std::move(*this).result();
   }
   /// The result, for use in stream order: work that this thread queues on the device from now on runs after the
-  /// collective. The host waits for the other ranks to take part, not for the device. throws CollectiveError
+  /// collective. The host waits for the other ranks to take part, not for the device; over NCCL, for neither. throws
+  /// CollectiveError
   Result ordered() && {
     take("ordered")->order_results(device_);
     return std::move(*this).result();

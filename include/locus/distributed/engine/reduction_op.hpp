@@ -1,6 +1,6 @@
 #pragma once
-// The reductions of all_reduce, reduce and reduce_scatter. 16-bit floats are computed in float and rounded once;
-// integers wrap around.
+// The reductions of all_reduce, reduce and reduce_scatter. 16-bit floats are computed in float and rounded once, except
+// by NCCL; integers wrap around.
 
 #include <locus/core/element_type.hpp>
 #include <locus/cpu/isa.hpp>

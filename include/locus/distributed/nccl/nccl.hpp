@@ -23,8 +23,14 @@ template <class F>
 
 #if LOCUS_NCCL
 inline namespace with_nccl {
-/// Connects processes that meet at an address and take the GPUs of their machine in turn. NCCL moves elements from GPU
-/// to GPU.
+/// Connects processes that meet at an address and take the GPUs of their machine in turn. NCCL moves and combines
+/// elements; sums in rank order (Options::sums), and extremes of floats, in which NCCL loses NaN, are made by Locus on
+/// GPUs, from elements that NCCL moves. The host queues collectives and goes on, and they can be part of captured
+/// steps.
+///
+/// A thread looks at the collectives in flight every 20 ms. If another rank fails, is gone, leaves, or does not make
+/// the call within the time-out, it aborts NCCL; from then on each call of the communicator, and each call that waits
+/// for this GPU, throws the error.
 ///
 /// throws RendezvousError, CudaUnavailable, CudaError if two processes of a machine have one GPU, CollectiveError if a
 /// rank fails or is gone meanwhile

@@ -97,6 +97,7 @@ class NcclLink {
 
   template <class F>
   void run(const Collective<Cuda>& call, const F& f) {
+    (void)Stream<Cuda>::current(watch_->device());  // throws in a step that is captured on another GPU
     watch_->guard([&] {
       what_ = call.what;
       sequence_ = watch_->number_of(call.sequence);

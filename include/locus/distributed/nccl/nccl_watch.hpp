@@ -53,8 +53,8 @@ class NcclWatch : public Counted {
       wake();
       pthread_join(thread_, nullptr);
     }
-    if (has_failed_.load()) nccl.abort();
-    else nccl.finish();
+    if (has_thread_ && !has_failed_.load()) nccl.finish();
+    else nccl.abort();
     cuda::Faults::remove(this);
   }
 
