@@ -433,6 +433,10 @@ TEST_CASE("collectives are part of captured steps, and replays order them with o
       wrong(join("captured: ", text));
     };
     is_refused("a collective (barrier)", [&](const auto&) { comm.barrier(); });
+    const Tensor<float, Cuda> here = ones<float, Cuda>({3}, comm.device());
+    auto elsewhere = capture([&] { comm.all_reduce(here); }, Cuda{1 - comm.rank()});
+    elsewhere();
+    CHECK_THROWS_AS(elsewhere(), CaptureError);  // the communicator goes on
     is_refused("a collective (send)", [&](const auto& x) { comm.send(x, comm.rank()); });
     const Tensor<float, Cuda> two = ones<float, Cuda>({3}, comm.device());
     is_refused("a collective (recv)", [&](const auto&) {
