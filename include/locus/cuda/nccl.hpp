@@ -27,8 +27,8 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// The pause between two looks at work in flight, which take locks of the driver: yields the core for 50 us, then
-/// sleeps, for 25 us at first and up to 100 us.
+/// The pause between two looks at a call that NCCL has not taken yet: yields the core for 50 us, then sleeps, for 25 us
+/// at first and up to 100 us.
 class Backoff {
  public:
   void operator()() {

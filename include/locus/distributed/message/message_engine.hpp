@@ -6,7 +6,7 @@
 // machine sums first, and partial sums, in float for 16-bit floats, travel between machines.
 
 #include <locus/device/place_queries.hpp>
-#include <locus/distributed/message/machines.hpp>
+#include <locus/distributed/message/by_machine.hpp>
 #include <locus/distributed/message/point_to_point.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
@@ -190,7 +190,10 @@ class MessageEngine : public Engine<D> {
   void all_reduce(const Call& call) {
     switch (algorithm_of(call)) {
       case Algorithm::one_shot: return one_shot(call);
-      case Algorithm::by_machine: return by_machine(call);
+      case Algorithm::by_machine: {
+        detail::SumByMachine<D, Link> way(*peers_, machines_, call, tag_of(call));
+        return way.run(scratch(way.room_bytes()));
+      }
       case Algorithm::ring:
         if (this->size() > 1) return ring(call);
         [[fallthrough]];
@@ -300,106 +303,6 @@ class MessageEngine : public Engine<D> {
         wait(transfers, call);
       }
     }
-  }
-
-  /// A piece of the elements, of which a part for each of some ranks of this machine: `mine` is this rank's, without
-  /// elements if it has none, and `room` receives it from the others of the machine by the transfers up to `mark`.
-  struct OfMachine {
-    Range piece, mine;
-    unsigned char* room;
-    std::size_t mark;
-  };
-
-  /// Some ranks of each machine sum a part of its elements each, add the sums of the same part on all machines, and
-  /// send it to all of the machine. Meanwhile the next piece is in flight within the machine.
-  void by_machine(const Call& call) {
-    const int machine = machines_.place(this->rank()).machine, index = machines_.place(this->rank()).index;
-    const auto& locals = machines_.ranks_of(machine);
-    const int parts = machines_.parts(), own = static_cast<int>(locals.size());
-    const std::int64_t size = call.reducer->element_bytes, sum_bytes = part_bytes / size * call.reducer->sum_bytes;
-    const std::int64_t piece = part_bytes / size * parts, pieces = pieces_of(call.what.count, piece);
-    unsigned char* const rooms = scratch(2 * own * part_bytes + 2 * sum_bytes);
-    unsigned char* const sums = rooms + 2 * own * part_bytes;
-    Transfers transfers(peers_->link, tag_of(call));
-    const auto part_at = [&](Range all, int i) { return i < parts ? part_of(all, parts, i) : Range{}; };
-    const auto begin = [&](std::int64_t i) {
-      OfMachine next{piece_of(call.what.count, piece, i), {}, rooms + i % 2 * own * part_bytes, 0};
-      next.mine = part_at(next.piece, index);
-      for_others(own, index, [&](int other) {
-        const int peer = locals[static_cast<std::size_t>(other)];
-        const Range theirs = part_at(next.piece, other);
-        transfers.receive(peer, next.room + other * part_bytes, next.mine.size() * size);
-        transfers.send(peer, at(call.source, theirs.begin * size), theirs.size() * size);
-      });
-      next.mark = transfers.mark();
-      return next;
-    };
-    OfMachine now = pieces > 0 ? begin(0) : OfMachine{};
-    for (std::int64_t i = 0; i < pieces; ++i) {
-      const OfMachine next = i + 1 < pieces ? begin(i + 1) : OfMachine{};
-      peers_->wait(transfers, now.mark, call.what, call.sequence);
-      if (index < parts) {
-        for (int other = 0; other < own; ++other) {
-          const auto* const from =
-              other == index ? at(call.source, now.mine.begin * size) : now.room + other * part_bytes;
-          if (other == 0) call.reducer->load(from, sums, now.mine.size());
-          else call.reducer->combine(sums, from, sums, now.mine.size());
-        }
-        between_machines(call, transfers, machine, index, now.mine, sums, sums + sum_bytes);
-      }
-      for_others(own, index, [&](int other) {
-        const int peer = locals[static_cast<std::size_t>(other)];
-        const Range theirs = part_at(now.piece, other);
-        transfers.receive(peer, at(call.target, theirs.begin * size), theirs.size() * size);
-        transfers.send(peer, at(call.target, now.mine.begin * size), now.mine.size() * size);
-      });
-      now = next;
-    }
-    wait(transfers, call);
-  }
-  template <class F>
-  static void for_others(int count, int index, const F& f) {
-    for (int i = 1; i < count; ++i) f((index + i) % count);
-  }
-  /// Adds the sums of `mine` on all machines by recursive halving, and stores the result: the ranks of the same index
-  /// exchange halves, then results. `room` has as many bytes as `sums`.
-  void between_machines(const Call& call, Transfers& transfers, int machine, int index, Range mine, unsigned char* sums,
-                        unsigned char* room) {
-    const std::int64_t size = call.reducer->element_bytes, sum_bytes = call.reducer->sum_bytes;
-    const int members = detail::halving_members(machines_.count());
-    const auto peer = [&](int other) { return machines_.ranks_of(other)[static_cast<std::size_t>(index)]; };
-    const auto sum_at = [&](Range range) { return sums + (range.begin - mine.begin) * sum_bytes; };
-    const auto result_at = [&](Range range) { return at(call.target, range.begin * size); };
-    if (machine >= members) {
-      transfers.send(peer(machine - members), sums, mine.size() * sum_bytes);
-      transfers.receive(peer(machine - members), result_at(mine), mine.size() * size);
-      return wait(transfers, call);
-    }
-    const auto receive = [&](int from, Range range) {
-      transfers.receive(peer(from), room, range.size() * sum_bytes);
-      wait(transfers, call);
-      call.reducer->combine_sums(sum_at(range), room, sum_at(range), range.size());
-    };
-    const bool has_guest = machine + members < machines_.count();
-    if (has_guest) receive(machine + members, mine);
-    std::vector<Range> given;
-    Range kept = mine;
-    for (int mask = members / 2; mask > 0; mask /= 2) {
-      const detail::Halves halves = detail::halves_of(kept, machine, mask);
-      transfers.send(peer(machine ^ mask), sum_at(halves.given), halves.given.size() * sum_bytes);
-      receive(machine ^ mask, kept = halves.kept);
-      given.push_back(halves.given);
-    }
-    call.reducer->store(sum_at(kept), result_at(kept), kept.size(), this->size());
-    for (int mask = 1; mask < members; mask *= 2) {
-      const Range theirs = given.back();
-      given.pop_back();
-      transfers.receive(peer(machine ^ mask), result_at(theirs), theirs.size() * size);
-      transfers.send(peer(machine ^ mask), result_at(kept), kept.size() * size);
-      wait(transfers, call);
-      kept = {kept.begin < theirs.begin ? kept.begin : theirs.begin, kept.end > theirs.end ? kept.end : theirs.end};
-    }
-    if (has_guest) transfers.send(peer(machine + members), result_at(mine), mine.size() * size);
   }
 
   void reduce_scatter(const Call& call) {
