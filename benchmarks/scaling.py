@@ -34,12 +34,10 @@ class Link:
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """Machines of some GPUs each: links within a machine, and between machines for each GPU. `meeting` is the time of
-    one message of the barrier before and after a collective, in which each rank sends one message to every other."""
+    """Machines of some GPUs each: links within a machine, and between machines for each GPU."""
     inside: Link
     between: Link
     of_machine: int
-    meeting: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Workload:
 # NVIDIA H100 SXM5 and ConnectX-7, from their data sheets: NVLink 900 GB/s in both directions together, 400 Gb/s of the
 # network for each GPU, 989 TFLOP/s of dense bfloat16. Assumed: 80 % of the bandwidth, and the latencies.
 PEAK, REACHED = 989e12, 0.8
-GPU = Cluster(inside=Link(3e-6, REACHED * 450e9), between=Link(8e-6, REACHED * 50e9), of_machine=8, meeting=1e-6)
+GPU = Cluster(inside=Link(3e-6, REACHED * 450e9), between=Link(8e-6, REACHED * 50e9), of_machine=8)
 
 
 def workload(name, forward_flop, share_of_peak, gradient_bytes):
@@ -75,30 +73,30 @@ WORKLOADS = [
 ]
 
 
-def all_reduce(data, ranks, cluster):
-    """Seconds of Locus's all_reduce between processes: each rank receives its part from all ranks and sums it, then
-    sends the sum to all. Each phase is ranks - 1 messages of data / ranks, sequential on the slower link."""
+def in_rank_order(data, ranks, cluster):
+    """Seconds of an all_reduce between processes with Sums::in_rank_order: each rank receives its part from all ranks
+    and sums it, then sends the sum to all. Each phase is ranks - 1 messages of data / ranks, sequential on the slower
+    link."""
     if ranks < 2:
         return 0.0
     inside = min(ranks, cluster.of_machine) - 1
     outside = ranks - 1 - inside
     part = data / ranks
     once = max(inside * cluster.inside.seconds(part), outside * cluster.between.seconds(part))
-    return 2 * (ranks - 1) * cluster.meeting + 2 * once
+    return 2 * once
 
 
-def hierarchical_all_reduce(data, ranks, cluster):
-    """A hierarchical all_reduce in three steps: a reduce-scatter within machines, sums of each part between machines by
-    a tree or a ring, whichever is faster, and an all-gather within machines. Locus does not implement it; it bounds the
-    gain of another algorithm."""
+def by_machine(data, ranks, cluster):
+    """Seconds of an all_reduce with Sums::fastest on several machines, Algorithm::by_machine: each rank of a machine sums
+    its part, ranks with the same part exchange halves and then results between machines, and each rank sends its part to
+    its machine. On one machine, the same as in_rank_order."""
     if ranks < 2:
         return 0.0
     inside, machines = min(ranks, cluster.of_machine), math.ceil(ranks / cluster.of_machine)
-    within = 2 * (inside - 1) * cluster.inside.seconds(data / inside)
     part = data / inside
-    ring = 2 * (machines - 1) * cluster.between.seconds(part / machines)
-    tree = 2 * (math.ceil(math.log2(machines)) * cluster.between.latency + part / cluster.between.bandwidth) if machines > 1 else 0
-    return 2 * math.ceil(math.log2(ranks)) * cluster.meeting + within + min(ring, tree)
+    steps, share = math.ceil(math.log2(machines)), (machines - 1) / machines
+    within = (inside - 1) * cluster.inside.seconds(part)
+    return 2 * (within + steps * cluster.between.latency + share * part / cluster.between.bandwidth)
 
 
 def buckets_of(data, first=MIB, others=25 * MIB):
@@ -111,7 +109,7 @@ def buckets_of(data, first=MIB, others=25 * MIB):
     return buckets
 
 
-def step(work, ranks, cluster, overlap=True, reduce=all_reduce):
+def step(work, ranks, cluster, overlap=True, reduce=by_machine):
     """Seconds of a step. Gradients become ready at an even pace in the backward pass; a bucket is reduced as soon as it
     is ready and the previous one is reduced."""
     done, given = work.forward, 0
@@ -180,8 +178,7 @@ def tables():
     lines += ["", "| share of linear scaling, predicted | " + " | ".join(f"{n:,} GPUs" for n in counts) + " |",
               "|---|" + "---|" * len(counts)]
     for work in WORKLOADS:
-        for what, how in (("", {}), (", without overlap", {"overlap": False}),
-                          (", sums by machines first", {"reduce": hierarchical_all_reduce})):
+        for what, how in (("", {}), (", without overlap", {"overlap": False}), (", sums in rank order", {"reduce": in_rank_order})):
             cells = " | ".join(f"{efficiency(work, n, GPU, **how):.2f}" for n in counts)
             lines.append(f"| {work.name}{what} | {cells} |")
     return "\n".join(lines) + "\n"
@@ -213,14 +210,14 @@ def picture():
         x, y = at(ranks, 0)
         body += f'<text x="{x}" y="{y + 18}" text-anchor="middle">{ranks}</text>'
     for color, work in zip(COLORS, WORKLOADS):
-        for kind, how in (("on", {}), ("off", {"overlap": False}), ("other", {"reduce": hierarchical_all_reduce})):
+        for kind, how in (("on", {}), ("off", {"overlap": False}), ("other", {"reduce": in_rank_order})):
             points = " ".join(f"{x},{y}" for x, y in (at(n, efficiency(work, n, GPU, **how)) for n in COUNTS))
             body += f'<path class="{kind}" stroke="{color}" d="M{points}"/>'
     y = TOP + HEIGHT + 42
     for color, work in zip(COLORS, WORKLOADS):
         body += f'<path stroke="{color}" d="M{LEFT} {y - 4}h28"/><text x="{LEFT + 36}" y="{y}">{work.name}</text>'
         y += 20
-    for x, kind, text in ((LEFT, "on", "overlap"), (LEFT + 130, "off", "no overlap"), (LEFT + 280, "other", "sums by machines first")):
+    for x, kind, text in ((LEFT, "on", "overlap"), (LEFT + 130, "off", "no overlap"), (LEFT + 280, "other", "sums in rank order")):
         body += f'<path class="{kind}" stroke="#475569" d="M{x} {y - 4}h28"/><text x="{x + 36}" y="{y}">{text}</text>'
     width, height = LEFT + WIDTH + 30, y + 14
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
@@ -234,16 +231,20 @@ def problems():
     link = fit([(data, 2 * 5e-6 + data / 2e9) for data in (1e3, 1e5, 1e7)])
     claims = {
         "a fit finds latency and bandwidth": math.isclose(link.latency, 5e-6) and math.isclose(link.bandwidth, 2e9),
-        "one rank reduces nothing": all_reduce(1e6, 1, flat) == 0 and efficiency(large, 1, flat) == 1,
-        "two ranks send half of the bytes twice": math.isclose(all_reduce(1e6, 2, flat), 2 * (1e-6 + 5e5 / 1e9)),
-        "many ranks send all bytes twice": math.isclose(all_reduce(1e9, 4, flat), 2 * 0.75 + 6e-6),
+        "one rank reduces nothing": by_machine(1e6, 1, flat) == in_rank_order(1e6, 1, flat) == 0 and efficiency(large, 1, flat) == 1,
+        "two ranks send half of the bytes twice": math.isclose(in_rank_order(1e6, 2, flat), 2 * (1e-6 + 5e5 / 1e9)),
+        "on one machine, sums by machine are those in rank order": all(
+            math.isclose(by_machine(1e6, n, flat), in_rank_order(1e6, n, flat)) for n in (1, 2, 3, 4)),
+        "on several, they send as many bytes from a rank, and fewer messages": math.isclose(
+            by_machine(1e9, 16, flat), 2 * (3 * (1e-6 + 0.25) + 2e-6 + 0.75 * 0.25)),
+        "many ranks send all bytes twice": math.isclose(in_rank_order(1e9, 4, flat), 2 * 0.75 + 6e-6),
         "buckets have all bytes": buckets_of(60 * MIB) == [MIB, 25 * MIB, 25 * MIB, 9 * MIB] and buckets_of(5) == [5],
         "small gradients are hidden": efficiency(small, 2, flat) > 0.9 > efficiency(large, 2, flat),
         "overlap never costs": all(step(w, n, GPU) <= step(w, n, GPU, overlap=False) * (1 + 1e-9) for w in WORKLOADS for n in COUNTS),
         "more ranks are never more efficient": all(
             efficiency(w, n, GPU) >= efficiency(w, 2 * n, GPU) - 1e-12 for w in WORKLOADS for n in COUNTS),
         "without overlap, a step is computing and all sums": math.isclose(
-            step(large, 4, flat, overlap=False), large.compute + sum(all_reduce(b, 4, flat) for b in buckets_of(3e9))),
+            step(large, 4, flat, overlap=False), large.compute + sum(in_rank_order(b, 4, flat) for b in buckets_of(3e9))),
         "docs/scaling.svg is what --write makes": (DOCS / "scaling.svg").read_text() == picture(),
         "docs/scaling.md has the tables that --write makes": with_tables((DOCS / "scaling.md").read_text()) == (DOCS / "scaling.md").read_text(),
     }

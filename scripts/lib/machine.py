@@ -15,7 +15,8 @@ import sys
 import processes
 
 OF_CUDA = re.compile(r"lib(cublas|cublasLt|cudart)\.so\.\d+")
-CUDNN = "libcudnn.so.9"  # portable programs load it at their first convolution, and work without it
+# Libraries that programs load at run time, and work without: cuDNN at the first convolution, NCCL in its test.
+LOADED = ("libcudnn.so.9", "libnccl.so.2")
 # Possible folders of the driver's library outside the loader's search path.
 DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
                   "/usr/lib/x86_64-linux-gnu/nvidia/current", "/run/opengl-driver/lib")
@@ -64,9 +65,10 @@ def cuda_needs(programs):
     return sorted({name for program in programs for name in elf_names(program) if OF_CUDA.fullmatch(name)})
 
 
-def looks_for_cudnn(program):
-    """Whether a program loads cuDNN at run time, rather than at its start."""
-    return CUDNN.encode() in program.read_bytes() and CUDNN not in elf_names(program)
+def loaded_by(program):
+    """The libraries that a program loads at run time, rather than at its start."""
+    text = program.read_bytes()
+    return [name for name in LOADED if name.encode() in text and name not in elf_names(program)]
 
 
 def folders_of(program):
@@ -182,8 +184,8 @@ def library_environment(programs, python):
     names = [name for name in cuda_needs(programs) if name not in own]
     elsewhere, looked = find_libraries(names, cuda_folders(python))
     missing = [name for name in names if name not in elsewhere]
-    if any(map(looks_for_cudnn, programs)):
-        elsewhere.update(find_libraries([CUDNN], cuda_folders(python))[0])
+    loaded = sorted({name for program in programs for name in loaded_by(program)})
+    elsewhere.update(find_libraries(loaded, cuda_folders(python))[0])
     folders = [os.path.dirname(path) for path in elsewhere.values()]
     driver = driver_library()
     if driver and os.path.dirname(driver) in DRIVER_FOLDERS[:2]:

@@ -5,7 +5,9 @@
 
 #include <support/thrown.hpp>
 
+#include <atomic>
 #include <optional>
+#include <thread>
 
 using namespace locus;
 using namespace locus_test;
@@ -134,8 +136,10 @@ TEST_CASE("models that differ are named on every rank") {
       });
   check_refused<ArgumentError>(
       "distributed: the options of rank 1 are {.bucket_bytes = 26214400, .first_bucket_bytes = 1048576, "
-      ".broadcast_buffers = true, .weigh_by_samples = true}, those of rank 0 {.bucket_bytes = 26214400, "
-      ".first_bucket_bytes = 1048576, .broadcast_buffers = true, .weigh_by_samples = false}; pass the same on all "
+      ".broadcast_buffers = true, .weigh_by_samples = true, .static_graph = false, .reduce_in = "
+      "ReduceIn::type_of_gradients}, those of rank 0 {.bucket_bytes = 26214400, "
+      ".first_bucket_bytes = 1048576, .broadcast_buffers = true, .weigh_by_samples = false, .static_graph = false, "
+      ".reduce_in = ReduceIn::type_of_gradients}; pass the same on all "
       "ranks",
       [](int) { return net(); }, {.weigh_by_samples = true});
   check_refused<ArgumentError>("distributed: buckets of 0 and 26214400 bytes on rank 1; expected 1 or more",
@@ -215,6 +219,111 @@ TEST_CASE("buffers of another type are another model") {
     CHECK(message ==
           "distributed: 'kept' is float32 of shape () on rank 1, and int64 of shape () on rank 0; build the "
           "same model on all ranks");
+}
+
+namespace {
+/// An engine that counts collectives.
+struct CountingEngine final : dist::Engine<Cpu> {
+  explicit CountingEngine(const Shared<dist::Engine<Cpu>>& engine)
+      : dist::Engine<Cpu>(engine->rank(), engine->size(), Cpu{}, engine->options()), to(engine) {}
+  void run(const dist::Collective<Cpu>& call) override {
+    ++calls;
+    to->run(call);
+  }
+  void meet(const dist::Fingerprint& what, std::int64_t sequence) override { to->meet(what, sequence); }
+  void send(const dist::Message& message) override { to->send(message); }
+  bool has_come(const dist::Message& message, double waited) override { return to->has_come(message, waited); }
+  void take(const dist::Message& message) override { to->take(message); }
+  void leave(const char* why) noexcept override { to->leave(why); }
+  Shared<dist::Engine<Cpu>> to;
+  std::atomic<int> calls{0};
+};
+/// f(comm, the number of its collectives so far) on each of two ranks.
+template <class F>
+void with_counts(const F& f) {
+  const auto engines = dist::LocalRanks<Cpu>::engines(2, dist::detail::from_environment({}));
+  std::vector<std::thread> threads;
+  std::string thrown[2];
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        const Shared engine(new CountingEngine(engines[rank]));
+        f(dist::Communicator<Cpu>(Shared<dist::Engine<Cpu>>(engine.get())), engine->calls);
+      } catch (const std::exception& error) {
+        thrown[rank] = error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : thrown) CHECK(error == "");
+}
+}  // namespace
+
+TEST_CASE("with a static graph, ranks agree on the used parameters in the first pass alone") {
+  with_counts([](const dist::Communicator<Cpu>& comm, const std::atomic<int>& calls) {
+    const Forked<float, Cpu> model = forked_models(1)[0].clone();
+    const auto parallel = dist::distributed(model, comm, {.broadcast_buffers = false, .static_graph = true});
+    const auto head = static_cast<std::size_t>(comm.rank());  // ranks use different heads: each takes from the other
+    const auto calls_of_pass = [&](std::size_t which) {
+      const int before = calls;
+      model.zero_grad();
+      backward(parallel, batch(3, 7 + static_cast<std::uint64_t>(comm.rank())), which, 1);
+      return calls - before;
+    };
+    CHECK(calls_of_pass(head) == static_cast<int>(parallel.buckets()) + 1);
+    for (int pass = 0; pass < 2; ++pass) {
+      CHECK(calls_of_pass(head) == static_cast<int>(parallel.buckets()));
+      for (std::size_t used = 0; used < 2; ++used) CHECK(model.heads[used].weight.has_grad());
+      CHECK(!model.heads[2].weight.has_grad());
+      const auto all = comm.all_gather(flat_gradients(model));
+      CHECK(max(abs(all.select(0, 0) - all.select(0, 1))).item() == 0);
+    }
+    CHECK(calls_of_pass(0) == static_cast<int>(parallel.buckets()));  // head 1 gets zeros from both
+    CHECK(max(abs(model.heads[1].weight.grad())).item() == 0);
+    const std::string refusal = message_of<GraphError>([&] { (void)calls_of_pass(2); });
+    CHECK(contains(refusal, "got a gradient on rank"));
+    CHECK(contains(refusal, "leave out .static_graph = true if passes differ"));
+  });
+  Schooling plan{.ranks = 2, .forks = true};
+  plan.options.static_graph = true;
+  plan.steps = 1;  // head 0 alone
+  check_as_one_process<Cpu>(plan);
+}
+
+TEST_CASE("gradients reduced in bfloat16 are added in float, and rounded twice") {
+  for (const bool weighs : {false, true}) {
+    CAPTURE(weighs);
+    const auto models = forked_models(1);
+    dist::spawn<Cpu>(3, [&](const dist::Communicator<Cpu>& comm) {
+      const Forked<float, Cpu> model = models[0].clone(), alone = models[0].clone();
+      const auto parallel =
+          dist::distributed(model, comm, {.weigh_by_samples = weighs, .reduce_in = dist::ReduceIn::bfloat16});
+      const Tensor mine = batch(2 + comm.rank(), 7 + static_cast<std::uint64_t>(comm.rank()));
+      backward(parallel, mine, 0, 1);
+      backward(alone, mine, 0, 1);
+      const double share = weighs ? (2. + comm.rank()) / 9 : 1;
+      const Tensor own = flat_gradients(alone);
+      const Tensor rounded = (own * static_cast<float>(share)).as<bfloat16>().as<float>();
+      const Tensor exact = comm.all_reduced(rounded, dist::sum) / (weighs ? 1.f : 3.f);
+      const Tensor reduced = flat_gradients(model);
+      for (std::int64_t i = 0; i < exact.elements(); ++i) {
+        const auto expected = static_cast<float>(bfloat16(exact(i)));
+        // Gradients of the reduced parameters are a prefix of both.
+        if (!(std::fabs(reduced(i) - expected) <= std::fabs(expected) * 0x1p-7f)) CHECK(reduced(i) == expected);
+      }
+      const Tensor in_float = comm.all_reduced(own * static_cast<float>(weighs ? share : 1. / 3));
+      CHECK(max(abs(reduced - in_float)).item() < 0x1p-7f * max(abs(in_float)).item());
+      CHECK(max(abs(reduced - in_float)).item() > 0);
+      const auto all = comm.all_gather(reduced);
+      CHECK(max(abs(all - reduced)).item() == 0);
+    });
+  }
+  CHECK(contains(thrown_by_ranks<ArgumentError>(2,
+                                                [](dist::Communicator<Cpu> comm) {
+                                                  const nn::Linear<half, Cpu> model(2, 2);
+                                                  (void)dist::distributed(model, comm,
+                                                                          {.reduce_in = dist::ReduceIn::bfloat16});
+                                                })[0],
+                 "distributed: .reduce_in = ReduceIn::bfloat16 for gradients of float16 on rank 0"));
 }
 
 TEST_CASE("a model is distributed once at a time, and what is let go reduces no more") {

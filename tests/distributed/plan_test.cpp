@@ -1,7 +1,7 @@
 // Runs on: host.
 // The algorithm and the partition of sums, for every size and rank count that matters.
 
-#include <locus/distributed/engine/collective_plan.hpp>
+#include <locus/distributed/message/machines.hpp>
 
 #include <doctest/doctest.h>
 
@@ -107,5 +107,51 @@ TEST_CASE("a ring sums every chunk over all ranks once, in the order of the ring
     }
     for (const auto& of_rank : has)
       for (const bool chunk : of_rank) CHECK(chunk);
+  }
+}
+
+TEST_CASE("sums in rank order make no ring, which begins each chunk at another rank, unless it is wanted") {
+  constexpr std::int64_t large = 1 << 28;
+  for (const Links links : {Links::peer_memory, Links::copies}) {
+    CHECK(choose_algorithm(links, large, 4) == Algorithm::ring);
+    CHECK(choose_algorithm(links, large, 4, Algorithm::automatic, Sums::in_rank_order) == Algorithm::two_shot);
+    CHECK(choose_algorithm(links, large, 4, Algorithm::ring, Sums::in_rank_order) == Algorithm::ring);
+    CHECK(choose_algorithm(links, 1, 4, Algorithm::automatic, Sums::in_rank_order) == Algorithm::one_shot);
+  }
+}
+
+TEST_CASE("ranks of machines, in whatever order they are named") {
+  const std::vector<int> of_rank{7, 2, 7, 2, 2, 9, 9};
+  const dist::detail::Machines machines(7, [&](int rank) { return of_rank[static_cast<std::size_t>(rank)]; });
+  CHECK(machines.count() == 3);
+  CHECK(machines.parts() == 2);
+  CHECK(machines.are_worth_it());
+  CHECK((machines.ranks_of(1) == std::vector<int>{1, 3, 4}));
+  CHECK(machines.place(4).machine == 1);
+  CHECK(machines.place(4).index == 2);
+  CHECK(!dist::detail::Machines(4, [](int) { return 0; }).are_worth_it());
+  CHECK(!dist::detail::Machines(3, [](int rank) { return rank / 2; }).are_worth_it());  // one is alone
+}
+
+TEST_CASE("halving leaves each member a part of its own, and peers keep what the other gives") {
+  for (const auto& [count, members] : {std::pair{1, 1}, {2, 2}, {3, 2}, {7, 4}, {8, 8}, {1000, 512}})
+    CHECK(dist::detail::halving_members(count) == members);
+  for (const int members : {1, 2, 4, 8}) {
+    for (const std::int64_t count : sizes) {
+      std::vector<Range> kept(static_cast<std::size_t>(members), Range{64, 64 + count});
+      for (int mask = members / 2; mask > 0; mask /= 2) {
+        const std::vector<Range> before = kept;
+        for (int member = 0; member < members; ++member) {
+          const auto own = static_cast<std::size_t>(member), peer = static_cast<std::size_t>(member ^ mask);
+          const dist::detail::Halves mine = dist::detail::halves_of(before[own], member, mask);
+          REQUIRE(before[own] == before[peer]);
+          REQUIRE(mine.given == dist::detail::halves_of(before[peer], member ^ mask, mask).kept);
+          kept[own] = mine.kept;
+        }
+      }
+      std::int64_t all = 0;
+      for (const Range& range : kept) all += range.size();
+      REQUIRE(all == count);
+    }
   }
 }

@@ -137,6 +137,8 @@ void check_all() {
   const auto ring = connect({.algorithm = dist::Algorithm::ring});
   check_reductions<bfloat16>(ring, 150001, dist::sum);
   check_reductions<float>(ring, 17, dist::mean);
+  const auto by_machine = connect({.algorithm = dist::Algorithm::by_machine});
+  check_reductions<bfloat16>(by_machine, 150001, dist::sum);
   const auto debug = connect({.debug = true});
   check_type<float>(debug, 5);
   check_synchronized_batch_norm(comm);

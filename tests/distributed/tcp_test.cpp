@@ -4,13 +4,16 @@
 
 #include <locus/distributed/distributed.hpp>
 
+#include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <doctest/doctest.h>
 
+#include <support/collectives.hpp>
 #include <support/no_threads.hpp>
 
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,6 +40,87 @@ void in_ranks(int ranks, double timeout, const F& f) {
   for (const std::string& error : errors) CHECK(error == "");
 }
 }  // namespace
+
+namespace {
+/// A link whose ranks are on simulated machines, and that counts the transfers between them.
+struct OnMachines : dist::detail::TcpLink {
+  using Base = dist::detail::TcpLink;
+  using Base::Base;
+  inline static std::vector<int> machines;
+  inline static std::atomic<int> between{0};
+  [[nodiscard]] int machine_of(int peer) const { return machines[static_cast<std::size_t>(peer)]; }
+
+  struct Transfers : Base::Transfers {
+    Transfers(OnMachines& link, int tag) : Base::Transfers(link, tag), link_(&link) {}
+    explicit Transfers(OnMachines& link) : Base::Transfers(link) {}
+    void send(int peer, const void* data, std::int64_t bytes) {
+      between += link_ && bytes > 0 && link_->machine_of(peer) != link_->machine_of(link_->rank());
+      Base::Transfers::send(peer, data, bytes);
+    }
+    OnMachines* link_ = nullptr;  ///< null: for control messages
+  };
+};
+/// f(comm) on each of the ranks, which are on these machines. Returns the number of messages between machines.
+template <class F>
+int on_machines(const std::vector<int>& machines, dist::Options options, const F& f) {
+  using Peers = dist::detail::MessagePeers<OnMachines>;
+  options = dist::detail::from_environment(options);
+  OnMachines::machines = machines;
+  OnMachines::between = 0;
+  const int port = dist::detail::Socket::listening(AF_INET, 0).port(), ranks = static_cast<int>(machines.size());
+  std::vector<std::string> errors(machines.size());
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        const dist::TcpPlace place{"127.0.0.1", port, rank, ranks, rank};
+        const Shared peers(new Peers(options.timeout, place, options.timeout));
+        f(dist::Communicator<Cpu>(
+            Shared<dist::Engine<Cpu>>(new dist::MessageEngine<Cpu, OnMachines>(peers, Cpu{}, options))));
+      } catch (const std::exception& error) {
+        errors[static_cast<std::size_t>(rank)] = error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) CHECK(error == "");
+  return OnMachines::between;
+}
+}  // namespace
+
+TEST_CASE("ranks on several machines sum within machines first, unless sums are to be in rank order") {
+  using locus_test::check_reductions;
+  for (const auto& machines : std::vector<std::vector<int>>{
+           {0, 0, 1, 1}, {5, 3, 5, 3, 3}, {0, 0, 1, 1, 2, 2}, {0, 1, 2, 3, 0, 1, 2, 3}, {0, 0, 1}, {0, 0, 0}}) {
+    for (const auto algorithm : {dist::Algorithm::automatic, dist::Algorithm::by_machine})
+      (void)on_machines(machines, {.algorithm = algorithm}, [](const dist::Communicator<Cpu>& comm) {
+        for (const std::int64_t count : {1, 130, 5000}) check_reductions<float>(comm, count, dist::sum);
+        check_reductions<bfloat16>(comm, 3000, dist::mean);
+        check_reductions<std::int32_t>(comm, 3000, dist::prod);
+        check_reductions<bool>(comm, 5000, dist::sum);
+        check_reductions<double>(comm, 2000, dist::max);
+      });
+  }
+  (void)on_machines({0, 0, 1, 1}, {}, [](const dist::Communicator<Cpu>& comm) {
+    check_reductions<float>(comm, 1'100'001, dist::sum);  // three pieces
+  });
+  // Eight ranks on four machines: two steps of halving and two of doubling, in place of a message to each of six ranks
+  // and from each.
+  const std::vector<int> four_machines{0, 0, 1, 1, 2, 2, 3, 3};
+  const auto reduce = [](const dist::Communicator<Cpu>& comm) { comm.all_reduce(ones({5000})); };
+  CHECK(on_machines(four_machines, {}, reduce) == 8 * 4);
+  CHECK(on_machines(four_machines, {.sums = dist::Sums::in_rank_order}, reduce) == 8 * 2 * 6);
+  std::vector<float> in_order;
+  dist::spawn<Cpu>(4, [&](const dist::Communicator<Cpu>& comm) {
+    const Tensor<float> sum = comm.all_reduced(locus_test::of_rank<float, Cpu>(comm.rank(), {5000}, {}) / 3.f);
+    if (comm.rank() == 0) in_order.assign(sum.data(), sum.data() + sum.elements());
+  });
+  for (const auto sums : {dist::Sums::in_rank_order, dist::Sums::fastest})
+    (void)on_machines({0, 1, 0, 1}, {.sums = sums}, [&](const dist::Communicator<Cpu>& comm) {
+      const Tensor<float> sum = comm.all_reduced(locus_test::of_rank<float, Cpu>(comm.rank(), {5000}, {}) / 3.f);
+      const bool same = std::memcmp(sum.data(), in_order.data(), in_order.size() * sizeof(float)) == 0;
+      if (same != (sums == dist::Sums::in_rank_order)) locus_test::wrong(same ? "the same bits" : "other bits");
+    });
+}
 
 TEST_CASE("collectives in flight beside letters, whose sender leaves early") {
   for (int turn = 0; turn < 3; ++turn)
@@ -89,8 +173,8 @@ TEST_CASE("a rank that waits for something else hears of one that failed, and mi
         return engine->leave("no more");
       }
       try {
-        while (!has_failed) engine->require_others(barrier, 0);
-        for (;;) engine->require_others(barrier, 0);
+        while (!has_failed) engine->require_others(barrier, 0, 0);
+        for (;;) engine->require_others(barrier, 0, 0);
       } catch (const CollectiveError& thrown) {
         error = has_failed ? thrown.what() : "too early";
       }

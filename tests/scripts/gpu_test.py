@@ -757,16 +757,17 @@ class Libraries(Pretended):
         self.assertEqual(self.found_for([self.root / "with1", without]),
                          ({"LD_LIBRARY_PATH": f"{self.root}/other"}, {"libcublasLt.so.13": other}, None))
 
-    def test_cudnn_is_found_for_programs_that_look_for_it_and_missed_by_none(self):
+    def test_libraries_loaded_at_run_time_are_found_for_programs_that_name_them_and_missed_by_none(self):
         program = self.linked("with", "-Wl,-rpath,$ORIGIN/own")
-        looking = self.write("looking", "")
-        looking.write_bytes(program.read_bytes() + b"libcudnn.so.9\0")
         own = {"libcublasLt.so.13": str(self.root / "own" / "libcublasLt.so.13")}
-        self.assertEqual(self.found_for([looking]), ({}, own, None))
-        cudnn = self.library("other/libcudnn.so.9")
-        self.assertEqual(self.found_for([program]), ({}, own, None))
-        self.assertEqual(self.found_for([looking]),
-                         ({"LD_LIBRARY_PATH": f"{self.root}/other"}, {**own, "libcudnn.so.9": str(cudnn)}, None))
+        for name in ("libcudnn.so.9", "libnccl.so.2"):
+            looking = self.write(f"looking_for_{name}", "")
+            looking.write_bytes(program.read_bytes() + name.encode() + b"\0")
+            self.assertEqual(self.found_for([looking]), ({}, own, None))
+            library = self.library(f"other/{name}")
+            self.assertEqual(self.found_for([program]), ({}, own, None))
+            self.assertEqual(self.found_for([looking]),
+                             ({"LD_LIBRARY_PATH": f"{self.root}/other"}, {**own, name: str(library)}, None))
 
     def test_one_for_other_processors_is_passed_over(self):
         library, other = self.library("b/libfor_this_test.so.13"), self.library("a/libfor_this_test.so.13")

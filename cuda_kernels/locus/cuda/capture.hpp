@@ -81,6 +81,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   explicit CapturedStep(int ordinal) : context_(Context::open(ordinal)) {
     const OrdinalGuard guard(ordinal);
     check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
     context_.device_memory_.keep_for_capture(context_.memory_, aside_);
   }
   CapturedStep(const CapturedStep&) = delete;
@@ -92,6 +93,7 @@ class CapturedStep final : public locus::detail::StepCapture {
       forget();
       context_.device_memory_.release_from_capture(context_.memory_);
       disregard(cudaStreamDestroy(aside_));
+      disregard(cudaStreamDestroy(beside_));
       ContextRegistry::give_back(context_);
     } catch (const Error&) {  // the GPU does not answer: nothing of it is used again
     }
@@ -135,6 +137,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     Context& caller = Context::current(context_.ordinal());
     caller.refuse_capture("a captured step within it", "capture the outer one alone");
     const OrdinalGuard guard(context_.ordinal());
+    for (const auto& observer : observers_) observer->before();
     if (replayed_) {
       for (const auto& each : checks_) each->run();
       for (const auto& action : actions_) action->run();
@@ -151,11 +154,30 @@ class CapturedStep final : public locus::detail::StepCapture {
     locus::detail::launches.operations += operations_;
     caller.launched("replay of a captured step", {});
     trace.end();
+    for (const auto& observer : observers_) observer->after();
   }
 
   void check_at_replay(Shared<locus::detail::ReplayAction> action) override { checks_.push_back(std::move(action)); }
   void at_replay(Shared<locus::detail::ReplayAction> action) override { actions_.push_back(std::move(action)); }
   void at_abandon(Shared<locus::detail::ReplayAction> action) override { restores_.push_back(std::move(action)); }
+  void at_launch(Shared<locus::detail::LaunchObserver> observer) override { observers_.push_back(std::move(observer)); }
+
+  void begin_beside() override {
+    order(context_.stream(), beside_);
+    std::swap(context_.memory_.stream, beside_);
+  }
+  std::uint64_t end_beside() override {
+    const Shared<Event> done(new Event(context_.ordinal()));
+    const cudaStream_t stream = context_.stream();
+    std::swap(context_.memory_.stream, beside_);
+    done->record(stream);
+    done_beside_.push_back(done);
+    return done_beside_.size();
+  }
+  void join_beside(std::uint64_t ticket) override {
+    const OrdinalGuard guard(context_.ordinal());
+    done_beside_[ticket - 1]->block(context_.stream());
+  }
 
   /// Calls launch(), whose maps use the functor from make(); calls make() again before each replay.
   template <class Make, class Launch>
@@ -229,6 +251,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   }
 
   void end_capture() {
+    if (!done_beside_.empty()) join_beside(done_beside_.size());
     check(stop_capture(), "capture: the step");
     check(cudaGraphInstantiate(&graph_.executable, graph_.source, 0), "cudaGraphInstantiate");
     restores_.clear();
@@ -248,6 +271,8 @@ class CapturedStep final : public locus::detail::StepCapture {
     checks_.clear();
     actions_.clear();
     restores_.clear();
+    observers_.clear();
+    done_beside_.clear();
     adds_to_ = nullptr;
   }
 
@@ -259,12 +284,14 @@ class CapturedStep final : public locus::detail::StepCapture {
   }
 
   Context& context_;
-  cudaStream_t aside_ = nullptr;
+  cudaStream_t aside_ = nullptr, beside_ = nullptr;
   cudaStream_t replays_in_ = nullptr;  ///< the stream of the last replay
   Graph graph_;
   bool replayed_ = false;
   double operations_ = 0;  ///< of a replay, by LaunchCounts
   std::vector<Shared<locus::detail::ReplayAction>> checks_, actions_, restores_;
+  std::vector<Shared<locus::detail::LaunchObserver>> observers_;
+  std::vector<Shared<Event>> done_beside_;   ///< after the work beside the step, by ticket
   detail::LaunchUpdate* adds_to_ = nullptr;  ///< receives the launches being captured; null: none
 };
 

@@ -2,6 +2,7 @@
 // Events in streams.
 
 #include <locus/core/std/shared.hpp>
+#include <locus/cuda/fault.hpp>
 #include <locus/cuda/ordinal.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
@@ -36,7 +37,11 @@ class Event : public Counted {
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
   /// The stream waits for the event; the host does not.
   void block(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
-  void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
+  /// throws CudaError, or the GPU's fault
+  void wait() const {
+    check(cudaEventSynchronize(event_), "cudaEventSynchronize");
+    Faults::require_none(ordinal_);
+  }
   /// Whether the event has completed. True also where the GPU no longer answers.
   [[nodiscard]] bool done() const noexcept {
     const UncapturedCalls anything_goes;

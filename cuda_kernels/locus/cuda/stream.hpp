@@ -4,6 +4,7 @@
 #include <locus/core/shape.hpp>
 #include <locus/core/system/environment.hpp>
 #include <locus/core/system/thread_end.hpp>
+#include <locus/cuda/fault.hpp>
 #include <locus/cuda/memory.hpp>
 #include <locus/device/trace/launch_trace.hpp>
 
@@ -50,10 +51,12 @@ class Context {
 
   [[nodiscard]] void* allocate(std::size_t bytes) { return device_memory_.allocate(memory_, bytes); }
   void deallocate(void* block, std::size_t bytes) noexcept { device_memory_.deallocate(block, bytes, &memory_); }
+  /// throws CudaError, or the GPU's fault
   void synchronize() {
     refuse_captured_wait();
     const OrdinalGuard guard(ordinal_);  // or the call would start the current GPU
     check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+    Faults::require_none(ordinal_);
   }
 
   void refuse_captured_wait() const {

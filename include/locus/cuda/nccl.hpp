@@ -27,8 +27,8 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// The pause between two looks at work in flight, which take locks of the driver: yields the core for 50 us, then
-/// sleeps, for 25 us at first and up to 100 us.
+/// The pause between two looks at a call that NCCL has not taken yet: yields the core for 50 us, then sleeps, for 25 us
+/// at first and up to 100 us.
 class Backoff {
  public:
   void operator()() {
@@ -46,9 +46,9 @@ class Backoff {
 };
 }  // namespace detail
 
-/// One rank of NCCL. Operations are queued in the current stream of its GPU. NCCL calls return at once; until they
-/// complete, `waits(is_own)` is called again and again, and may throw. is_own: whether this rank's GPU has not yet
-/// reached the operation. A failing rank tells the other ranks, and only then calls abort(): NCCL may wait for theirs.
+/// One rank of NCCL, for several threads. Operations are queued in the calling thread's current stream of its GPU. NCCL
+/// calls return at once; until NCCL has taken them, `waits()` is called again and again, and may throw. A failing rank
+/// tells the other ranks, and only then calls abort(): NCCL may wait for theirs.
 class NcclRank {
  public:
   using Id = ncclUniqueId;
@@ -68,43 +68,49 @@ class NcclRank {
 
   /// All ranks call it at the same time. throws CudaError
   template <class Waits>
-  void start(int rank, int size, const Id& id, Waits waits) {
+  void start(int rank, int size, const Id& id, const Waits& waits) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     const cuda::OrdinalGuard guard(device_.ordinal);
-    settle(ncclCommInitRankConfig(&rank_, size, id, rank, &config), "ncclCommInitRankConfig", waits);
+    ncclResult_t status = ncclSuccess;
+    {
+      const Lock lock(mutex_);
+      status = ncclCommInitRankConfig(&rank_, size, id, rank, &config);
+    }
+    settle(status, "ncclCommInitRankConfig", waits);
   }
-  /// Ends queued work; this object is of no use afterwards. For use after a failure, or when all ranks are done. NCCL
-  /// may wait for other ranks to abort: after five seconds this returns, and a thread of its own continues to wait.
-  void abort() noexcept {
-    if (rank_) Ending::of(std::exchange(rank_, nullptr), 5);
+  /// Ends queued work, and this object is of no use afterwards. For use after a failure. NCCL may wait for other ranks
+  /// to abort: after five seconds this returns, and a thread of its own continues to wait.
+  void abort() noexcept { end(true); }
+  /// The same where all queued work is done. NCCL waits for the other ranks to end.
+  void finish() noexcept { end(false); }
+
+  /// throws CudaError if NCCL has failed, or was aborted
+  void require_sound() const { (void)state("NCCL"); }
+
+  /// Calls f(), which queues operations as one group, at most `most_operations` of send() and receive(): none waits for
+  /// another. Returns when NCCL has queued them. throws CudaError
+  template <class F, class Waits>
+  void queue(const F& f, const Waits& waits) const {
+    const cuda::OrdinalGuard guard(device_.ordinal);
+    ncclResult_t status = ncclSuccess;
+    {
+      const Lock lock(mutex_);
+      require_started();
+      check(ncclGroupStart(), "ncclGroupStart");
+      try {
+        f();
+      } catch (...) {
+        (void)ncclGroupEnd();
+        throw;
+      }
+      status = ncclGroupEnd();
+    }
+    settle(status, "ncclGroupEnd", waits);
   }
 
-  /// Calls f() and makes its sends and receives together, at most `most_operations`: none waits for another. Returns
-  /// when they are done. throws CudaError
-  template <class F, class Waits>
-  void together(const F& f, Waits waits) const {
-    const cuda::OrdinalGuard guard(device_.ordinal);
-    const auto stream = Stream<Cuda>::current(device_);
-    const auto before = stream.record();
-    check(ncclGroupStart(), "ncclGroupStart");
-    try {
-      f();
-    } catch (...) {
-      (void)ncclGroupEnd();
-      throw;
-    }
-    settle(ncclGroupEnd(), "ncclGroupEnd", waits);
-    const auto after = stream.record();
-    bool is_own = true;
-    detail::Backoff pause;
-    for (ncclResult_t status = ncclSuccess; !after.done(); pause()) {
-      check(ncclCommGetAsyncError(rank_, &status), "ncclCommGetAsyncError");
-      unless_in_progress(status, "NCCL");
-      is_own = is_own && !before.done();
-      waits(is_own);
-    }
-  }
+  // Within queue().
+
   void send(const void* data, std::int64_t bytes, int peer) const {
     if (bytes > 0)
       unless_in_progress(ncclSend(data, static_cast<std::size_t>(bytes), ncclInt8, peer, rank_, stream()), "ncclSend");
@@ -112,6 +118,28 @@ class NcclRank {
   void receive(void* data, std::int64_t bytes, int peer) const {
     if (bytes > 0)
       unless_in_progress(ncclRecv(data, static_cast<std::size_t>(bytes), ncclInt8, peer, rank_, stream()), "ncclRecv");
+  }
+  /// Elements of a type, and how NCCL combines them.
+  struct Reduction {
+    ncclDataType_t type;
+    ncclRedOp_t op;
+  };
+  void all_reduce(const void* source, void* target, std::int64_t count, Reduction by) const {
+    unless_in_progress(ncclAllReduce(source, target, size(count), by.type, by.op, rank_, stream()), "ncclAllReduce");
+  }
+  /// `target` is null on ranks other than the root.
+  void reduce(const void* source, void* target, std::int64_t count, Reduction by, int root) const {
+    unless_in_progress(ncclReduce(source, target, size(count), by.type, by.op, root, rank_, stream()), "ncclReduce");
+  }
+  void reduce_scatter(const void* source, void* target, std::int64_t count, Reduction by) const {
+    unless_in_progress(ncclReduceScatter(source, target, size(count), by.type, by.op, rank_, stream()),
+                       "ncclReduceScatter");
+  }
+  void broadcast(const void* source, void* target, std::int64_t bytes, int root) const {
+    unless_in_progress(ncclBroadcast(source, target, size(bytes), ncclInt8, root, rank_, stream()), "ncclBroadcast");
+  }
+  void all_gather(const void* source, void* target, std::int64_t bytes) const {
+    unless_in_progress(ncclAllGather(source, target, size(bytes), ncclInt8, rank_, stream()), "ncclAllGather");
   }
 
  private:
@@ -122,22 +150,43 @@ class NcclRank {
   static void unless_in_progress(ncclResult_t status, const char* call) {
     if (status != ncclInProgress) check(status, call);
   }
-  /// Waits until a call that returned at once has completed.
+  [[nodiscard]] static std::size_t size(std::int64_t count) { return static_cast<std::size_t>(count); }
+  void require_started() const {
+    if (!rank_) fail<CudaError>({"NCCL was aborted after a failure; make another communicator"});
+  }
+  /// ncclSuccess or ncclInProgress.
+  [[nodiscard]] ncclResult_t state(const char* call) const {
+    const Lock lock(mutex_);
+    require_started();
+    ncclResult_t status = ncclSuccess;
+    check(ncclCommGetAsyncError(rank_, &status), "ncclCommGetAsyncError");
+    unless_in_progress(status, call);
+    return status;
+  }
+  /// Waits until NCCL has taken a call that returned at once.
   template <class Waits>
-  void settle(ncclResult_t status, const char* call, Waits& waits) const {
+  void settle(ncclResult_t status, const char* call, const Waits& waits) const {
     for (detail::Backoff pause; status == ncclInProgress; pause()) {
-      check(ncclCommGetAsyncError(rank_, &status), "ncclCommGetAsyncError");
-      waits(false);
+      status = state(call);
+      waits();
     }
     check(status, call);
   }
-  /// Runs ncclCommAbort, which may wait for other ranks for ever, in a thread of its own.
+  void end(bool aborts) noexcept {
+    ncclComm_t rank = nullptr;
+    {
+      const Lock lock(mutex_);
+      rank = std::exchange(rank_, nullptr);
+    }
+    if (rank) Ending::of(rank, device_, aborts, 5);
+  }
+  /// Ends NCCL, which may wait for other ranks for ever, in a thread of its own.
   class Ending final : public Counted {
    public:
-    explicit Ending(ncclComm_t rank) : rank_(rank) {}
+    Ending(ncclComm_t rank, Cuda device, bool aborts) : rank_(rank), device_(device), aborts_(aborts) {}
     /// Returns when it is done, or after so many seconds.
-    static void of(ncclComm_t rank, double seconds) noexcept {
-      const Shared<Ending> ending(new (std::nothrow) Ending(rank));
+    static void of(ncclComm_t rank, Cuda device, bool aborts, double seconds) noexcept {
+      const Shared<Ending> ending(new (std::nothrow) Ending(rank, device, aborts));
       if (!ending) return;
       ending->retain();  // for the thread
       pthread_t thread{};
@@ -151,16 +200,31 @@ class NcclRank {
     static void* run(void* self) {
       const Shared<Ending> ending(static_cast<Ending*>(self));
       (void)ending->release();
-      (void)ncclCommAbort(ending->rank_);
+      if (ending->aborts_ || !ending->has_finished()) (void)ncclCommAbort(ending->rank_);
       ending->done_.store(1, Order::release);
       ending->done_.notify();
       return nullptr;
     }
+    /// Whether NCCL has ended in order: what it still sends has arrived.
+    [[nodiscard]] bool has_finished() const noexcept {
+      try {
+        const cuda::OrdinalGuard guard(device_.ordinal);
+        ncclResult_t status = ncclCommFinalize(rank_);
+        for (detail::Backoff pause; status == ncclInProgress; pause())
+          if (ncclCommGetAsyncError(rank_, &status) != ncclSuccess) return false;
+        return status == ncclSuccess && ncclCommDestroy(rank_) == ncclSuccess;
+      } catch (const Error&) {  // the GPU does not answer
+        return false;
+      }
+    }
     ncclComm_t rank_;
+    Cuda device_;
+    bool aborts_;
     Signal done_{0};
   };
   Cuda device_;
-  ncclComm_t rank_ = nullptr;
+  mutable Mutex mutex_{};
+  ncclComm_t rank_ = nullptr;  ///< null: not started, or ended
 };
 
 }}  // namespace locus::LOCUS_ABI

@@ -26,6 +26,15 @@ class ReplayActionOf final : public ReplayAction {
   F f_;
 };
 
+/// Called on the host around each launch of a captured step, the first included, where the stream of the launch is the
+/// thread's current one. If before() throws, the step is not launched.
+class LaunchObserver : public Counted {
+ public:
+  virtual ~LaunchObserver() = default;
+  virtual void before() = 0;
+  virtual void after() = 0;
+};
+
 /// A step that is being captured.
 class StepCapture {
  public:
@@ -34,6 +43,14 @@ class StepCapture {
   virtual void at_replay(Shared<ReplayAction> action) = 0;
   /// These actions run if the capture is abandoned, the last first.
   virtual void at_abandon(Shared<ReplayAction> action) = 0;
+  virtual void at_launch(Shared<LaunchObserver> observer) = 0;
+  /// Work queued until end_beside() follows the step's work so far, and is captured beside its later work. It allocates
+  /// and frees no memory of the step.
+  virtual void begin_beside() = 0;
+  /// Returns a ticket for join_beside(), never 0.
+  virtual std::uint64_t end_beside() = 0;
+  /// The step's later work follows the work of the ticket.
+  virtual void join_beside(std::uint64_t ticket) = 0;
   /// A unique number of this capture; never 0.
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
@@ -52,6 +69,31 @@ inline thread_local StepCapture* step_capture = nullptr;
 /// Whether the calling thread captures a step. Constant false without CUDA, as only Cuda captures; such programs do not
 /// compile replay code.
 [[nodiscard]] inline bool is_capturing() { return LOCUS_CUDA && step_capture; }
+
+/// Work that was captured beside a step.
+class BesideStep {
+ public:
+  BesideStep() = default;
+  /// During a capture: captures f()'s work beside the step's later work.
+  template <class F>
+  explicit BesideStep(const F& f) : capture_(step_capture->number()) {
+    struct Between {
+      std::uint64_t& ticket;
+      explicit Between(std::uint64_t& its_ticket) : ticket(its_ticket) { step_capture->begin_beside(); }
+      ~Between() noexcept(false) { ticket = step_capture->end_beside(); }
+    };
+    const Between between(ticket_);
+    f();
+  }
+  /// Orders the step's later work after this work. No-op after the capture, whose end waits for all work.
+  void join() const {
+    if constexpr (LOCUS_CUDA)
+      if (is_capturing() && ticket_ != 0 && step_capture->number() == capture_) step_capture->join_beside(ticket_);
+  }
+
+ private:
+  std::uint64_t capture_ = 0, ticket_ = 0;
+};
 
 /// During a capture: registers f() to be called before each replay.
 template <class F>

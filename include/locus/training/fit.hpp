@@ -264,7 +264,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   const AroundStep around{options};
   using Batch = data::detail::tensors_t<S, D>;
   TrainingStep<M, Optimizer, L, D, Batch, AroundStep> step(model, optimizer, loss, around,
-                                                           options.capture && !OfRanks<M>);
+                                                           options.capture && is_capturable(model, options.accumulate));
   BestWeights<M, Optimizer> best(model, optimizer, options.early_stopping);
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {

@@ -53,6 +53,14 @@ template <class M>
     if (model.options().weigh_by_samples) return samples;
   return 1;
 }
+/// Whether steps of the model can be captured: of several ranks, over NCCL, without accumulation of gradients, whose
+/// counts of samples are kept on the host.
+template <class M>
+[[nodiscard]] bool is_capturable([[maybe_unused]] const M& model, [[maybe_unused]] std::int64_t accumulate) {
+  if constexpr (requires { model.communicator().is_capturable(); })
+    return accumulate == 1 && model.communicator().is_capturable();
+  else return !OfRanks<M>;
+}
 /// Whether `holds` is true on all ranks.
 template <class M>
 [[nodiscard]] bool on_all_ranks(const M& model, bool holds) {

@@ -405,7 +405,17 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
     queue.invalid = true;
     return give(cudaErrorStreamCaptureIsolation);
   }
-  if (event.captured) simulated::stop("a stream that joins a capture: not simulated");
+  if (event.captured) {
+    simulated::Graph* const graph = event.stream->capture;
+    if (!graph || (queue.capture && queue.capture != graph)) simulated::stop("an event of a capture that has ended");
+    if (!queue.capture) graph->joined.push_back(&queue);
+    queue.capture = graph;
+    if (&queue != graph->origin) return cudaSuccess;
+    graph->nodes.insert(graph->nodes.end(), graph->beside.begin(), graph->beside.end());
+    graph->beside.clear();
+    graph->awaited = std::max(graph->awaited, event.captured_beside);
+    return cudaSuccess;
+  }
   simulated::enqueue(
       stream, [] {}, [event] { return simulated::advance(*event.stream, event.position); });
   return cudaSuccess;
@@ -441,6 +451,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   event.stream = &queue;
   event.position = queue.queued.size();
   event.captured = queue.capture != nullptr;
+  if (queue.capture) event.captured_beside = queue.capture->captured_beside;
   event.clock = queue.clock;
   return cudaSuccess;
 }
@@ -607,6 +618,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   if (stream.capture) return give(cudaErrorIllegalState);
   ++captures;
   stream.capture = new simulated::Graph;
+  stream.capture->origin = &stream;
   stream.invalid = false;
   return cudaSuccess;
 }
@@ -614,11 +626,14 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
   --captures;
   simulated::Graph* const captured = std::exchange(stream.capture, nullptr);
-  const bool fails = simulated::fails();
-  if (stream.invalid || fails) {
+  const bool fails = simulated::fails(), is_joined = captured->awaited == captured->captured_beside;
+  for (simulated::Stream* const other : captured->joined) other->capture = nullptr;
+  if (stream.invalid || fails || !is_joined) {
     delete captured;
     *graph = nullptr;
-    return give(fails ? cudaErrorUnknown : cudaErrorStreamCaptureInvalidated);
+    return give(fails        ? cudaErrorUnknown
+                : !is_joined ? cudaErrorStreamCaptureUnjoined
+                             : cudaErrorStreamCaptureInvalidated);
   }
   *graph = reinterpret_cast<cudaGraph_t>(captured);
   return cudaSuccess;
@@ -671,6 +686,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
         stream, [] {}, [first = graph.launched_in, end = graph.position] { return simulated::advance(*first, end); });
   }
   for (const auto& node : graph.nodes) {
+    if (node->queue) {
+      node->queue(stream);
+      continue;
+    }
     simulated::enqueue(stream, [node, arguments = contents(*node)] {
       const auto changed_since = contents(*node);
       assign(*node, arguments);

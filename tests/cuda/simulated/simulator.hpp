@@ -62,12 +62,17 @@ struct Node {
   };
   std::function<void()> run;
   std::vector<Argument> arguments{};
-  std::shared_ptr<void> kernel{};  ///< is called with the arguments
+  std::shared_ptr<void> kernel{};             ///< is called with the arguments
+  std::function<void(cudaStream_t)> queue{};  ///< in place of run: queues work in the stream
 };
 struct Stream;
 /// The target of a graph handle.
 struct Graph {
   std::vector<std::shared_ptr<Node>> nodes{};
+  Stream* origin = nullptr;                      ///< the stream whose capture began,
+  std::vector<Stream*> joined{};                 ///< others that joined it by waiting for its events,
+  std::vector<std::shared_ptr<Node>> beside{};   ///< and late nodes of these, which no node of the origin follows yet
+  std::size_t captured_beside = 0, awaited = 0;  ///< nodes of these, and how many of them the origin waits for
   cudaGraphNode_t last = nullptr;
   Stream* launched_in = nullptr;  ///< where it was launched last,
   std::size_t position = 0;       ///< and where that launch ends there
@@ -93,6 +98,7 @@ struct Event {
   Stream* stream = nullptr;
   std::size_t position = 0;
   bool captured = false;
+  std::size_t captured_beside = 0;  ///< see Graph
   double clock = 0;
   bool is_timed = false;
 };
@@ -209,9 +215,14 @@ inline void enqueue(cudaStream_t stream, std::function<void()> work, std::functi
 /// The same, or adds the work to the stream's capture.
 inline void perform(cudaStream_t handle, std::shared_ptr<Node> node) {
   auto& stream = *reinterpret_cast<Stream*>(handle);
-  if (stream.capture) {
+  if (stream.capture && &stream != stream.capture->origin) {
+    ++stream.capture->captured_beside;
+    (late ? stream.capture->beside : stream.capture->nodes).push_back(std::move(node));
+  } else if (stream.capture) {
     stream.capture->last = reinterpret_cast<cudaGraphNode_t>(node.get());
     stream.capture->nodes.push_back(std::move(node));
+  } else if (node->queue) {
+    node->queue(handle);
   } else {
     enqueue(handle, [node] { node->run(); });
   }

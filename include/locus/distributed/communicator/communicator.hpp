@@ -19,17 +19,21 @@ LOCUS_REFUSALS_BEGIN
 /// One rank of a group. A handle: copies share the rank, and when the last copy is destroyed, the other ranks learn
 /// that it left. One thread at a time uses it. Every rank makes the same collectives in the same order.
 ///
-/// Results are bit-identical on all ranks and from run to run: elements are combined in rank order; the ring, which
-/// reduces large tensors on several GPUs, starts each chunk at another rank. half and bfloat16 are combined in float
-/// and rounded once; integers wrap around; sum of bool is any, prod is all. Tensors may have any strides; tensors that
-/// are not dense are copied.
+/// Results are bit-identical on all ranks and from run to run. Elements are combined in rank order, except where
+/// another order is faster: in a ring of large tensors on several GPUs, between several machines, and over NCCL. half
+/// and bfloat16 are combined in float and rounded once; NCCL rounds them after each addition. Options::sums, or
+/// with_sums(), asks for sums in rank order, of the same bits on every engine. Integers wrap around; sum of bool is
+/// any, prod is all. Tensors may have any strides; tensors that are not dense are copied.
 ///
 /// Calls that end in _async return a Handle: do not read or change the tensors before its wait() or ordered(). All
-/// other calls return when the result may be used.
+/// other calls return when the result may be used, on a GPU by work that is queued afterwards. Over NCCL the host waits
+/// for no rank, except in a barrier and in recv; a failure of another rank is thrown by a later call, or by a later
+/// call that waits for the GPU (item, copies to the host).
 ///
 /// throws, from every call: CollectiveError if another rank threw, left, stalled or made a different call; ShapeError
 /// and ArgumentError for mistakes that this rank can see alone, before other ranks see anything of the call;
-/// DeviceError for a tensor on another ordinal than the communicator; CaptureError within a captured step
+/// DeviceError for a tensor on another ordinal than the communicator; CaptureError within a captured step, except for
+/// collectives over NCCL
 template <class D>
 class Communicator {
  public:
@@ -48,6 +52,17 @@ class Communicator {
     same.purpose_ = purpose;
     return same;
   }
+  /// A handle of the same rank whose reductions make their sums so.
+  ///
+  ///     comm.with_sums(dist::Sums::in_rank_order).all_reduce(x);   // the same bits on every engine
+  [[nodiscard]] Communicator with_sums(Sums sums) const {
+    Communicator same = *this;
+    same.sums_ = sums;
+    return same;
+  }
+  [[nodiscard]] Sums sums() const { return sums_; }
+  /// Whether its collectives, except barriers and messages, can be part of captured steps: over NCCL.
+  [[nodiscard]] bool is_capturable() const { return engine().is_queued(Kind::all_reduce); }
   /// From now on, backward passes may call collectives of this rank before they end. `distributed` then reduces
   /// gradients at the end of each pass, so that all ranks keep the same order even if some leave out parameters.
   void expect_calls_in_backward() const { context_->is_called_in_backward = true; }
@@ -171,7 +186,7 @@ class Communicator {
 
   [[nodiscard]] const Engine<D>& engine() const { return *context_->engine; }
 
-  /// Checks that need no other rank: device, `rank`, and that no step is being captured.
+  /// Checks that need no other rank: device and `rank`.
   template <class T>
   void require(const char* name, const Tensor<T, D>& x, int rank, const char* role) const {
     if (x.buffer() && !(x.device() == device()))
@@ -179,12 +194,16 @@ class Communicator {
                          to_string(device()), "; move the tensor with .to(", to_string(device()), ")"});
     if (rank < -1 || rank >= size() || (rank == -1 && *role))
       fail<ArgumentError>({name, ": ", role, " is ", rank, "; expected a rank, 0 to ", size() - 1});
-    if (locus::detail::is_capturing())
-      fail<CaptureError>({"capture: the step cannot be captured for replay, because of a collective (", name,
+  }
+  /// throws CaptureError in a captured step unless such calls can be part of it
+  void require_uncaptured(Kind kind) const {
+    if (locus::detail::is_capturing() && !engine().is_queued(kind)) [[unlikely]]
+      fail<CaptureError>({"capture: the step cannot be captured for replay, because of a collective (", name_of(kind),
                           "), for which ranks meet on the host; call it before or after the step"});
   }
   template <class T, class Op>
   [[nodiscard]] Collective<D> collective(Kind kind, int root, Op, std::int64_t count) const {
+    require_uncaptured(kind);
     Collective<D> call;
     call.what.kind = kind;
     call.what.type = element_type<T>;
@@ -192,6 +211,7 @@ class Communicator {
     call.what.root = root;
     call.what.count = count;
     call.what.purpose = purpose_;
+    call.what.sums = sums_;
     if constexpr (ReduceOp<Op>) call.reducer = &Reducer<D>::template of<T, Op>();
     return call;
   }
@@ -247,6 +267,7 @@ class Communicator {
     using T = value_of<X>;
     const Tensor<T, D> value = x.eval().value();
     require("send", value, to, "the receiver");
+    require_uncaptured(Kind::send);
     Prepared<T> prepared{};
     prepared.source = prepared.target = value.contiguous();
     prepared.message = {prepared.target.data(), value.elements(), element_type<T>, to, tag};
@@ -256,18 +277,19 @@ class Communicator {
   template <class T>
   [[nodiscard]] Prepared<T> received(const Tensor<T, D>& x, int from, int tag) const {
     require("recv", x, from, "the sender");
+    require_uncaptured(Kind::recv);
     Prepared<T> prepared = writes("recv", x);
     prepared.message = {prepared.target.data(), x.elements(), element_type<T>, from, tag};
     prepared.call.what.kind = Kind::recv;
     return prepared;
   }
   [[nodiscard]] detail::Prepared<void, D> meeting() const {
-    require("barrier", Tensor<float, D>(), -1, "");
     return {collective<std::uint8_t>(Kind::barrier, -1, None{}, 0), {}};
   }
 
   Shared<detail::RankContext<D>> context_;
   Purpose purpose_ = Purpose::any;
+  Sums sums_ = engine().options().sums;
 };
 LOCUS_REFUSALS_END
 

@@ -2,6 +2,7 @@
 // Handles of asynchronous collectives.
 
 #include <locus/device/capabilities.hpp>
+#include <locus/device/replay.hpp>
 #include <locus/distributed/engine/engine.hpp>
 #include <locus/distributed/engine/worker.hpp>
 #include <locus/expr/operands.hpp>
@@ -23,15 +24,18 @@ template <class D>
 class CallJob : public Job {
  public:
   /// The host waits until the results are there. throws CollectiveError
+  /// In a captured step, the same as order_results: no host waits in replays.
   void await_results() {
     await();
     rethrow();
+    beside_.join();
     if constexpr (StreamingDevice<D>) finished_.wait();
   }
   /// Orders work that this thread queues on the device from now on after the call. throws CollectiveError
   void order_results([[maybe_unused]] D device) {
     await();
     rethrow();
+    beside_.join();
     if constexpr (StreamingDevice<D>) Stream<D>::current(device).wait(finished_);
   }
   [[nodiscard]] bool has_results() const {
@@ -43,6 +47,7 @@ class CallJob : public Job {
 
  protected:
   typename EventOf<D>::type finished_{};
+  locus::detail::BesideStep beside_{};  ///< of a captured call
 };
 
 struct NoResult {};
@@ -82,13 +87,14 @@ class [[nodiscard]] Handle {
   /// Whether the result is there, or the collective failed. The host does not wait.
   [[nodiscard]] bool done() const { return !job_ || job_->has_results(); }
 
-  /// The result; the host waits for it. throws CollectiveError
+  /// The result; the host waits for it, or, in a captured step, the step's later work. throws CollectiveError
   Result wait() && {
     take("wait")->await_results();
     return std::move(*this).result();
   }
   /// The result, for use in stream order: work that this thread queues on the device from now on runs after the
-  /// collective. The host waits for the other ranks to take part, not for the device. throws CollectiveError
+  /// collective. The host waits for the other ranks to take part, not for the device; over NCCL, for neither. throws
+  /// CollectiveError
   Result ordered() && {
     take("ordered")->order_results(device_);
     return std::move(*this).result();

@@ -94,7 +94,8 @@ class PreparedJob final : public CallJob<D> {
               std::int64_t sequence)
       : engine_(engine), stream_(stream), prepared_(prepared) {
     prepared_.set(sequence, this);
-    if constexpr (StreamingDevice<D>) ready_ = Stream<D>::current(engine->device()).record();
+    if constexpr (StreamingDevice<D>)
+      if (!locus::detail::is_capturing()) ready_ = Stream<D>::current(engine->device()).record();
   }
   /// Makes the call in the calling thread and its stream.
   void make() { make_call(*engine_, prepared_); }
@@ -105,6 +106,7 @@ class PreparedJob final : public CallJob<D> {
   bool run() override {
     if (!prepared_.is_ready(*engine_, watch_.seconds())) return false;
     if constexpr (StreamingDevice<D>) {
+      if (locus::detail::is_capturing()) return capture(), true;
       const Stream<D>& stream = stream_->of(engine_->device());
       stream.wait(ready_);
       with_stream(stream, [&] { prepared_(*engine_); });
@@ -113,6 +115,11 @@ class PreparedJob final : public CallJob<D> {
       prepared_(*engine_);
     }
     return true;
+  }
+  /// Beside the step's later work, unless the call needs memory, which belongs to the stream of the step.
+  void capture() {
+    if (engine_->runs_beside(prepared_.call)) this->beside_ = locus::detail::BesideStep([&] { prepared_(*engine_); });
+    else prepared_(*engine_);
   }
   Shared<Engine<D>> engine_;
   Shared<JobStream<D>> stream_;
@@ -145,7 +152,7 @@ class RankContext : public Counted {
                        : prepared.kind() != Kind::send ? !collectives_.is_idle()
                                                        : false;
     if (waits) later(prepared).ordered();
-    else if (engine->keeps_memory()) made(prepared)->make();
+    else if (engine->keeps_memory() && !engine->is_queued(prepared.kind())) made(prepared)->make();
     else make(prepared);
     if constexpr (!std::is_void_v<T>) {
       prepared.result().changed();
@@ -155,9 +162,10 @@ class RankContext : public Counted {
   template <class T>
   [[nodiscard]] Handle<T, D> later(const Prepared<T, D>& prepared) {
     if constexpr (!std::is_void_v<T>) prepared.result().changed();
+    if (locus::detail::is_capturing()) collectives_.finish();  // the captured call is made in this thread
     const Shared<CallJob<D>> job(made(prepared).get());
-    if (prepared.kind() == Kind::send) {
-      (void)job->advance();  // a send waits for no rank
+    if (prepared.kind() == Kind::send || (only_queues(prepared.kind()) && collectives_.is_idle())) {
+      (void)job->advance();  // waits for no rank
     } else {
       try {
         (prepared.kind() == Kind::recv ? receives_ : collectives_).add(Shared<Job>(job.get()));
@@ -173,6 +181,10 @@ class RankContext : public Counted {
   bool is_called_in_backward = false;  ///< by callers other than `distributed`
 
  private:
+  /// Whether a call waits for no rank. Calls that ranks compare on the host do, except within a captured step.
+  [[nodiscard]] bool only_queues(Kind kind) const {
+    return engine->is_queued(kind) && (!engine->options().debug || locus::detail::is_capturing());
+  }
   [[nodiscard]] std::int64_t& count_of(Kind kind) {
     return kind == Kind::send || kind == Kind::recv ? messages_called_ : collectives_called_;
   }
@@ -182,6 +194,7 @@ class RankContext : public Counted {
   template <class T>
   [[nodiscard]] Shared<PreparedJob<T, D>> made(const Prepared<T, D>& prepared) {
     std::int64_t& count = count_of(prepared.kind());
+    locus::detail::restore_if_abandoned(count);
     const auto& stream = stream_of(prepared.kind());
     const auto make = [&] { return Shared(new PreparedJob<T, D>(engine, stream, prepared, count + 1)); };
     auto job = locus::detail::or_out_of_memory({"dist: no memory for a call"}, make);
@@ -190,6 +203,7 @@ class RankContext : public Counted {
   }
   template <class T>
   void make(Prepared<T, D>& prepared) {
+    locus::detail::restore_if_abandoned(count_of(prepared.kind()));
     prepared.set(++count_of(prepared.kind()), nullptr);
     make_call(*engine, prepared);
   }

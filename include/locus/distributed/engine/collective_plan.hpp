@@ -6,6 +6,7 @@
 //   one-shot   n b bytes of its peers; one rendezvous
 //   two-shot   2 (n - 1) / n b; each rank sums one part, and all ranks get all parts
 //   ring       the same, from and to its neighbours alone; 2 (n - 1) rendezvous of neighbours for each pass
+//   by machine the same; of n ranks on m machines, 2 (n / m - 1) messages within its machine and 2 log2(m) between them
 
 #include <locus/core/check.hpp>
 
@@ -14,12 +15,18 @@
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// The algorithm of all_reduce. `automatic`: by size, see choose_algorithm.
-enum class Algorithm : std::uint8_t { automatic, one_shot, two_shot, ring };
+/// `by_machine`: between processes, sums within machines first; elsewhere two-shot.
+enum class Algorithm : std::uint8_t { automatic, one_shot, two_shot, ring, by_machine };
 
 [[nodiscard]] inline std::string to_string(Algorithm algorithm) {
-  static constexpr const char* names[] = {"automatic", "one-shot", "two-shot", "ring"};
+  static constexpr const char* names[] = {"automatic", "one-shot", "two-shot", "ring", "by machine"};
   return names[static_cast<int>(algorithm)];
 }
+
+/// The order in which a sum over ranks is made. `fastest`: as the engine is fastest. NCCL makes sums itself, and rounds
+/// 16-bit floats after each addition; processes on several machines sum within machines first. `in_rank_order`: rank
+/// 0's elements first, 16-bit floats in float and rounded once, so that results are the same bits on every engine.
+enum class Sums : std::uint8_t { fastest, in_rank_order };
 
 /// How ranks access each other's memory.
 enum class Links : std::uint8_t {
@@ -43,13 +50,15 @@ struct AlgorithmLimits {
   return {0, INT64_MAX};
 }
 
-/// The algorithm for a sum of `bytes` per rank. Rings need three ranks; with fewer, two-shot.
+/// The algorithm for a sum of `bytes` per rank. Rings need three ranks and begin each chunk at another rank; with
+/// fewer, or for sums in rank order, two-shot.
 [[nodiscard]] constexpr Algorithm choose_algorithm(Links links, std::int64_t bytes, int ranks,
-                                                   Algorithm wanted = Algorithm::automatic) {
+                                                   Algorithm wanted = Algorithm::automatic, Sums sums = Sums::fastest) {
   if (wanted != Algorithm::automatic) return wanted;
   const AlgorithmLimits limits = algorithm_limits(links);
   if (bytes <= limits.one_shot) return Algorithm::one_shot;
-  return bytes <= limits.two_shot || ranks < 3 ? Algorithm::two_shot : Algorithm::ring;
+  const bool has_ring = ranks >= 3 && sums == Sums::fastest;
+  return bytes <= limits.two_shot || !has_ring ? Algorithm::two_shot : Algorithm::ring;
 }
 
 /// Elements [begin, end).

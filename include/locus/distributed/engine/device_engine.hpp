@@ -1,8 +1,8 @@
 #pragma once
 // Ranks that are processes with one GPU each. NCCL or MPI moves elements from GPU to GPU.
 //
-// Sums do not use the reductions of NCCL or MPI, which round 16-bit floats at every step, in an order of their own: one
-// rank computes each sum, in rank order, as everywhere in dist.
+// NCCL makes most collectives itself. Sums in rank order, and all sums over MPI, are made here: one rank computes each
+// sum, as everywhere in dist; 16-bit floats are rounded once.
 
 #include <locus/distributed/engine/staged_engine.hpp>
 
@@ -13,7 +13,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 /// A Link moves memory of GPUs. run(call, f) calls f() as a collective of all ranks. together(f) calls f(), and makes
 /// its send(data, bytes, peer) and receive(data, bytes, peer) as one group, in the order of the current stream; a group
 /// has at most `most_distances` of each. meet() is a barrier within run(). Messages of send and recv travel through the
-/// host.
+/// host. A link that only queues calls has `queues`, and leave(), which waits for them. One with makes(call) makes some
+/// collectives itself, by collective(call).
 template <class Link>
 class DeviceEngine : public StagedEngine<Cuda> {
   using Call = Collective<Cuda>;
@@ -28,7 +29,23 @@ class DeviceEngine : public StagedEngine<Cuda> {
       : StagedEngine<Cuda>(Shared<Engine<Cpu>>(host.get()), device), link_(host, device) {}
 
   void run(const Call& call) override {
-    link_.run(call, [&] { move(call); });
+    link_.run(call, [&] {
+      if constexpr (requires { link_.makes(call); })
+        if (link_.makes(call)) return link_.collective(call);
+      move(call);
+    });
+  }
+  [[nodiscard]] bool is_queued(Kind kind) const override {
+    return requires { Link::queues; } && kind != Kind::barrier && kind != Kind::send && kind != Kind::recv;
+  }
+  [[nodiscard]] bool runs_beside(const Call& call) const override {
+    if constexpr (requires { link_.makes(call); }) return link_.makes(call);
+    else return false;
+  }
+  void leave(const char* why) noexcept override {
+    if constexpr (requires { Link::queues; })
+      if (!why) link_.leave();
+    StagedEngine<Cuda>::leave(why);
   }
 
  private:

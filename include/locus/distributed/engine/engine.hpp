@@ -20,6 +20,7 @@ struct Options {
   /// in the environment.
   bool debug = false;
   Algorithm algorithm = Algorithm::automatic;  ///< of all_reduce
+  Sums sums = Sums::fastest;                   ///< or sums of the same bits on every engine
 };
 
 namespace detail {
@@ -67,6 +68,7 @@ struct Fingerprint {
   std::int32_t root = -1;  ///< -1: none
   std::int64_t count = 0;  ///< of one rank: elements of x for all_gather, of a row for reduce_scatter and all_to_all
   Purpose purpose = Purpose::any;
+  Sums sums = Sums::fastest;
 
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
@@ -75,6 +77,7 @@ struct Fingerprint {
   std::string text = join(name_of(what.kind), "(", what.count, " x ", dtype_name(what.type));
   if (*what.op) text += join(", ", static_cast<const char*>(what.op));
   if (what.root >= 0) text += join(", root ", what.root);
+  if (what.sums == Sums::in_rank_order) text += ", in rank order";
   constexpr const char* purposes[] = {")", ") of gradients", ") of batch normalization"};
   return text + purposes[static_cast<int>(what.purpose)];
 }
@@ -87,6 +90,7 @@ namespace detail {
 }
 inline constexpr const char* call_the_same =
     "; every rank must make the same calls in the same order, with the same sizes and types";
+inline constexpr const char* did_not_come = " did not come within ";
 inline constexpr const char* has_left_text = " has left: it let go of its communicator";
 inline constexpr const char* wait_longer =
     " seconds; it stalls, or makes other calls than the rest (a longer time-out: Options::timeout, or "
@@ -141,9 +145,21 @@ class Engine : public Counted {
   virtual void run(const Collective<D>& call) = 0;
   /// Returns when all ranks have called it with equal arguments. throws CollectiveError
   virtual void meet(const Fingerprint& what, std::int64_t sequence) = 0;
-  /// throws CollectiveError that names the call, if another rank has failed or is gone. For ranks that meet through
-  /// this engine and then wait for something else, as for NCCL; engines that no rank uses to meet check nothing
-  virtual void require_others(const Fingerprint& /*what*/, std::int64_t /*sequence*/) {}
+  /// Whether run() of such a call only queues work: it waits for no other rank, and can be part of a captured step.
+  [[nodiscard]] virtual bool is_queued(Kind /*kind*/) const { return false; }
+
+  /// Whether such a call allocates no memory: within a captured step, it may be captured beside the step's other work.
+  [[nodiscard]] virtual bool runs_beside(const Collective<D>& /*call*/) const { return false; }
+
+  // For an engine over this one whose ranks wait for each other by other means, as NCCL's. Other engines do nothing.
+
+  /// This rank makes a call by those means. throws CollectiveError if another rank is known to have failed
+  virtual void note_call(const Fingerprint& /*what*/, std::int64_t /*sequence*/) {}
+  /// This rank has waited `waited` seconds for the call. throws CollectiveError that names the call if another rank
+  /// failed, is gone, or left before the call; after the time-out, if a rank made no or another call. Any thread may
+  /// call it, one at a time
+  virtual void require_others(const Fingerprint& /*what*/, std::int64_t /*sequence*/, double /*waited*/) {}
+
   /// Does not wait for recv: the elements are copied. Any thread may call it, beside collectives and receives.
   virtual void send(const Message& message) = 0;
   /// Whether the message has arrived, for take() to receive. One thread at a time asks, also during collectives.

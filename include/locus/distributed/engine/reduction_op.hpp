@@ -1,6 +1,6 @@
 #pragma once
-// The reductions of all_reduce, reduce and reduce_scatter. 16-bit floats are computed in float and rounded once;
-// integers wrap around.
+// The reductions of all_reduce, reduce and reduce_scatter. 16-bit floats are computed in float and rounded once, except
+// by NCCL; integers wrap around.
 
 #include <locus/core/element_type.hpp>
 #include <locus/cpu/isa.hpp>
@@ -101,15 +101,21 @@ LOCUS_LOOPS_END
 template <class D>
 struct Reducer {
   std::int64_t element_bytes, sum_bytes;
-  void (*load)(const void* x, void* sum, std::int64_t count);                      ///< sum = x
-  void (*combine)(const void* sum, const void* x, void* out, std::int64_t count);  ///< out = sum op x
-  void (*store)(const void* sum, void* out, std::int64_t count, int ranks);        ///< out = sum, rounded
+  void (*load)(const void* x, void* sum, std::int64_t count);                               ///< sum = x
+  void (*combine)(const void* sum, const void* x, void* out, std::int64_t count);           ///< out = sum op x
+  void (*store)(const void* sum, void* out, std::int64_t count, int ranks);                 ///< out = sum, rounded
+  void (*combine_sums)(const void* sum, const void* other, void* out, std::int64_t count);  ///< out = sum op other
 
   template <class T, class Op>
   [[nodiscard]] static const Reducer& of() {
     using Loops = detail::HostLoops<T, Op>;
-    static constexpr Reducer reducer{sizeof(T), sizeof(compute_t<T>), &cpu::Versions<&Loops::load>::call,
-                                     &cpu::Versions<&Loops::combine>::call, &cpu::Versions<&Loops::store>::call};
+    using OfSums = detail::HostLoops<compute_t<T>, Op>;
+    static constexpr Reducer reducer{sizeof(T),
+                                     sizeof(compute_t<T>),
+                                     &cpu::Versions<&Loops::load>::call,
+                                     &cpu::Versions<&Loops::combine>::call,
+                                     &cpu::Versions<&Loops::store>::call,
+                                     &cpu::Versions<&OfSums::combine>::call};
     return reducer;
   }
 };

@@ -1,10 +1,12 @@
 #pragma once
 // Ranks that are processes, on one machine or several, and exchange messages.
 //
-// Sums do not use the reductions of MPI, which depend on the machine and round 16-bit floats at every step: one rank
-// computes each sum, in rank order, and sends it to the others.
+// Sums do not use the reductions of MPI, which round 16-bit floats at every step: one rank computes each sum, in rank
+// order, and sends it to the others. On several machines of several ranks, unless sums are to be in rank order, each
+// machine sums first, and partial sums, in float for 16-bit floats, travel between machines.
 
 #include <locus/device/place_queries.hpp>
+#include <locus/distributed/message/by_machine.hpp>
 #include <locus/distributed/message/point_to_point.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
@@ -21,11 +23,16 @@ class MessageEngine : public Engine<D> {
  public:
   /// Bytes that a rank sums at a time, while the next ones are in flight.
   static constexpr std::int64_t part_bytes = 1 << 20;
+  /// On several machines, sums of more bytes, or of more ranks, are made within machines first.
+  static constexpr std::int64_t one_shot_bytes = algorithm_limits(Links::messages).one_shot;
+  static constexpr int one_shot_ranks = 32;
 
   MessageEngine(const Shared<Peers>& peers, D device, const Options& options)
       : Engine<D>(peers->link.rank(), peers->link.size(), device, options),
         peers_(peers),
         point_to_point_(peers->or_fail([&] { return detail::PointToPoint<Link>(peers); })),
+        machines_(peers->or_fail(
+            [&] { return detail::Machines(this->size(), [&](int rank) { return peers->link.machine_of(rank); }); })),
         scratch_(peers->or_fail([] { return new Scratch; })) {}
 
   void run(const Call& call) override {
@@ -37,10 +44,13 @@ class MessageEngine : public Engine<D> {
     call.sequence = sequence;
     collective(call, [&] { barrier(call); });
   }
-  void require_others(const Fingerprint& what, std::int64_t sequence) override {
+  void note_call(const Fingerprint& what, std::int64_t sequence) override {
+    peers_->require_sound_lately(what, sequence);
+    completed_.store(sequence);
+  }
+  void require_others(const Fingerprint& what, std::int64_t sequence, double waited) override {
     peers_->require_sound(what, sequence);
-    peers_->require_alive(
-        -1, 0, [] { return true; }, what, sequence);
+    peers_->require_called(waited, what, sequence);
   }
   /// Runs f(), which implements the collective `call`.
   template <class F>
@@ -58,8 +68,8 @@ class MessageEngine : public Engine<D> {
   [[nodiscard]] int tag_of(const Call& call) const {
     std::uint64_t hash = static_cast<std::uint64_t>(call.sequence) * 0x9e3779b97f4a7c15u;
     const auto mix = [&](std::uint64_t value) { hash = (hash ^ value ^ hash >> 29) * 0xbf58476d1ce4e5b9u; };
-    mix(static_cast<std::uint64_t>(call.what.purpose) << 16 | static_cast<std::uint64_t>(call.what.kind) << 8 |
-        static_cast<std::uint64_t>(call.what.type));
+    mix(static_cast<std::uint64_t>(call.what.sums) << 24 | static_cast<std::uint64_t>(call.what.purpose) << 16 |
+        static_cast<std::uint64_t>(call.what.kind) << 8 | static_cast<std::uint64_t>(call.what.type));
     mix(static_cast<std::uint64_t>(call.what.count));
     for (const char character : call.what.op) mix(static_cast<std::uint64_t>(character));
     mix(static_cast<std::uint64_t>(call.what.root) + 1);
@@ -170,9 +180,20 @@ class MessageEngine : public Engine<D> {
     }
   }
 
+  [[nodiscard]] Algorithm algorithm_of(const Call& call) const {
+    const Algorithm wanted = this->options().algorithm;
+    const bool is_free = wanted == Algorithm::automatic && call.what.sums == Sums::fastest;
+    if (is_free && machines_.are_worth_it() && (call.bytes() > one_shot_bytes || this->size() > one_shot_ranks))
+      return Algorithm::by_machine;
+    return choose_algorithm(Links::messages, call.bytes(), this->size(), wanted, call.what.sums);
+  }
   void all_reduce(const Call& call) {
-    switch (choose_algorithm(Links::messages, call.bytes(), this->size(), this->options().algorithm)) {
+    switch (algorithm_of(call)) {
       case Algorithm::one_shot: return one_shot(call);
+      case Algorithm::by_machine: {
+        detail::SumByMachine<D, Link> way(*peers_, machines_, call, tag_of(call));
+        return way.run(scratch(way.room_bytes()));
+      }
       case Algorithm::ring:
         if (this->size() > 1) return ring(call);
         [[fallthrough]];
@@ -337,8 +358,9 @@ class MessageEngine : public Engine<D> {
   }
   Shared<Peers> peers_;
   detail::PointToPoint<Link> point_to_point_;
+  detail::Machines machines_;
   Shared<Scratch> scratch_;
-  Atomic<std::int64_t> completed_{0};
+  Atomic<std::int64_t> completed_{0};  ///< collectives, those included that this rank made by other means
 };
 
 }}}  // namespace locus::LOCUS_ABI::dist

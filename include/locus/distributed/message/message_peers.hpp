@@ -2,13 +2,14 @@
 // The state of the peers of a rank that is a process: failures, ends, and messages that have arrived. Several threads
 // use it.
 //
-// A Link moves bytes: rank(), size(), most_tag(), ranks_on_machine(), group(); Transfers of bytes, by tag or of control
-// messages; poll(control message); is_dead(rank); keep(owner), note_failure(seconds). If it has retire(), this is
-// called once nothing but the final control messages of other ranks is still to come. Its constructor starts the
-// background thread. mpi_link.hpp has one.
+// A Link moves bytes: rank(), size(), most_tag(), ranks_on_machine(), machine_of(rank), group(); Transfers of bytes, by
+// tag or of control messages; poll(control message); is_dead(rank); keep(owner), note_failure(seconds). If it has
+// retire(), this is called once nothing but the final control messages of other ranks is still to come. Its constructor
+// starts the background thread. mpi_link.hpp has one.
 
 #include <locus/distributed/engine/abort_on_throw.hpp>
 #include <locus/distributed/engine/background_thread.hpp>
+#include <locus/distributed/engine/told_call.hpp>
 #include <locus/distributed/message/control_message.hpp>
 
 #include <sched.h>
@@ -36,6 +37,7 @@ class MessagePeers : public Owner {
       : link(arguments...),
         timeout_(timeout),
         ended_(static_cast<std::size_t>(link.size()), -1),
+        told_(static_cast<std::size_t>(link.size())),
         failure_transfers_(link),
         end_transfers_(link),
         failure_controls_(new PendingControlMessages(failure_transfers_)),
@@ -98,10 +100,12 @@ class MessagePeers : public Owner {
       if (control.what == ControlMessage::What::message) inbox_.push_back({control, {}});
       else if (control.what == ControlMessage::What::end)
         ended_[static_cast<std::size_t>(control.from)] = control.count;
+      else if (control.what == ControlMessage::What::call)
+        told_[static_cast<std::size_t>(control.from)] = {control.count, terminated(control.reason)};
       else {
         failure_ = control;
         failure_.at_fault = rank_or_nobody(control.at_fault);
-        failure_.reason[sizeof failure_.reason - 1] = 0;
+        (void)terminated(failure_.reason);
         has_failed_.store(true);
         Link::note_failure(timeout_);
         if (failure_.at_fault >= 0) (void)link.is_dead(failure_.at_fault);  // notes a death, for the end of MPI
@@ -160,6 +164,22 @@ class MessagePeers : public Owner {
              join(peer < 0 ? std::string("not all ranks came") : join("rank ", peer, " did not come"), " within ",
                   timeout_, wait_longer),
              what, sequence);
+  }
+
+  /// This rank has waited `waited` seconds for a call that ranks make by other means than transfers. In a long wait, it
+  /// tells the others, so that after the time-out each knows which ranks do not wait. throws CollectiveError
+  void require_called(double waited, const Fingerprint& what, std::int64_t sequence) {
+    for (int peer = 0; peer < link.size(); ++peer)
+      if (has_ended_before(peer, sequence)) refuse(peer, join("rank ", peer, has_left_text), what, sequence);
+    require_alive(
+        -1, 0, [] { return true; }, what, sequence);
+    if (waited > (timeout_ < 4 ? timeout_ / 4 : 1)) tell_call(what, sequence);
+    if (waited < timeout_) return;
+    const Culprit culprit = culprit_of(link.size(), sequence, timeout_, [&](int peer) {
+      const Lock lock(mutex_);
+      return told_[static_cast<std::size_t>(peer)];
+    });
+    if (culprit.rank >= 0) refuse(culprit.rank, culprit.reason, what, sequence);
   }
 
   /// Waits for transfers of a call. Transfers of a message may arrive after its sender has left.
@@ -243,6 +263,51 @@ class MessagePeers : public Owner {
     Transfers& transfers_;
     Stopwatch watch_{};
   };
+  /// A control message to all peers that says where this rank waits.
+  class Report final : public BackgroundJob {
+   public:
+    explicit Report(MessagePeers& peers) : peers_(&peers), transfers_(peers.link) {}
+    ControlMessage control{};
+    void send() {
+      for (int peer = 0; peer < peers_->link.size(); ++peer)
+        if (peer != peers_->link.rank()) transfers_.send(peer, &control, sizeof control);
+    }
+
+   private:
+    bool run() override {
+      const int peer = transfers_.first_open();
+      if (peer < 0) return true;
+      if (watch_.seconds() < peers_->timeout_ && !peers_->link.is_dead(peer)) return false;
+      Link::keep(*this);
+      return true;
+    }
+    Shared<MessagePeers> peers_;
+    Transfers transfers_;
+    Stopwatch watch_{};
+  };
+  /// Once for each call. Without memory for the message, other ranks may take this one for the one at fault.
+  void tell_call(const Fingerprint& what, std::int64_t sequence) noexcept {
+    try {
+      const Lock lock(mutex_);
+      ToldCall& own = told_[static_cast<std::size_t>(link.rank())];
+      if (own.sequence >= sequence || end_.count >= 0) return;
+      own = {sequence, to_string(what)};
+      const Shared report(new Report(*this));
+      report->control.what = ControlMessage::What::call;
+      report->control.group = link.group();
+      report->control.from = link.rank();
+      report->control.count = sequence;
+      std::snprintf(report->control.reason, sizeof report->control.reason, "%s", own.text.c_str());
+      report->send();
+      BackgroundThread::deliver(Shared<BackgroundJob>(report.get()));
+    } catch (const std::exception&) {}
+  }
+  /// The text, of a message that may come from a faulty process.
+  [[nodiscard]] static const char* terminated(char (&text)[sizeof ControlMessage::reason]) {
+    text[sizeof text - 1] = 0;
+    return text;
+  }
+
   /// Sends a control message to all peers. It is small, and the transport mostly copies it at once. Without memory for
   /// it, the other ranks time out.
   void tell(ControlMessage& control, PendingControlMessages& pending) noexcept {
@@ -267,6 +332,7 @@ class MessagePeers : public Owner {
   Atomic<bool> has_failed_{false};
   ControlMessage failure_, end_{.count = -1};
   std::vector<std::int64_t> ended_;  ///< collectives that a rank completed before it ended; -1: it has not ended
+  std::vector<ToldCall> told_;       ///< by rank
   std::vector<PendingMessage> inbox_;
   Transfers failure_transfers_, end_transfers_;
   Shared<PendingControlMessages> failure_controls_, end_controls_;

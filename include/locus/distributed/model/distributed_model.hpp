@@ -40,7 +40,8 @@ LOCUS_REFUSALS_BEGIN
 /// that lacks one on all ranks stays without. Hooks of a parameter see the gradient of this rank; the averaged one is
 /// there once backward() returns.
 ///
-/// backward() throws CollectiveError if another rank did not do the same; CaptureError in a captured step
+/// backward() throws CollectiveError if another rank did not do the same; in a captured step, CaptureError unless ranks
+/// meet over NCCL
 template <class M>
 class Distributed : public detail::ModelWrapper<Distributed<M>, M> {
   using T = value_of<M>;
@@ -99,7 +100,9 @@ LOCUS_REFUSALS_END
 ///
 /// The average weighs ranks equally. If their batches differ in size, .weigh_by_samples = true gives the result of one
 /// process with all samples.
-/// cost: of a pass, all_reduce of the gradients in buckets, and of one byte for each parameter; a broadcast of buffers
+/// cost: of a pass, all_reduce of the gradients in buckets, and, without .static_graph, of one byte for each parameter;
+/// a
+///       broadcast of buffers
 /// throws on all ranks ShapeError or ArgumentError where models differ, by names, shapes, element types or options;
 /// DeviceError for a model on another ordinal than the communicator; ArgumentError for one that is distributed already;
 /// CollectiveError where a rank does not call it

@@ -4,11 +4,13 @@
 #include <locus/autograd/backward_walk.hpp>
 #include <locus/autograd/flat.hpp>
 #include <locus/device/trace/phase_trace.hpp>
-#include <locus/distributed/communicator/communicator.hpp>
-#include <locus/nn/buffer.hpp>
+#include <locus/distributed/model/packed_buffers.hpp>
 #include <locus/ops/reduction.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
+
+/// The element type in which gradients are reduced.
+enum class ReduceIn : std::uint8_t { type_of_gradients, bfloat16 };
 
 /// Options of `distributed`; the same on all ranks.
 struct DistributedOptions {
@@ -19,6 +21,12 @@ struct DistributedOptions {
   bool broadcast_buffers = true;  ///< copy rank 0's buffers to all ranks after each reduction
   /// Weigh ranks by their samples, for the result of one process with all samples; else equally.
   bool weigh_by_samples = false;
+  /// No parameter gets a gradient on any rank that had none on all ranks in the first pass: ranks agree on this set
+  /// then, and not in each pass. A parameter of the set that gets none in a later pass has zeros.
+  bool static_graph = false;
+  /// bfloat16: half the bytes of float gradients are sent. Each rank's gradients are rounded to bfloat16, added in
+  /// float in the order of ranks, and rounded once more.
+  ReduceIn reduce_in = ReduceIn::type_of_gradients;
 };
 
 namespace detail {
@@ -31,43 +39,6 @@ struct WeighGradient {
   LOCUS_FN R operator()(R gradient, R sum) const { return weight == R(0) ? R(0) : gradient * (weight / sum); }
 };
 
-/// Buffers packed into one tensor of bytes, for one broadcast.
-template <class D>
-class PackedBuffers {
- public:
-  PackedBuffers(std::vector<nn::AnyBuffer<D>> parts, D device) : parts_(std::move(parts)) {
-    std::int64_t size = 0;
-    for (const auto& part : parts_) {
-      begins_.push_back(size);
-      size += locus::detail::padded_to_slot<std::uint8_t>(part.bytes().elements());
-    }
-    if (size > 0) bytes_ = Tensor<std::uint8_t, D>({size}, device).fill_(0);
-  }
-  /// Starts the broadcast from rank 0 to all ranks.
-  [[nodiscard]] Handle<std::uint8_t, D> start(const Communicator<D>& comm) const {
-    if (!bytes_.buffer()) return {};
-    if (comm.rank() == 0) each([](const auto& part, const auto& place) { place.copy_(part); });
-    return comm.broadcast_async(bytes_);
-  }
-  void finish(Handle<std::uint8_t, D> handle, const Communicator<D>& comm) const {
-    if (!handle.started()) return;
-    (void)std::move(handle).ordered();
-    if (comm.rank() != 0) each([](const auto& part, const auto& place) { part.copy_(place); });
-  }
-
- private:
-  template <class F>
-  void each(const F& f) const {
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const Tensor<std::uint8_t, D> part = parts_[i].bytes();
-      f(part, bytes_.slice(0, begins_[i], begins_[i] + part.elements()));
-    }
-  }
-  std::vector<nn::AnyBuffer<D>> parts_;
-  std::vector<std::int64_t> begins_;
-  Tensor<std::uint8_t, D> bytes_{};
-};
-
 /// Reduces the gradients of parameters of T on D, during its lifetime, in every backward pass that reaches one of them.
 ///
 /// A bucket is a run of neighbours in flat memory. All ranks reduce buckets in the order of memory, whatever the order
@@ -76,7 +47,7 @@ class PackedBuffers {
 /// collectives, all buckets are reduced at its end.
 ///
 /// Collectives of a pass: the weight of each rank, if weighed; the buckets; the flags of parameters that have a
-/// gradient on any rank; the buffers, if there are any to broadcast.
+/// gradient on any rank, with .static_graph in the first pass alone; the buffers, if there are any to broadcast.
 ///
 /// Gradients of frozen parameters are not sent: when the set of frozen parameters changes, buckets are made anew. All
 /// ranks freeze the same parameters.
@@ -91,6 +62,7 @@ class Reducer : public Counted {
       : flat_(std::move(flat)),
         comm_(comm),
         of_gradients_(comm.with_purpose(Purpose::gradients)),
+        compressed_(of_gradients_.with_sums(Sums::in_rank_order)),
         options_(options),
         buffers_(options.broadcast_buffers ? std::move(buffers) : std::vector<nn::AnyBuffer<D>>(), comm_.device()),
         used_({static_cast<std::int64_t>(flat_.size())}, comm_.device()),
@@ -115,7 +87,7 @@ class Reducer : public Counted {
 
   /// Called before training samples go through the model.
   void begin_pass(std::int64_t samples) {
-    require_not_captured();
+    require_capturable();
     require_sound();
     weight_ += static_cast<double>(samples);
   }
@@ -142,6 +114,8 @@ class Reducer : public Counted {
     std::size_t first, last;
     std::size_t awaits = 0;  ///< gradients that are not ready
     Handle<T, D> handle{};
+    Tensor<bfloat16, D> rounded{};  ///< with ReduceIn::bfloat16
+    Handle<bfloat16, D> rounded_handle{};
   };
   /// Runs at the end of a pass. If it is destroyed without having run, the pass threw.
   class PassEnd : public Counted {
@@ -194,12 +168,19 @@ class Reducer : public Counted {
     return true;
   }
 
-  void require_not_captured() const {
-    if (locus::detail::is_capturing())
+  void require_capturable() const {
+    if (!locus::detail::is_capturing()) return;
+    if (!comm_.is_capturable())
       fail<CaptureError>(
           {"capture: the step cannot be captured for replay, because ranks reduce its gradients, for which they meet "
-           "on "
-           "the host; train without capture"});
+           "on the host; train without capture, or over dist::nccl"});
+    if (lacks_some_ && !is_agreed_)
+      fail<CaptureError>(
+          {"capture: the step cannot be captured for replay, because a parameter got no gradient on "
+           "rank ",
+           comm_.rank(),
+           " in the last pass, and the host reads whether other ranks have one; "
+           "say .static_graph = true in the options of distributed if passes do not differ"});
   }
   void require_sound() const {
     if (!has_failed_) return;
@@ -210,7 +191,7 @@ class Reducer : public Counted {
   /// Gradient i is complete.
   void ready(std::size_t i) {
     if (!is_trained(i)) return;  // frozen since the forward pass
-    require_not_captured();
+    require_capturable();
     if (no_sync_ > 0 && !is_reducing_) {
       if (!is_collecting_) at_end(true);
       is_collecting_ = is_local_ = true;
@@ -243,7 +224,10 @@ class Reducer : public Counted {
     overlaps_ = options_.overlap && !comm_.is_called_in_backward();
     update_hold();
     next_ = 0;
-    if (!buckets_fit()) fill_buckets();
+    if (!buckets_fit()) {
+      fill_buckets();
+      is_agreed_ = false;
+    }
     is_ready_.assign(flat_.size(), false);
     for (Bucket& bucket : buckets_) bucket.awaits = bucket.last - bucket.first;
     if (overlaps_) weigh();
@@ -257,22 +241,43 @@ class Reducer : public Counted {
   }
   void start(Bucket& bucket) {
     const Tensor<T, D> gradients = flat_.gradients(bucket.first, bucket.last);
-    if (!options_.weigh_by_samples) return keep(bucket.handle, of_gradients_.all_reduce_async(gradients, mean));
-    if (weighing_.started()) (void)std::move(weighing_).ordered();
-    locus::detail::map_into(gradients, share_, gradients, total_);
-    keep(bucket.handle, of_gradients_.all_reduce_async(gradients));
+    if (options_.weigh_by_samples) {
+      if (weighing_.started()) (void)std::move(weighing_).ordered();
+      locus::detail::map_into(gradients, share_, gradients, total_);
+    }
+    const auto reduce = [&](const auto& comm, const auto& x) {
+      return options_.weigh_by_samples ? comm.all_reduce_async(x) : comm.all_reduce_async(x, mean);
+    };
+    if (options_.reduce_in == ReduceIn::type_of_gradients) return keep(bucket.handle, reduce(of_gradients_, gradients));
+    if constexpr (std::is_same_v<T, bfloat16>) return keep(bucket.handle, reduce(compressed_, gradients));
+    else {
+      if (!bucket.rounded.buffer()) bucket.rounded = Tensor<bfloat16, D>(gradients.shape(), comm_.device());
+      bucket.rounded.copy_(gradients);
+      keep(bucket.rounded_handle, reduce(compressed_, bucket.rounded));
+    }
+  }
+  /// Orders the work that follows after the reduction of a bucket.
+  void complete(Bucket& bucket) {
+    if (bucket.handle.started()) (void)std::move(bucket.handle).ordered();
+    if (!bucket.rounded_handle.started()) return;
+    const Tensor<bfloat16, D> sum = std::move(bucket.rounded_handle).ordered();
+    flat_.gradients(bucket.first, bucket.last).copy_(sum);
   }
   void finish() {
     locus::detail::DevicePhases phases(comm_.device());
     phases.next("communication");
     if (!overlaps_) weigh();
     while (next_ < buckets_.size()) start(buckets_[next_++]);
-    const bool lacks_some = note_used();
-    auto using_ranks = of_gradients_.all_reduce_async(used_, max);
+    lacks_some_ = lacks_some();
+    Handle<std::uint8_t, D> using_ranks;
+    if (!is_agreed_) {
+      note_used();
+      keep(using_ranks, of_gradients_.all_reduce_async(used_, max));
+    }
     auto buffers = buffers_.start(of_gradients_);
-    for (Bucket& bucket : buckets_) (void)std::move(bucket.handle).ordered();
-    const Tensor<std::uint8_t, D> used = std::move(using_ranks).ordered();
-    if (lacks_some) take_from_others(used.template to<Cpu>());
+    for (Bucket& bucket : buckets_) complete(bucket);
+    if (!is_agreed_) agree(std::move(using_ranks).ordered());
+    if (lacks_some_) take_from_others();
     buffers_.finish(std::move(buffers), comm_);
     weight_ = collected_ = 0;
     own_weight_ = -1;
@@ -280,24 +285,44 @@ class Reducer : public Counted {
     is_reducing_ = is_local_ = false;
     update_hold();
   }
-  /// Flags the parameters that have a gradient here, in one launch per run of equal flags. Whether a trained parameter
-  /// lacks one.
-  bool note_used() {
+  /// Flags the parameters that have a gradient here, in one launch per run of equal flags.
+  void note_used() {
     const auto has = [&](std::size_t i) { return flat_.parameters()[i].has_grad(); };
-    bool lacks_some = false;
     for (std::size_t first = 0, last = 0; first < flat_.size(); first = last) {
       while (last < flat_.size() && has(last) == has(first)) ++last;
       (void)used_.slice(0, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last)).fill_(has(first));
-      for (std::size_t i = first; i < last; ++i) lacks_some |= !has(i) && is_trained(i);
     }
-    return lacks_some;
+  }
+  /// Whether a trained parameter has no gradient on this rank. With .static_graph, throws GraphError if one has a
+  /// gradient that had none on any rank in the first pass: other ranks do not know of it.
+  [[nodiscard]] bool lacks_some() const {
+    bool lacks = false;
+    for (std::size_t i = 0; i < flat_.size(); ++i) {
+      const Parameter<T, D>& parameter = flat_.parameters()[i];
+      lacks |= !parameter.has_grad() && is_trained(i);
+      if (is_agreed_ && parameter.has_grad() && is_trained(i) && !is_used_on_any(i))
+        fail<GraphError>({"distributed: a parameter of shape ", parameter.shape(), " got a gradient on rank ",
+                          comm_.rank(),
+                          ", and had none on any rank in the first pass; leave out .static_graph = true "
+                          "if passes differ"});
+    }
+    return lacks;
+  }
+  /// A rank that lacks a gradient reads which parameters have one on any rank. With .static_graph, this holds from now
+  /// on.
+  void agree(const Tensor<std::uint8_t, D>& used) {
+    used_on_any_ = lacks_some_ ? used.template to<Cpu>() : Tensor<std::uint8_t, Cpu>();
+    is_agreed_ = options_.static_graph;
+  }
+  [[nodiscard]] bool is_used_on_any(std::size_t i) const {
+    return !used_on_any_.buffer() || used_on_any_.data()[i] != 0;
   }
   /// Parameters without a gradient here get the reduced one if another rank has one. Parameters without a gradient on
   /// any rank stay without, so that optimizers pass over them on all ranks.
-  void take_from_others(const Tensor<std::uint8_t, Cpu>& used) const {
+  void take_from_others() const {
     for (std::size_t i = 0; i < flat_.size(); ++i) {
       const Parameter<T, D>& parameter = flat_.parameters()[i];
-      if (used.data()[i] == 0 || parameter.has_grad()) continue;
+      if (!is_used_on_any(i) || parameter.has_grad()) continue;
       if (!parameter.requires_grad())
         fail<GraphError>({"distributed: a parameter of shape ", parameter.shape(), " is frozen on rank ", comm_.rank(),
                           " and trained on others; freeze the same parameters on all ranks"});
@@ -307,7 +332,10 @@ class Reducer : public Counted {
   /// A pass threw after this rank began to reduce. The other ranks wait for its remaining buckets.
   void give_up() noexcept {
     keep(weighing_, {});
-    for (Bucket& bucket : buckets_) keep(bucket.handle, {});
+    for (Bucket& bucket : buckets_) {
+      keep(bucket.handle, {});
+      keep(bucket.rounded_handle, {});
+    }
     is_reducing_ = false;
     has_failed_ = is_local_ = true;
     update_hold();
@@ -326,10 +354,14 @@ class Reducer : public Counted {
 
   FlatParameters<T, D> flat_;
   Communicator<D> comm_, of_gradients_;
+  Communicator<D> compressed_;  ///< of bfloat16, which is added in float
   DistributedOptions options_;
   PackedBuffers<D> buffers_;
-  Tensor<std::uint8_t, D> used_;  ///< of each parameter: 1 if any rank has a gradient
-  Tensor<R, D> total_;            ///< the sum of the weights of all ranks
+  Tensor<std::uint8_t, D> used_;             ///< of each parameter: 1 if any rank has a gradient
+  Tensor<std::uint8_t, Cpu> used_on_any_{};  ///< the same on the host; without elements: all, as all have one here
+  bool lacks_some_ = false;                  ///< whether a trained one had none here in the last pass
+  bool is_agreed_ = false;                   ///< whether used_on_any_ holds for each pass to come
+  Tensor<R, D> total_;                       ///< the sum of the weights of all ranks
   std::vector<bool> is_ready_;
   static constexpr std::size_t no_bucket = ~std::size_t{0};
   std::vector<std::size_t> bucket_of_;  ///< no_bucket for a frozen parameter

@@ -22,7 +22,9 @@ template <class M>
                                                             : "frozen"));
   lines.push_back(join(
       "options\t{.bucket_bytes = ", options.bucket_bytes, ", .first_bucket_bytes = ", options.first_bucket_bytes,
-      ", .broadcast_buffers = ", options.broadcast_buffers, ", .weigh_by_samples = ", options.weigh_by_samples, "}"));
+      ", .broadcast_buffers = ", options.broadcast_buffers, ", .weigh_by_samples = ", options.weigh_by_samples,
+      ", .static_graph = ", options.static_graph,
+      ", .reduce_in = ReduceIn::", options.reduce_in == ReduceIn::bfloat16 ? "bfloat16" : "type_of_gradients", "}"));
   return lines;
 }
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string field_of(const std::string& line, int which) {
@@ -80,6 +82,9 @@ static_assert(sizeof(Complaint) == Complaint::most + 1);
 /// An error of this rank alone, whatever others have.
 template <class M, class D>
 [[nodiscard]] Complaint own_complaint(const M& model, const Communicator<D>& comm, const DistributedOptions& options) {
+  if (options.reduce_in == ReduceIn::bfloat16 && std::is_same_v<value_of<M>, half>)
+    return {Complaint::argument, join("distributed: .reduce_in = ReduceIn::bfloat16 for gradients of float16 on rank ",
+                                      comm.rank(), ", which have as many bytes and more digits; leave it out")};
   if (options.bucket_bytes < 1 || options.first_bucket_bytes < 1)
     return {Complaint::argument, join("distributed: buckets of ", options.first_bucket_bytes, " and ",
                                       options.bucket_bytes, " bytes on rank ", comm.rank(), "; expected 1 or more")};

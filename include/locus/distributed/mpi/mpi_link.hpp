@@ -64,6 +64,13 @@ class MpiLink {
   [[nodiscard]] int rank_on_machine() const { return rank_on_machine_; }
   /// The number of ranks on this machine, including this one.
   [[nodiscard]] int ranks_on_machine() const { return on_machine_; }
+  /// The first rank on the machine of a rank.
+  [[nodiscard]] int machine_of(int peer) const {
+    int first = 0;
+    while (processes_[static_cast<std::size_t>(first)].machine != processes_[static_cast<std::size_t>(peer)].machine)
+      ++first;
+    return first;
+  }
   /// Whether a transfer could be neither completed nor cancelled: its memory has to be kept.
   [[nodiscard]] bool has_open_transfers() const { return has_open_transfers_.load(); }
 

@@ -1,94 +1,14 @@
 #pragma once
-// Ranks that are processes with one GPU each; NCCL moves elements from GPU to GPU. Before each collective the ranks
-// meet on the host, so that a rank that failed before is named, and nothing is queued that would wait for it. Then the
-// host waits until NCCL is done, and watches the other ranks meanwhile. If one is gone, each of the others hears of it,
-// aborts NCCL, and throws: nothing is computed from elements that did not arrive.
+// dist::nccl(): ranks that are processes with one GPU each; NCCL moves and combines elements.
 
-#include <locus/cuda/nccl.hpp>
 #include <locus/distributed/engine/device_engine.hpp>
 #include <locus/distributed/mpi/mpi.hpp>
+#include <locus/distributed/nccl/nccl_link.hpp>
 #include <locus/distributed/tcp/tcp.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 #if LOCUS_NCCL
-namespace detail {
-/// Called while NCCL is not done: checks whether the other ranks are still there. throws CollectiveError
-class NcclWait {
- public:
-  NcclWait(Engine<Cpu>& host, const Fingerprint& what, std::int64_t sequence)
-      : host_(host), what_(what), sequence_(sequence) {}
-  /// is_own: this rank's GPU has not yet reached the collective. This delay does not count for the rank's own time-out,
-  /// but for the time-outs of ranks that wait for it.
-  void operator()(bool is_own) {
-    const double now = watch_.seconds();
-    if (now < looked_ + 0.01) return;
-    looked_ = now;
-    if (is_own) begun_ = now;
-    host_.require_others(what_, sequence_);
-    if (now - begun_ > host_.options().timeout)
-      raise(
-          what_, sequence_, host_.rank(), host_.size(), -1,
-          join("NCCL moved nothing for ", host_.options().timeout,
-               " seconds, though all ranks are there; NCCL_DEBUG=WARN in the environment says why (a longer time-out: "
-               "Options::timeout, or LOCUS_DIST_TIMEOUT in the environment)"));
-  }
-
- private:
-  Engine<Cpu>& host_;
-  Fingerprint what_;
-  std::int64_t sequence_;
-  Stopwatch watch_;
-  double looked_ = 0, begun_ = 0;
-};
-
-/// See DeviceEngine.
-class NcclLink {
- public:
-  static constexpr int most_distances = NcclRank::most_operations / 2;
-  NcclLink(const Shared<Engine<Cpu>>& host, Cuda device) : host_(host), nccl_(device) {
-    or_leave(*host_, [&] {
-      nccl_.start(host_->rank(), host_->size(), shared_id(*host_), NcclWait(*host_, first_call, 0));
-      host_->meet(first_call, 0);
-    });
-  }
-
-  /// Ranks meet before f(), so that all begin, and after it, so that none destroys NCCL while it still sends to others.
-  template <class F>
-  void run(const Collective<Cuda>& call, const F& f) {
-    what_ = call.what;
-    sequence_ = call.sequence;
-    try {
-      host_->meet(call.what, call.sequence);
-      or_leave(*host_, f);  // the next call would receive transfers missed here
-      host_->meet(call.what, call.sequence);
-    } catch (...) {
-      nccl_.abort();
-      throw;
-    }
-  }
-  static void meet() {}  // run() has met
-  template <class F> void together(const F& f) { nccl_.together(f, NcclWait(*host_, what_, sequence_)); }
-  void send(const void* data, std::int64_t bytes, int peer) const { nccl_.send(data, bytes, peer); }
-  void receive(void* data, std::int64_t bytes, int peer) const { nccl_.receive(data, bytes, peer); }
-
- private:
-  /// The broadcast of NCCL's id, after which NCCL starts.
-  static constexpr Fingerprint first_call{Kind::broadcast, ElementType::uint8, {}, 0, sizeof(NcclRank::Id)};
-  [[nodiscard]] static NcclRank::Id shared_id(Engine<Cpu>& host) {
-    NcclRank::Id id{};
-    if (host.rank() == 0) id = NcclRank::make_id();
-    host.run({first_call, &id, &id, nullptr, 0});
-    return id;
-  }
-
-  Shared<Engine<Cpu>> host_;
-  NcclRank nccl_;
-  Fingerprint what_{};  ///< the call in flight, and its number
-  std::int64_t sequence_ = 0;
-};
-}  // namespace detail
-
 using NcclEngine = DeviceEngine<detail::NcclLink>;
 
 namespace detail {
@@ -103,8 +23,14 @@ template <class F>
 
 #if LOCUS_NCCL
 inline namespace with_nccl {
-/// Connects processes that meet at an address and take the GPUs of their machine in turn. NCCL moves elements from GPU
-/// to GPU.
+/// Connects processes that meet at an address and take the GPUs of their machine in turn. NCCL moves and combines
+/// elements; sums in rank order (Options::sums), and extremes of floats, in which NCCL loses NaN, are made by Locus on
+/// GPUs, from elements that NCCL moves. The host queues collectives and goes on, and they can be part of captured
+/// steps.
+///
+/// A thread looks at the collectives in flight every 20 ms. If another rank fails, is gone, leaves, or does not make
+/// the call within the time-out, it aborts NCCL; from then on each call of the communicator, and each call that waits
+/// for this GPU, throws the error.
 ///
 /// throws RendezvousError, CudaUnavailable, CudaError if two processes of a machine have one GPU, CollectiveError if a
 /// rank fails or is gone meanwhile

@@ -24,6 +24,7 @@ class TcpLink {
     if (!door) rendezvous.fail(rank_, join("cannot listen: ", std::strerror(errno)));
     Card mine{door.port(), {}};
     gethostname(mine.host, sizeof mine.host - 1);
+    std::vector<std::string> hosts;
     const auto guests = rendezvous.meet({reinterpret_cast<const char*>(&mine), sizeof mine});
     for (int peer = 0; peer < size_; ++peer) {
       const TcpGuest& guest = guests[static_cast<std::size_t>(peer)];
@@ -31,6 +32,10 @@ class TcpLink {
       if (guest.bytes.size() != sizeof card) rendezvous.fail(peer, "ranks run different programs");
       std::memcpy(&card, guest.bytes.data(), sizeof card);
       on_machine_ += std::strncmp(card.host, mine.host, sizeof mine.host) == 0;  // maybe unterminated
+      hosts.emplace_back(card.host, strnlen(card.host, sizeof card.host));
+      int first = 0;
+      while (hosts[static_cast<std::size_t>(first)] != hosts.back()) ++first;
+      machines_.push_back(first);
       if (peer >= rank_) continue;
       SocketAddress address = guest.from;
       address.set_port(card.port);
@@ -62,6 +67,8 @@ class TcpLink {
   [[nodiscard]] static int most_tag() { return INT32_MAX; }
   [[nodiscard]] static std::uint64_t group() { return 0; }
   [[nodiscard]] int ranks_on_machine() const { return on_machine_; }
+  /// The first rank on the machine of a rank.
+  [[nodiscard]] int machine_of(int peer) const { return machines_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] static bool has_open_transfers() { return false; }  // abandoned transfers touch no memory
   static void keep(const Owner&) noexcept {}
   static void note_failure(double) noexcept {}
@@ -123,6 +130,7 @@ class TcpLink {
   int rank_, size_, on_machine_ = 0;
   std::uint32_t forks_ = locus::detail::fork_count();
   Mutex mutex_;
+  std::vector<int> machines_{};     ///< by rank
   std::vector<TcpStream> streams_;  ///< by rank
   std::vector<ControlMessage> controls_;
 };

@@ -215,7 +215,7 @@ class CudaEngine : public Engine<Cuda> {
 
   void all_reduce(const Call& call, const Stream<Cuda>& stream, Result& result) {
     const Links links = group_->are_connected() ? Links::peer_memory : Links::copies;
-    const Algorithm algorithm = choose_algorithm(links, call.bytes(), size(), options().algorithm);
+    const Algorithm algorithm = choose_algorithm(links, call.bytes(), size(), options().algorithm, call.what.sums);
     if (algorithm == Algorithm::one_shot || size() == 1) {
       if (call.source == call.target) result.kept = room_for(call.bytes());
       void* const target = result.kept ? result.kept.data() : call.target;

@@ -3,7 +3,7 @@
 
 #include <locus/core/system/out_of_memory.hpp>
 #include <locus/cpu/threads/parallel.hpp>
-#include <locus/distributed/engine/engine.hpp>
+#include <locus/distributed/engine/told_call.hpp>
 
 #include <exception>
 #include <vector>
@@ -26,6 +26,8 @@ class Rendezvous : public Counted {
     Signal progress{0};
     Atomic<bool> left{false}, visits{false};
     Posted posted[2];
+    Fingerprint noted{};            ///< see note_call
+    std::int64_t noted_calls = -1;  ///< its number; -1: none yet
   };
 
   Rendezvous(int ranks, double timeout) : slots_(static_cast<std::size_t>(ranks)), timeout_(timeout) {
@@ -103,6 +105,25 @@ class Rendezvous : public Counted {
     if (failed_.load()) raise_collective(rank, what, sequence);
   }
 
+  /// See Engine::note_call.
+  void note_call(int rank, const Fingerprint& what, std::int64_t sequence) {
+    const Lock lock(mutex_);
+    slot(rank).noted = what;
+    slot(rank).noted_calls = sequence;
+  }
+  /// See Engine::require_others.
+  void require_called(int rank, const Fingerprint& what, std::int64_t sequence, double waited) {
+    const auto told = [&](int peer) {
+      const Lock lock(mutex_);
+      return ToldCall{slot(peer).noted_calls, to_string(slot(peer).noted)};
+    };
+    for (int peer = 0; peer < size(); ++peer)
+      if (slot(peer).left.load() && told(peer).sequence < sequence)
+        refuse(rank, peer, join("rank ", peer, has_left_text), what, sequence);
+    if (waited < timeout_) return;
+    const Culprit culprit = culprit_of(size(), sequence, timeout_, told);
+    if (culprit.rank >= 0) refuse(rank, culprit.rank, culprit.reason, what, sequence);
+  }
   /// See Engine::leave.
   void leave(int rank, const char* why) noexcept {
     if (why) {
@@ -205,7 +226,7 @@ class Rendezvous : public Counted {
         continue;
       }
       if (watch.seconds() > timeout_)
-        refuse(rank, peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
+        refuse(rank, peer, join("rank ", peer, did_not_come, timeout_, wait_longer), what, sequence);
       signal.wait_at_most(before, 10);
     }
   }

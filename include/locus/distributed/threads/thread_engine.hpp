@@ -53,13 +53,18 @@ class ThreadEngine : public Engine<D> {
     call.what = what;
     call.sequence = sequence;
     group_->require_sound(this->rank(), what, sequence);
-    auto& posted = group_->posted(this->rank(), sequence);
-    if (!(posted.what == what)) posted.what = what;  // in a second meeting of a call, others may still read it
+    group_->posted(this->rank(), sequence).what = what;
     arrive(call);
     group_->require_same(this->rank(), what, sequence);
+    arrive(call);  // ranks may have made calls by other means in between: the next meeting may be of any number
   }
-  void require_others(const Fingerprint& what, std::int64_t sequence) override {
+  void note_call(const Fingerprint& what, std::int64_t sequence) override {
     group_->require_sound(this->rank(), what, sequence);
+    group_->note_call(this->rank(), what, sequence);
+  }
+  void require_others(const Fingerprint& what, std::int64_t sequence, double waited) override {
+    group_->require_sound(this->rank(), what, sequence);
+    group_->require_called(this->rank(), what, sequence, waited);
   }
   void send(const Message& message) override {
     group_->require_receivable(this->rank(), message.fingerprint(Kind::send), message.sequence);
@@ -80,7 +85,7 @@ class ThreadEngine : public Engine<D> {
   void collective(const Call& call) {
     group_->require_sound(this->rank(), call.what, call.sequence);
     const Algorithm algorithm =
-        choose_algorithm(Links::shared_memory, call.bytes(), this->size(), this->options().algorithm);
+        choose_algorithm(Links::shared_memory, call.bytes(), this->size(), this->options().algorithm, call.what.sums);
     const bool sums = call.what.kind == Kind::all_reduce;
     group_->posted(this->rank(), call.sequence) = {call.what, call.source, call.target};
     if (sums && algorithm == Algorithm::one_shot && call.what.count > 0) return one_shot(call);
