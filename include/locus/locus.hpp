@@ -50,6 +50,7 @@
 #include <locus/ops/join.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
+#include <locus/ops/linear_cross_entropy.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/moments.hpp>
 #include <locus/ops/norm.hpp>
