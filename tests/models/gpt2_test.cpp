@@ -1,4 +1,4 @@
-// Runs on: host.
+// Runs on: host, cuda (training).
 #include <locus/models/gpt2.hpp>
 
 #include <locus/ops/norm.hpp>
@@ -42,6 +42,25 @@ LOCUS_DEVICE_TEST("logits, gradients and names of GPT-2 are Hugging Face's", D) 
   golden::check_gradients("gpt2", model, flatten(logits, 0, 1));
 }
 
+LOCUS_DEVICE_TEST("the loss is the cross-entropy of the logits, with the gradients of tied weights added up", D) {
+  const auto model = models::gpt2<double, D>(small);
+  const auto ids = tokens<D>(), x = ids.slice(1, 0, 4), next = ids.slice(1, 1);
+  const auto whole = nn::cross_entropy(flatten(model(frozen(trace(x))), 0, 1), next.contiguous().flatten());
+  whole.backward();
+  std::vector<Reference> expected;
+  for (const auto& parameter : model.parameters()) expected.push_back(reference(parameter.grad()));
+  model.zero_grad();
+  const auto loss = model.loss(frozen(trace(x)), next);
+  CHECK_CLOSE(loss, reference(whole), 1e-12);
+  CHECK_CLOSE(model.loss(x, next), reference(whole), 1e-12);
+  loss.backward();
+  std::size_t i = 0;
+  for (const auto& parameter : model.parameters()) CHECK_CLOSE(parameter.grad(), expected[i++], 1e-11);
+  const auto narrow = model.template as<bfloat16>();
+  CHECK_CLOSE(narrow.loss(x, next, {.reduction = Reduction::none}),
+              reference(model.loss(x, next, {.reduction = Reduction::none})), 2e-2);
+}
+
 LOCUS_DEVICE_TEST("GPT-2 drops in training alone, is copied and converted, and learns a text by heart", D) {
   manual_seed(5);
   const auto model = models::gpt2<float, D>(small);
@@ -70,9 +89,7 @@ LOCUS_DEVICE_TEST("GPT-2 drops in training alone, is copied and converted, and l
   options.embd_pdrop = options.attn_pdrop = options.resid_pdrop = 0;
   const auto learner = models::gpt2<float, D>(options);
   optim::Adam optimizer{learner.parameters(), {.lr = 0.02}};
-  const auto loss_of = [&](const auto& x) {
-    return nn::cross_entropy(flatten(learner(x), 0, 1), ids.slice(1, 1).contiguous().flatten());
-  };
+  const auto loss_of = [&](const auto& x) { return learner.loss(x, ids.slice(1, 1)); };
   const double first = reference(loss_of(ids.slice(1, 0, 4).contiguous())).values[0];
   for (int step = 0; step < 60; ++step) {
     optimizer.zero_grad();

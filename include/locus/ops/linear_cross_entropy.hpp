@@ -200,18 +200,10 @@ concept LinearEntropyOperands =
     Computes<X> && FloatingDType<value_of<X>> && TensorLike<W> && (TensorLike<B> && ...) && CombinablePair<X, W> &&
     (CombinablePair<X, B> && ...) && NotParametersAlone<X, W, B...> && IndexOperand<Y> && SameDevice<X, Y>;
 
-/// Mistake in the targets, beside weights and a bias; and in the bias, beside valid weights and targets.
-template <class X, class W, class Y, class... B>
-struct LinearTargetsMistake : NoMistake {};
-template <class X, class W, class Y, class... B>
-  requires IsWrong<WeightMistake<X, W, B...>, Wrong::nothing>
-struct LinearTargetsMistake<X, W, Y, B...> : FirstMistake<PlaceMistake<X, Y, error::input_is_on, error::labels_are_on>,
-                                                          IndexTypeMistake<Y, error::labels_hold>> {};
-template <class X, class W, class Y, class B>
-struct LinearBiasMistake : NoMistake {};
-template <class X, class W, class Y, class B>
-  requires IsWrong<LinearTargetsMistake<X, W, Y, B>, Wrong::nothing>
-struct LinearBiasMistake<X, W, Y, B> : BiasMistake<X, W, B> {};
+/// Labels in another place than an input, or of another type than int64.
+template <class X, class Y>
+struct LabelsMistake : FirstMistake<PlaceMistake<X, Y, error::input_is_on, error::labels_are_on>,
+                                    IndexTypeMistake<Y, error::labels_hold>> {};
 
 template <class T, class D, class X, class W, class Y, class... B>
 [[nodiscard]] auto linear_cross_entropy(const operation::LinearCrossEntropyCall<T, D>& call, const X& x, const W& w,
