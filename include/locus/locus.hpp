@@ -117,6 +117,7 @@
 #include <locus/data/sets/fashion_mnist.hpp>
 #include <locus/data/sets/mnist.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/data/sets/token_windows.hpp>
 #include <locus/data/transforms/mixup.hpp>
 #include <locus/data/transforms/transformed.hpp>
 
