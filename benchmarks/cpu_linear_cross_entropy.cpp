@@ -4,7 +4,7 @@
 //   THREADS CLOCK ROWS WIDTH CLASSES TYPE WAY  ->  milliseconds of the fastest run, megabytes at their peak
 //
 // by the wall's or the processor's clock. TYPE is float32 or bfloat16. WAY is "chunks", linear_cross_entropy, or
-// "whole", cross_entropy(linear(...)). The megabytes are of the process so far, without operands.
+// "whole", cross_entropy(linear(...)). The megabytes are of all lines so far, without operands.
 
 #include "support/fastest.hpp"
 
@@ -20,8 +20,8 @@ namespace {
 template <class T>
 double fastest_of(std::int64_t rows, std::int64_t width, std::int64_t classes, bool in_chunks, clockid_t clock,
                   double& megabytes) {
-  const auto x = variable(randn({rows, width}).template as<T>());
-  const auto w = variable((randn({classes, width}) * 0.02f).template as<T>());
+  const auto x = variable(nn::init::normal_(Tensor<T>({rows, width})));
+  const auto w = variable(nn::init::normal_(Tensor<T>({classes, width}), 0, 0.02));
   const auto targets = randint(0, classes, {rows});
   const std::int64_t operands = memory_stats<Cpu>().allocated_bytes;
   const double best = bench::fastest(clock, 2, [&] {
@@ -44,8 +44,7 @@ int main() {
     cpu::set_max_threads(threads);
     const auto measure = type == "float32" ? fastest_of<float> : fastest_of<bfloat16>;
     double megabytes = 0;
-    const double best =
-        measure(rows, width, classes, way == "chunks", bench::clock_called(clock_name), megabytes);
+    const double best = measure(rows, width, classes, way == "chunks", bench::clock_called(clock_name), megabytes);
     std::cout << best << " " << megabytes << std::endl;
   }
 }

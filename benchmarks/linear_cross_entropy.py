@@ -5,7 +5,7 @@ PyTorch: with logits in chunks, and with all logits.
 usage: linear_cross_entropy.py --torch-python PYTHON [--threads 2] [--rows 1024] [--turns 3] [--processor-time] [--pin]
 
 The sizes are GPT-2's: vectors of 768, 50,257 classes. A turn is the fastest run of each. Memory is the peak of the first
-turn, without operands, in fresh programs; PyTorch's is the growth of its resident memory. --processor-time, with
+turn, without operands; PyTorch's is the growth of its resident memory. --processor-time, with
 --threads 1, is for machines on which other programs run. Results are written to
 results/PROCESSOR/cpu-linear-cross-entropy.json.
 """
@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
 WIDTH, CLASSES = 768, 50257
-WAYS = "chunks", "whole"  # the one that needs less memory first: peaks are of the process
+WAYS = "chunks", "whole"
 
 
 def main():
@@ -29,14 +29,11 @@ def main():
     print(f"{processor()}, {options.threads} thread(s), {options.rows} rows, by the {options.clock}'s clock")
     print(f"{'milliseconds (MB)':24}{'Locus':>16}{'PyTorch':>16}{'ratio':>8}")
     for kind in "float32", "bfloat16":
-        taken = {way: ([], []) for way in WAYS}
-        with players("linear_cross_entropy", options) as both:
-            for _ in range(options.turns):
-                for way in WAYS:
-                    for player, answers in zip(both, taken[way]):
-                        answers.append(player.ask(f"{options.threads} {options.clock} {options.rows} {WIDTH} {CLASSES} {kind} {way}"))
-        for way, answers in taken.items():
-            mine, peer = ({"ms": min(each[0] for each in all_of_one), "megabytes": all_of_one[0][1]} for all_of_one in answers)
+        for way in WAYS:  # programs of their own, as their peaks of memory are of all lines so far
+            line = f"{options.threads} {options.clock} {options.rows} {WIDTH} {CLASSES} {kind} {way}"
+            with players("linear_cross_entropy", options) as both:
+                answers = [[player.ask(line) for player in both] for _ in range(options.turns)]
+            mine, peer = ({"ms": min(each[0] for each in of_one), "megabytes": of_one[0][1]} for of_one in zip(*answers))
             texts = [f"{each['ms']:.0f} ({each['megabytes']:.0f})" for each in (mine, peer)]
             print(f"{f'{way}, {kind}':24}{texts[0]:>16}{texts[1]:>16}{peer['ms'] / mine['ms']:8.2f}")
             results["cases"][f"{way}, {kind}"] = {"ours": mine, "pytorch": peer}

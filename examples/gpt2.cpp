@@ -60,7 +60,8 @@ template <class M>
 double operations_per_token(const M& model, const GPT2TrainingOptions& options) {
   std::int64_t weights = -options.context * options.width;
   for (const auto& parameter : model.parameters()) weights += parameter.elements();
-  return 6. * static_cast<double>(weights) + 12. * static_cast<double>(options.layers * options.width * options.context);
+  return 6. * static_cast<double>(weights) +
+         12. * static_cast<double>(options.layers * options.width * options.context);
 }
 
 /// The mean loss of some batches, always the same ones.
@@ -105,8 +106,9 @@ void train(const GPT2TrainingOptions& options, D device) {
   const data::TokenWindowsOptions windows{.length = options.context, .vocab_size = options.vocabulary};
   const data::TokenFile tokens(options.train), valid_tokens(options.valid.empty() ? options.train : options.valid);
   const std::int64_t together = options.accumulate * options.batch;
-  auto train = data::loader(data::TokenWindows{tokens, windows},
-                            {.batch_size = together, .shuffle = true, .drop_last = true, .seed = options.seed + 1}, device);
+  auto train =
+      data::loader(data::TokenWindows{tokens, windows},
+                   {.batch_size = together, .shuffle = true, .drop_last = true, .seed = options.seed + 1}, device);
   auto valid = data::loader(data::TokenWindows{valid_tokens, windows}, {.batch_size = options.batch}, device);
   if (train.size() == 0)
     fail<DataError>({"'", options.train, "' has ", tokens.size(), " tokens; expected more than ", together,

@@ -18,8 +18,8 @@ def used():
 
 def measure(clock, rows, width, classes, kind, way):
     rows, width, classes = int(rows), int(width), int(classes)
-    x = torch.randn(rows, width).to(getattr(torch, kind)).requires_grad_()
-    w = (torch.randn(classes, width) * 0.02).to(getattr(torch, kind)).requires_grad_()
+    x, w = (torch.empty(count, width, dtype=getattr(torch, kind)) for count in (rows, classes))
+    x.normal_().requires_grad_(), w.normal_(0, 0.02).requires_grad_()
     targets = torch.randint(0, classes, (rows,))
     before = used()
 

@@ -71,9 +71,9 @@ GPT2TrainingOptions::GPT2TrainingOptions(int argc, char** argv) {
 
 std::int64_t fingerprint(const GPT2TrainingOptions& o, std::int64_t tokens) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const char each : locus::join(o.type, " ", o.context, " ", o.dropout, " ", o.batch, " ", o.accumulate, " ",
-                                     o.steps, " ", o.lr, " ", o.final_lr, " ", o.warm_up, " ", o.weight_decay, " ",
-                                     o.clip, " ", o.seed, " ", tokens))
+  for (const char each :
+       locus::join(o.type, " ", o.context, " ", o.dropout, " ", o.batch, " ", o.accumulate, " ", o.steps, " ", o.lr,
+                   " ", o.final_lr, " ", o.warm_up, " ", o.weight_decay, " ", o.clip, " ", o.seed, " ", tokens))
     hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211u;
   return static_cast<std::int64_t>(hash);
 }

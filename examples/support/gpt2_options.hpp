@@ -7,14 +7,14 @@
 struct GPT2TrainingOptions {
   std::string device = "auto";
   std::string type = "bfloat16";
-  std::string train;            ///< file of tokens
-  std::string valid;            ///< file of tokens; empty: no validation
-  std::string size = "124M";    ///< sets those of the next three that are 0
+  std::string train;          ///< file of tokens
+  std::string valid;          ///< file of tokens; empty: no validation
+  std::string size = "124M";  ///< sets those of the next three that are 0
   std::int64_t layers = 0, heads = 0, width = 0;
   std::int64_t vocabulary = 50257;
   std::int64_t context = 1024;  ///< tokens of a window
   double dropout = 0;
-  std::string weights;          ///< file of Hugging Face's GPT2LMHeadModel to begin with; empty: drawn weights
+  std::string weights;  ///< file of Hugging Face's GPT2LMHeadModel to begin with; empty: drawn weights
 
   std::int64_t batch = 4;       ///< windows of a forward and backward pass
   std::int64_t accumulate = 1;  ///< such passes of a step
@@ -24,10 +24,10 @@ struct GPT2TrainingOptions {
   std::uint64_t seed = 0;
 
   std::int64_t report_every = 10, validate_every = 250, valid_batches = 20;
-  double peak = 0;           ///< TFLOP/s; 0: measured
-  std::string checkpoint;    ///< where the run is saved and resumed; empty: nowhere
+  double peak = 0;                ///< TFLOP/s; 0: measured
+  std::string checkpoint;         ///< where the run is saved and resumed; empty: nowhere
   double checkpoint_every = 300;  ///< seconds
-  std::string output;        ///< file for the weights; empty: none
+  std::string output;             ///< file for the weights; empty: none
 
   bool finished = false;  ///< --help was answered, or an option was wrong
   int exit_code = 0;

@@ -287,6 +287,10 @@ TEST_CASE("logits are never stored whole, and operands are not kept") {
     loss.backward();
   }
   CHECK(locus_test::counting_peak - before <= logits / 16 + 2 * gradients + n * 2 * 4 + 4096);
+  const auto narrow_x = variable(x.value().as<bfloat16>()), narrow_w = variable(w.value().as<bfloat16>());
+  const std::int64_t narrow = locus_test::restart_peak();
+  detail::linear_cross_entropy(in_chunks<bfloat16, D>(64, classes, 1), narrow_x, narrow_w, y).backward();
+  CHECK(locus_test::counting_peak - narrow <= logits / 32 + n * d * 2 + classes * d * (4 + 2) + n * 2 * 4 + 4096);
   const std::int64_t whole = locus_test::restart_peak();
   cross_entropy(linear(x, w), y).backward();
   CHECK(locus_test::counting_peak - whole >= 2 * logits);

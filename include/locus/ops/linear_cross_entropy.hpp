@@ -228,6 +228,7 @@ template <class T, class D, class X, class W, class Y, class... B>
 ///           each. Reduction::none computes the logits again in backward: two launches for each chunk, and those of the
 ///           gradients. On Cuda, weights whose number of classes is no multiple of 64 are copied, in two launches, with
 ///           classes behind them that take no part: products with odd extents are slow there.
+///           In 16 bits, the gradient of weight also takes memory in float, and a product of its size.
 ///           Saves the gradients of x and weight, no operand; Reduction::none saves x, weight, and two numbers per row.
 /// 16-bit floats are summed in float; logits and their gradients, which for targets of weight 1 are between -1 and 1
 /// whatever the reduction, are rounded to 16 bits.

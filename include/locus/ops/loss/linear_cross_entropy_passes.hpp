@@ -171,8 +171,8 @@ class LinearCrossEntropyPasses {
     } else {
       const Tensor<T, D> product(sum.shape(), sum.device());
       multiply_into(product, a, b, plain_epilogue<T>());
-      if (adds) sum += product.template as<R>();
-      else sum.copy_(product.template as<R>());
+      if (adds) map_into(sum, functor::Add{}, sum, product);
+      else map_into(sum, functor::Identity{}, product);
     }
   }
 
