@@ -71,11 +71,11 @@ class GPT2(cases.Scratch):
 
     def test_a_run_that_is_killed_goes_on_and_ends_with_the_same_weights(self):
         whole, killed, run = self.root / "whole", self.root / "killed", self.root / "run"
-        options = {"steps": 200, "dropout": 0.1, "valid": self.file("valid.bin", tokens(300))}
+        options = {"steps": 100, "dropout": 0.1, "valid": self.file("valid.bin", tokens(300))}
         said = self.run_it(output=whole, **options)
-        self.assertEqual(len(losses(said)), 40)
+        self.assertEqual(len(losses(said)), 20)
         self.assertLess(losses(said)[-1], 0.7 * losses(said)[0])
-        self.assertEqual(len(losses(said, "validation loss")), 20)
+        self.assertEqual(len(losses(said, "validation loss")), 10)
         self.assertRegex(said, r"step +5: loss [\d.]+, learning rate 0.01, [1-9]\d* tokens/s, [\d.]+ % of peak")
         self.assertTrue(any(self.kill_after_step_10(run, **options) for _ in range(20)), "it always ended before it was killed")
         said = self.run_it(checkpoint=run, output=killed, **options)
@@ -95,7 +95,7 @@ class GPT2(cases.Scratch):
 
     def test_training_goes_on_from_weights(self):
         weights = self.root / "weights"
-        first = losses(self.run_it(type="float", steps=100, output=weights))
+        first = losses(self.run_it(type="float", steps=60, output=weights))
         self.assertLess(losses(self.run_it(type="float", weights=weights, lr=1e-5))[0], 0.8 * first[0])
         self.assert_refused("'transformer.wte.weight' has shape (50, 32)", weights=weights, width=64)
 
