@@ -19,13 +19,16 @@ struct LinearCrossEntropyOptions {
 
 namespace detail {
 
-/// An unscaled gradient of losses, times the adjoint of their sum, over a divisor. A gradient of 0 stays 0 whatever the
-/// divisor is, and an adjoint of 0 makes each 0.
+/// An unscaled gradient of losses, times the adjoint of their sum, over the divisor of a mean. A gradient of 0 stays 0
+/// whatever the divisor is, and an adjoint of 0 makes each 0.
+template <bool divides>
 struct ScaledLossGradient {
-  static constexpr unsigned repeated = 0b110;
-  template <class R>
-  LOCUS_FN R operator()(R gradient, R adjoint, R total = R(1)) const {
-    return kept_if((gradient != R(0)) & (adjoint != R(0)), gradient * (adjoint / total));
+  static constexpr unsigned repeated = divides ? 0b110u : 0b10u;
+  template <class R, class... Total>
+  LOCUS_FN R operator()(R gradient, R adjoint, Total... total) const {
+    static_assert(sizeof...(total) == (divides ? 1 : 0));
+    const R scale = (adjoint / ... / total);
+    return kept_if((gradient != R(0)) & (adjoint != R(0)), gradient * scale);
   }
 };
 
@@ -115,8 +118,8 @@ struct LinearCrossEntropy : LinearCrossEntropyCall<T, D> {
     const auto give = [&](Gradient<T, D>& gradient, const auto& unscaled) {
       if (!gradient) return;
       const auto values = detail::of_classes(unscaled, gradient.shape());
-      if (total.buffer()) detail::map_to(gradient, detail::ScaledLossGradient{}, values, g, total);
-      else detail::map_to(gradient, detail::ScaledLossGradient{}, values, g);
+      if (total.buffer()) detail::map_to(gradient, detail::ScaledLossGradient<true>{}, values, g, total);
+      else detail::map_to(gradient, detail::ScaledLossGradient<false>{}, values, g);
     };
     give(dx, get<0>(saved)), give(dw, get<1>(saved));
     (give(db, get<2>(saved)), ...);
@@ -244,7 +247,8 @@ template <class X, class W, class Y>
   return detail::linear_cross_entropy(Call{options}, x, weight, targets);
 }
 
-/// The same with a bias (classes,), which takes one launch more for each chunk if it wants a gradient.
+/// The same with a bias (classes,). Its gradient takes one launch more for each chunk, and one in backward; a copy of
+/// it on Cuda two.
 template <class X, class W, class Y, class B>
   requires detail::LinearEntropyOperands<X, W, Y, B>
 [[nodiscard]] auto linear_cross_entropy(const X& x, const W& weight, const Y& targets, const B& bias,
