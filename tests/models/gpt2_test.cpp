@@ -1,8 +1,11 @@
 // Runs on: host, cuda (training).
 #include <locus/models/gpt2.hpp>
 
+#include <locus/cuda/step_runner.hpp>
+#include <locus/device/capture.hpp>
 #include <locus/ops/norm.hpp>
 #include <locus/optim/adam.hpp>
+#include <locus/optim/clip.hpp>
 
 #ifndef LOCUS_TEST_DEVICES
 #define LOCUS_TEST_DEVICES locus::Cpu
@@ -98,6 +101,36 @@ LOCUS_DEVICE_TEST("GPT-2 drops in training alone, is copied and converted, and l
   }
   CHECK(first > 2.4);
   CHECK(reference(loss_of(ids.slice(1, 0, 4).contiguous())).values[0] < 0.6);
+}
+
+LOCUS_DEVICE_TEST("a captured step of two passes, in bfloat16 with float masters, equals the step", D) {
+  const auto ids = tokens<D>();
+  const Tensor<std::int64_t, D> x = ids.slice(1, 0, 4).contiguous(), next = ids.slice(1, 1).contiguous();
+  const auto losses = [&](bool is_captured) {
+    manual_seed(7);
+    const auto model = models::gpt2<float, D>(small).template as<bfloat16>();
+    optim::AdamW optimizer{model.parameters(), {.lr = 0.01}};
+    const auto eager = [&] {
+      const Tensor<float, D> sum = Tensor<float, D>(Shape{}).fill_(0.f);
+      optimizer.zero_grad();
+      for (const std::int64_t first : {0, 1}) {
+        const auto rows = [&](const auto& all) { return all.slice(0, first, first + 2); };
+        const Traced loss = model.loss(trace(rows(x)), rows(next)) * 0.5f;
+        loss.backward();
+        sum += loss.value();
+      }
+      optim::clip_grad_norm_(model.parameters(), 0.5);
+      optimizer.step();
+      return sum;
+    };
+    auto captured = capture(eager, D{});
+    std::vector<double> found;
+    for (int i = 0; i < 5; ++i) found.push_back(reference(is_captured ? captured() : eager()).values[0]);
+    return found;
+  };
+  const auto expected = losses(false);
+  CHECK(losses(true) == expected);
+  CHECK(expected[4] < expected[0]);
 }
 
 TEST_CASE("GPT-2 begins with Hugging Face's initial values, and its small form has 124 million parameters") {
