@@ -43,7 +43,7 @@ class Work {
  private:
   void step(const Tensor<std::int64_t>& tokens, const Tensor<std::int64_t>& next) {
     optimizer_.zero_grad();
-    nn::cross_entropy(flatten(model_(trace(tokens)), 0, 1), next.flatten()).backward();
+    model_.loss(trace(tokens), next).backward();
     optim::clip_grad_norm_(model_.parameters(), 1.0);
     optimizer_.step();
   }

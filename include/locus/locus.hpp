@@ -50,6 +50,7 @@
 #include <locus/ops/join.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
+#include <locus/ops/linear_cross_entropy.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/moments.hpp>
 #include <locus/ops/norm.hpp>
@@ -116,6 +117,7 @@
 #include <locus/data/sets/fashion_mnist.hpp>
 #include <locus/data/sets/mnist.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/data/sets/token_windows.hpp>
 #include <locus/data/transforms/mixup.hpp>
 #include <locus/data/transforms/transformed.hpp>
 

@@ -82,6 +82,7 @@ void rows(const Floats& a, const Halves& h, const Longs& labels) {
   (void)logsumexp(a, -1);
   cross_entropy(variable(a), labels).backward();
   cross_entropy(variable(a), labels, a.select(0, 0)).backward();
+  linear_cross_entropy(variable(a), variable(a), labels).backward();
 }
 
 void reductions(const Floats& a, const Floats& b, const Halves& h, const Doubles& d, const Longs& n) {

@@ -290,6 +290,8 @@ const std::map<std::string, Step>& operations() {
          return nn::cross_entropy(g.x(), g.indices(1), {.reduction = g.reduction(), .label_smoothing = 0.2});
        }},
       {"nll_loss", [](G g) { return nn::nll_loss(g.x(), g.indices(1), {.reduction = g.reduction()}); }},
+      {"linear_cross_entropy",
+       [](G g) { return nn::linear_cross_entropy(g.x(), g.y(), g.indices(1), {.reduction = g.reduction()}); }},
   };
   return table;
 }

@@ -87,10 +87,25 @@ def positive_weights():
     differentiate("pos_one_mean", loss(x, y, pos_weight=torch.tensor(5.0)), x=x)
 
 
+def linear_cross_entropies():
+    x, w, b = leaf("lce_x", 2, 3, 4), leaf("lce_w", 5, 4), leaf("lce_b", 5)
+    targets = keep("lce_targets", torch.tensor([[3, 0, -100], [4, 4, 1]]))
+    weights = keep("lce_weights", torch.tensor([0.5, 1.5, 2.0, 0.25, 1.0]))
+    for reduction in REDUCTIONS:
+        for ending, smoothing in ("", 0.0), ("_smooth", 0.2):
+            options = {"reduction": reduction, "label_smoothing": smoothing}
+            rows, labels = x.flatten(0, 1), targets.flatten()
+            loss = F.linear_cross_entropy(rows, w, labels, **options)
+            differentiate(f"lce_{reduction}{ending}", loss.reshape(2, 3) if reduction == "none" else loss, x=x, w=w)
+            loss = F.linear_cross_entropy(rows, w, labels, linear_bias=b, weight=weights, **options)
+            differentiate(f"lce_{reduction}_weighted{ending}", loss.reshape(2, 3) if reduction == "none" else loss,
+                          x=x, w=w, b=b)
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.manual_seed(27)
     make_golden.numbers.clear()
-    for make in elementwise, vectors, likelihoods, sequences, positive_weights:
+    for make in elementwise, vectors, likelihoods, sequences, positive_weights, linear_cross_entropies:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("losses.txt"))

@@ -748,6 +748,15 @@ functions({
 }, labelled)
 
 
+@operation
+def linear_cross_entropy(pick):
+    a = pick.any(range(2, 3))
+    w = pick.among(lambda v: v.dim() == 2 and v.shape[1] == pick.extent(a, 1))
+    labels = pick.indices(pick.extent(a, 0), pick.extent(w, 0))
+    reduction = pick.below(3)
+    return [a, w], [reduction, *labels], lambda x, y: F.cross_entropy(x @ y.mT, torch.tensor(labels), reduction=REDUCTIONS[reduction])
+
+
 # --- Programs --------------------------------------------------------------------------------------------------------
 
 def acceptable(value):

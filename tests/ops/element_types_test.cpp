@@ -26,6 +26,7 @@
 #include <locus/ops/join.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
+#include <locus/ops/linear_cross_entropy.hpp>
 #include <locus/ops/masked_select.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/moments.hpp>
@@ -580,6 +581,7 @@ void check_type(Table& table) {
   FLOATS("avg_pool2d", avg_pool2d(image, 2));
   FLOATS("interpolate", interpolate(image, {.scale_factor = 2}));
   FLOATS("cross_entropy", cross_entropy(x, list));
+  FLOATS("linear_cross_entropy", linear_cross_entropy(x, x, list));
   FLOATS("dropout", dropout(x, 0.5));
   FLOATS("scaled_dot_product_attention", scaled_dot_product_attention(x, x, x));
   FLOATS("multinomial", multinomial(x, 1));

@@ -343,7 +343,8 @@ class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, 
 template <>
 struct Record<Role::traced> {
   template <class Op, class... X>
-  static auto run(const Op& op, const X&... x) {
+  static auto run(const Op& given, const X&... x) {
+    const Op op = wanting(given, x...);
     auto result = op.forward(x.value()...);
     using T = value_of<decltype(result.output)>;
     using D = device_of<decltype(result.output)>;
@@ -359,6 +360,14 @@ struct Record<Role::traced> {
       }
     }
     return Traced<T, D>(std::move(result.output), {}, frozen);
+  }
+
+ private:
+  /// The operation, told which gradients are wanted if its forward pass computes them.
+  template <class Op, class... X>
+  static decltype(auto) wanting(const Op& op, [[maybe_unused]] const X&... x) {
+    if constexpr (DifferentiatesForward<Op, X...>) return unrecorded ? op : op.wanting(gradient_node(x) != nullptr...);
+    else return op;
   }
 };
 

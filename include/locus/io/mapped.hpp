@@ -1,7 +1,7 @@
 #pragma once
 // States of models from memory-mapped files.
 
-#include <locus/io/mapped_file.hpp>
+#include <locus/data/files/mapped_file.hpp>
 #include <locus/io/safetensors.hpp>
 #include <locus/io/safetensors_file.hpp>
 

@@ -6,6 +6,7 @@
 #include <locus/nn/layer_norm.hpp>
 #include <locus/ops/attention.hpp>
 #include <locus/ops/linear.hpp>
+#include <locus/ops/linear_cross_entropy.hpp>
 
 #include <vector>
 
@@ -218,6 +219,7 @@ class GPT2Transformer final : public nn::Layer<GPT2Transformer<T, D>, T, D> {
   double dropout_;
 };
 
+LOCUS_REFUSALS_BEGIN
 /// Predicts each next token. The last layer shares its weights with wte: they are listed, saved and trained once, as
 /// transformer.wte.weight. Causal: the logits at a position follow from the tokens up to there.
 /// shape: (batch, length) of int64 -> (batch, length, vocab_size), logits
@@ -236,6 +238,20 @@ class GPT2 final : public nn::Layer<GPT2<T, D>, T, D> {
   [[nodiscard]] auto forward(const X& tokens) const {
     return linear(transformer(tokens), transformer.wte.weight);
   }
+  /// Cross-entropy of the next tokens given the tokens, without logits of the whole batch, the largest tensor of a
+  /// training step. On Cuda a vocabulary of 50,257 is computed as 50,304 in products; its rows, names and files have
+  /// 50,257.
+  /// shape: tokens and next (batch, length) of int64 -> scalar, float for 16-bit types; with Reduction::none (batch,
+  ///        length)
+  /// cost:  and exceptions as linear_cross_entropy
+  template <TensorLike X, TensorLike Y>
+    requires(locus::detail::IsWrong<nn::detail::CallMistake<GPT2, X>, locus::detail::Wrong::nothing> &&
+             locus::detail::IndexOperand<Y> && SameDevice<X, Y>)
+  [[nodiscard]] auto loss(const X& tokens, const Y& next, const LinearCrossEntropyOptions<T, D>& options = {}) const {
+    return linear_cross_entropy(transformer(tokens), transformer.wte.weight, next, options);
+  }
+#include <locus/refuse/models/gpt2_class.inc>
+
   void members(const auto& visit) const { visit("transformer", transformer); }
   /// For U on E; every member becomes a copy.
   template <class U, class E>
@@ -243,12 +259,13 @@ class GPT2 final : public nn::Layer<GPT2<T, D>, T, D> {
     return GPT2<U, E>({.vocab_size = 1, .n_positions = 1, .n_embd = 1, .n_layer = 1, .n_head = 1});
   }
 };
+LOCUS_REFUSALS_END
 
 /// 124 million parameters with the default options.
 ///
 ///     auto model = models::gpt2<float, D>({.vocab_size = 128, .n_embd = 192, .n_layer = 6, .n_head = 6}, device);
-///     auto logits = model(trace(tokens.slice(1, 0, length)));                    // (batch, length, 128)
-///     auto loss = nn::cross_entropy(flatten(logits, 0, 1), tokens.slice(1, 1).flatten());
+///     auto logits = model(tokens);                                               // (batch, length, 128)
+///     auto loss = model.loss(trace(tokens.slice(1, 0, length)), tokens.slice(1, 1));
 ///
 ///     nn::load_state_dict(model, io::load<D>("model.safetensors"));   // of GPT2LMHeadModel.save_pretrained()
 template <class T, class D = Cpu>

@@ -2,12 +2,13 @@
 // Losses. Predictions and targets are in one place; either may be traced, or be a parameter.
 
 #include <locus/core/std/bounds.hpp>
-#include <locus/ops/cross_entropy.hpp>
+#include <locus/ops/linear_cross_entropy.hpp>
 #include <locus/ops/reduce.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 using locus::cross_entropy;
+using locus::linear_cross_entropy;
 
 /// Reduction of divergences of single elements. `mean` averages over all elements, as other losses do; `batchmean`
 /// divides the sum by the first extent, the number of distributions, which is the divergence's definition.

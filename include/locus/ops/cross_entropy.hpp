@@ -43,17 +43,9 @@ struct CrossEntropy {
       fail<ShapeError>({"cross_entropy: logits of shape ", logits, " and labels of shape ", labels,
                         "; expected logits (n, classes) and labels (n,), or (n, classes, d...) and (n, d...)"});
     }
-    const std::int64_t classes = logits[logits.rank() == 1 ? 0 : 1];
-    [[maybe_unused]] const auto require_weights = [&](const Shape& shape) {
-      if (!(shape == Shape{classes})) {
-        fail<ShapeError>(
-            {"cross_entropy: class weights of shape ", shape, " for ", classes, " classes; expected (", classes, ",)"});
-      }
-    };
-    (require_weights(weights), ...);
-    if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
-      fail<ArgumentError>({"cross_entropy: label_smoothing ", options.label_smoothing, "; expected 0 to 1"});
-    }
+    [[maybe_unused]] const std::int64_t classes = logits[logits.rank() == 1 ? 0 : 1];
+    (detail::require_class_weights(name, weights, classes), ...);
+    detail::require_smoothing(name, options.label_smoothing);
   }
 
   template <class T, class D> static Tensor<T, D> dense(const Tensor<T, D>&) { return {}; }
@@ -67,19 +59,6 @@ struct CrossEntropy {
                                            std::int64_t classes) const {
     return {labels.data(), weights.data(), classes, options.ignore_index,
             static_cast<compute_t<T>>(options.label_smoothing)};
-  }
-
-  /// The result and its divisor. One launch.
-  template <class R, class D>
-  Tensor<R, D> fold(const Tensor<R, D>& losses, const Tensor<R, D>& shares) const {
-    using Total = detail::LossTotal<R>;
-    Tensor<R, D> pair({2}, losses.device());
-    const detail::FoldLosses<R> op{options.reduction == Reduction::mean};
-    const auto plan = make_reduce_plan<2>(losses.shape(),
-                                          {detail::operand_of(losses), detail::operand_of(shares), PlanOperand{}}, 1u);
-    Backend<D>::reduce(losses.device(), plan, op, op, Pack<const R*, const R*>(losses.data(), shares.data()),
-                       static_cast<const Total*>(nullptr), reinterpret_cast<Total*>(pair.data()));
-    return pair;
   }
 };
 
@@ -105,7 +84,7 @@ CrossEntropy::Result<T, D> CrossEntropy::forward(const Tensor<T, D>& logits, con
                                                                 sums.data(), sums.data() + count.rows});
   Tensor<R, D> result = losses.reshape(given.shape()), total;
   if (options.reduction != Reduction::none) {
-    const auto pair = fold(losses, shares);
+    const auto pair = detail::fold_losses(losses, shares, options.reduction == Reduction::mean);
     result = pair.select(0, 0);
     total = pair.select(0, 1);
   }

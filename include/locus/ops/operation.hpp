@@ -41,6 +41,13 @@ struct Forwarded {
 template <class Y, class... Saved>
 Forwarded(Y, Tuple<Saved...>) -> Forwarded<Y, Saved...>;
 
+/// An operation that computes gradients in its forward pass: `op.wanting(wanted...)`, with a bool for each operand,
+/// returns the operation that computes those that are wanted. It is asked where the operation is recorded.
+template <class Op, class... X>
+concept DifferentiatesForward = requires(const Op& op) {
+  { op.wanting(sizeof(X) > 0 ...) } -> std::same_as<Op>;
+};
+
 /// The target of the gradient of one input; false if none is wanted.
 template <class T, class D>
 class Gradient;

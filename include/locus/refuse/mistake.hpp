@@ -82,6 +82,10 @@ template <class M, class... Rest>
 struct FirstMistake<M, Rest...> : std::conditional_t<M::wrong != Wrong::nothing, std::type_identity<M>,
                                                      std::type_identity<FirstMistake<Rest...>>>::type {};
 
+/// The second of two mistakes if there is no first: never both, so that a single refusal answers.
+template <class First, class Second>
+struct OnlyThen : std::conditional_t<First::wrong == Wrong::nothing, Second, NoMistake> {};
+
 /// The first of several types that has a place, or void.
 template <class... X>
 struct FirstWithPlace {

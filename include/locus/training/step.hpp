@@ -38,9 +38,6 @@ struct OptimizerMistake : FirstMistake<PlaceMistake<M, Optimizer, error::model_i
 template <class M, class Optimizer, class T, class D>
 concept Trainable =
     IsWrong<BatchMistake<M, T, D>, Wrong::nothing> && IsWrong<OptimizerMistake<M, Optimizer>, Wrong::nothing>;
-/// The second of two mistakes if there is no first: never both, so that a single refusal answers.
-template <class First, class Second>
-struct OnlyThen : std::conditional_t<First::wrong == Wrong::nothing, Second, NoMistake> {};
 }  // namespace detail
 
 namespace detail {

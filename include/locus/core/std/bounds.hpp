@@ -31,6 +31,11 @@ template <class X>
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
+/// The size of nearly equal parts of `all`, which is positive, each of at most `most`.
+[[nodiscard]] constexpr std::int64_t equal_part(std::int64_t all, std::int64_t most) {
+  return (all - 1) / ((all - 1) / most + 1) + 1;
+}
+
 /// An option converted to R. throws ArgumentError for NaN, infinity, and numbers that R cannot hold
 template <class R>
 [[nodiscard]] R finite_as(std::string_view caller, const char* option, double given) {

@@ -35,10 +35,10 @@ class AttentionParts {
                  std::int64_t most, std::int64_t most_rows, bool is_causal)
       : batches_(batches), heads_(heads), rows_(rows), keys_(keys), is_causal_(is_causal) {
     std::int64_t left = larger(most / larger(per_row, std::int64_t{1}), std::int64_t{1});
-    rows_at_once_ = share(rows, smaller(left, most_rows));
+    rows_at_once_ = equal_part(rows, smaller(left, most_rows));
     left /= rows_at_once_;
-    heads_at_once_ = share(heads, larger(left, std::int64_t{1}));
-    batches_at_once_ = heads_at_once_ < heads ? 1 : share(batches, larger(left / heads, std::int64_t{1}));
+    heads_at_once_ = equal_part(heads, larger(left, std::int64_t{1}));
+    batches_at_once_ = heads_at_once_ < heads ? 1 : equal_part(batches, larger(left / heads, std::int64_t{1}));
   }
 
   /// Calls f(part, is_first, is_last); first and last among the parts of the same heads.
@@ -61,8 +61,6 @@ class AttentionParts {
   [[nodiscard]] std::int64_t most_rows() const { return batches_at_once_ * heads_at_once_ * rows_at_once_; }
 
  private:
-  /// The size of nearly equal shares of `all`, each at most `most`.
-  static std::int64_t share(std::int64_t all, std::int64_t most) { return (all - 1) / ((all - 1) / most + 1) + 1; }
   std::int64_t batches_, heads_, rows_, keys_, rows_at_once_, heads_at_once_, batches_at_once_;
   bool is_causal_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The launches of cross_entropy: one row per example, and the sum of their losses.
+// The launches of cross_entropy and linear_cross_entropy: one row per example, and the sum of their losses.
 
 #include <locus/ops/fold.hpp>
 #include <locus/ops/rows.hpp>
@@ -24,9 +24,57 @@ struct LabelRules {
   }
 };
 
-/// losses[row], shares[row] (the weight of the row's label), largest[row], and log_sums[row]: log(sum(e^(x -
-/// largest))). The last two stay apart, since their sum would round at the size of the logits. An ignored label gives
-/// zeros, one out of range NaN.
+/// The loss of a row of logits, the weight of its label, the largest logit, and log(sum(e^(x - largest))). The last two
+/// stay apart, since their sum would round at the size of the logits.
+template <class R>
+struct LossOfRow {
+  R loss, share, largest, log_sum;
+};
+template <class T, bool weighted, class Team, class Fragment>
+[[nodiscard]] LOCUS_FN auto loss_of_row(Team& team, const fold::Max<T>& larger, const LabelRules<T, weighted>& rules,
+                                        std::int64_t label, compute_t<T> logit, const Fragment& values) {
+  using R = compute_t<T>;
+  const auto exponentials = sum_exponentials(team, larger, values);
+  const R largest = exponentials.largest, sum = exponentials.sum;
+  const R log_sum = math::log(sum);
+  const R share = rules.weight(label);
+  R loss = share * ((largest - logit) + log_sum);
+  if (rules.smoothing > R(0)) {
+    const auto r = rules;
+    const R spread = team.reduce(
+        fold::SumOfSlow<T>{},
+        [=](R v, std::int64_t c) LOCUS_INLINED { return r.weight(c) * ((largest - v) + log_sum); }, values);
+    loss = (R(1) - r.smoothing) * loss + r.smoothing / static_cast<R>(r.classes) * spread;
+  }
+  return LossOfRow<R>{loss, share, largest, log_sum};
+}
+
+/// Stores the gradients of a row of logits,
+/// scale * ((1 - smoothing) w_label (p - target) + smoothing / classes * (p * sum(w) - w)).
+template <class T, bool weighted, class Team, class Fragment>
+LOCUS_FN void store_logit_gradients(Team& team, const RowOutput<T>& out, const LabelRules<T, weighted>& rules,
+                                    std::int64_t label, compute_t<T> scale, compute_t<T> largest, compute_t<T> log_sum,
+                                    const Fragment& values) {
+  using R = compute_t<T>;
+  const R hard = (R(1) - rules.smoothing) * scale * (rules.in_range(label) ? rules.weight(label) : R(0));
+  const R soft = rules.smoothing > R(0) ? scale * rules.smoothing / static_cast<R>(rules.classes) : R(0);
+  const auto r = rules;
+  R weight_sum = static_cast<R>(rules.classes);
+  if constexpr (weighted)
+    if (rules.smoothing > R(0))
+      weight_sum = team.reduce(
+          fold::Sum<T>{}, [=](R, std::int64_t c) LOCUS_INLINED { return r.weight(c); }, values);
+  const R share = hard + soft * weight_sum;
+  team.store(
+      out,
+      [=](R v, std::int64_t c) LOCUS_INLINED {
+        return share * math::exp_of_negative((v - largest) - log_sum) - (c == label ? hard : R(0)) - soft * r.weight(c);
+      },
+      values);
+}
+
+/// losses[row], shares[row], largest[row] and log_sums[row], the members of LossOfRow. An ignored label gives zeros,
+/// one out of range NaN.
 template <class T, bool weighted>
 struct CrossEntropyRow {
   using R = compute_t<T>;
@@ -52,27 +100,17 @@ struct CrossEntropyRow {
       return;
     }
     const auto values = team.load(logits.input(row));
-    const auto exponentials = sum_exponentials(team, larger, values);
-    const R largest = exponentials.largest, sum = exponentials.sum;
-    const R log_sum = math::log(sum);
-    const R share = rules.weight(label);
-    R loss = share * ((largest - load_as_register(logits.row(row)[label * logits.stride])) + log_sum);
-    if (rules.smoothing > R(0)) {
-      const auto r = rules;
-      const R spread = team.reduce(
-          fold::SumOfSlow<T>{},
-          [=](R v, std::int64_t c) LOCUS_INLINED { return r.weight(c) * ((largest - v) + log_sum); }, values);
-      loss = (R(1) - r.smoothing) * loss + r.smoothing / static_cast<R>(r.classes) * spread;
-    }
-    team.write(losses + row, loss);
-    team.write(shares + row, share);
-    team.write(largests + row, largest);
-    team.write(log_sums + row, log_sum);
+    const R logit = load_as_register(logits.row(row)[label * logits.stride]);
+    const auto found = loss_of_row(team, larger, rules, label, logit, values);
+    team.write(losses + row, found.loss);
+    team.write(shares + row, found.share);
+    team.write(largests + row, found.largest);
+    team.write(log_sums + row, found.log_sum);
   }
 };
 
-/// dlogits = scale * ((1 - smoothing) w_label (p - target) + smoothing / classes * (p * sum(w) - w))
-template <class T, bool weighted>
+/// The gradients of the logits, given the numbers that CrossEntropyRow wrote for each row. They may replace the logits.
+template <class T, bool weighted, class G = T>
 struct CrossEntropyRowBackward {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
@@ -81,7 +119,7 @@ struct CrossEntropyRowBackward {
   Rows<const T> logits;
   LabelRules<T, weighted> rules;
   const R *largests, *log_sums;
-  const T* g;             ///< gradient of the result
+  const G* g;             ///< gradient of the result
   std::int64_t g_stride;  ///< 0: one for all rows
   const R* total;         ///< divisor of the sum of losses; null: 1
   Rows<T> dlogits;
@@ -95,23 +133,42 @@ struct CrossEntropyRowBackward {
     const R adjoint = load_as_register(g[row * g_stride]);
     if (rules.ignores(label) || adjoint == R(0)) return store_nothing(team, out, values);
     const R scale = adjoint / (total ? *total : R(1));
-    const R largest = largests[row], log_sum = log_sums[row];
-    const R hard = (R(1) - rules.smoothing) * scale * (rules.in_range(label) ? rules.weight(label) : R(0));
-    const R soft = rules.smoothing > R(0) ? scale * rules.smoothing / static_cast<R>(rules.classes) : R(0);
-    const auto r = rules;
-    R weight_sum = static_cast<R>(rules.classes);
-    if constexpr (weighted)
-      if (rules.smoothing > R(0))
-        weight_sum = team.reduce(
-            fold::Sum<T>{}, [=](R, std::int64_t c) LOCUS_INLINED { return r.weight(c); }, values);
-    const R share = hard + soft * weight_sum;
-    team.store(
-        out,
-        [=](R v, std::int64_t c) LOCUS_INLINED {
-          return share * math::exp_of_negative((v - largest) - log_sum) - (c == label ? hard : R(0)) -
-                 soft * r.weight(c);
-        },
-        values);
+    store_logit_gradients(team, out, rules, label, scale, largests[row], log_sums[row], values);
+  }
+};
+
+/// losses[row] and shares[row], as CrossEntropyRow writes them, and the gradients of these losses in place of the
+/// logits.
+template <class T, bool weighted>
+struct CrossEntropyRowInPlace {
+  using R = compute_t<T>;
+  static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  Rows<T> logits;
+  LabelRules<T, weighted> rules;
+  R *losses, *shares;
+  R nan = std::numeric_limits<R>::quiet_NaN();
+  fold::Max<T> larger{};
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const std::int64_t label = rules.labels[row];
+    const auto out = logits.output(row);
+    if (rules.ignores(label) || !rules.in_range(label)) {
+      const R value = rules.ignores(label) ? R(0) : nan;
+      team.write(losses + row, value);
+      team.write(shares + row, value);
+      team.store(out, [=](std::int64_t) LOCUS_INLINED { return value; });
+      return;
+    }
+    const auto values = team.load(logits.input(row));
+    // Read before the reductions, which all threads of the team leave together: afterwards another thread stores there.
+    const R logit = load_as_register(logits.row(row)[label * logits.stride]);
+    const auto found = loss_of_row(team, larger, rules, label, logit, values);
+    team.write(losses + row, found.loss);
+    team.write(shares + row, found.share);
+    store_logit_gradients(team, out, rules, label, R(1), found.largest, found.log_sum, values);
   }
 };
 
@@ -150,6 +207,29 @@ struct FoldLosses {
     return {divides ? loss / weight : loss, weight};
   }
 };
+
+/// The sum of the losses, divided by the sum of their shares if `divides`, and the sum of the shares: (2). One launch.
+template <class R, class D>
+[[nodiscard]] Tensor<R, D> fold_losses(const Tensor<R, D>& losses, const Tensor<R, D>& shares, bool divides) {
+  const Tensor<R, D> pair({2}, losses.device());
+  const FoldLosses<R> op{divides};
+  const auto plan = make_reduce_plan<2>(losses.shape(), {operand_of(losses), operand_of(shares), PlanOperand{}}, 1u);
+  Backend<D>::reduce(losses.device(), plan, op, op, Pack<const R*, const R*>(losses.data(), shares.data()),
+                     static_cast<const LossTotal<R>*>(nullptr), reinterpret_cast<LossTotal<R>*>(pair.data()));
+  return pair;
+}
+
+/// throws ShapeError unless there is one weight per class
+LOCUS_OUT_OF_LINE inline void require_class_weights(std::string_view name, const Shape& weights, std::int64_t classes) {
+  if (!(weights == Shape{classes}))
+    fail<ShapeError>(
+        {name, ": class weights of shape ", weights, " for ", classes, " classes; expected (", classes, ",)"});
+}
+/// throws ArgumentError
+LOCUS_OUT_OF_LINE inline void require_smoothing(std::string_view name, double smoothing) {
+  if (!(smoothing >= 0 && smoothing <= 1))
+    fail<ArgumentError>({name, ": label_smoothing ", smoothing, "; expected 0 to 1"});
+}
 
 /// throws IndexError for a label that is neither a class nor `*ignored` (null: none is ignored), on a device that
 /// ChecksElements

@@ -16,11 +16,13 @@ class MappedFile final : public MemoryOwner {
     memory_ = mmap(nullptr, file_.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE, file_.descriptor().number(), 0);
     if (memory_ != MAP_FAILED) return;
     if (errno == ENOMEM) fail<OutOfMemory>({"cannot map '", file_.path(), "' of ", file_.bytes(), " bytes"});
-    fail<DataError>({"cannot map '", file_.path(), "': ", std::strerror(errno), "; read it with io::load"});
+    fail<DataError>(
+        {"cannot map '", file_.path(), "': ", std::strerror(errno), "; copy it to a file system that maps files"});
   }
   ~MappedFile() override { (void)munmap(memory_, file_.bytes()); }
 
   [[nodiscard]] InputFile& file() { return file_; }
+  [[nodiscard]] std::uint64_t bytes() const { return file_.bytes(); }
   [[nodiscard]] unsigned char* data() const { return static_cast<unsigned char*>(memory_); }
   /// throws DataError if the file became shorter: reading missing pages would end the program
   void require_readable() const override {
