@@ -1,11 +1,9 @@
-#!/ usr / bin / env python3
-""
-    "The tables of tests that tests/meson.build builds, from the first line of each test:
+#!/usr/bin/env python3
+"""The tables of tests that tests/meson.build builds, from the first line of each test:
 
     // Runs on: host, cuda (rows), reference; loops, alone.
 
-    Before the semicolon stand the devices : PLACES,
-                                             or a device program of CUDA_PROGRAMS in parentheses; after it PROPERTIES.
+Before the semicolon stand the devices: PLACES, or a device program of CUDA_PROGRAMS in parentheses; after it PROPERTIES.
 
 usage: test_tables.py [FILE]     prints a line for each place and property, and writes the lines to FILE
 """
@@ -20,7 +18,7 @@ PLACES = {
     "reference": "stamped for the reference device",
     "cudnn": "compiled with cuDNN, in a program that tests/meson.build names",
 }
-#Sources of a device program are one translation unit, which takes nvcc half the time of as many : see together.py.
+# Sources of a device program are one translation unit, which takes nvcc half the time of as many: see together.py.
 CUDA_PROGRAMS = ("verbs", "backward", "expressions", "rows", "products", "windows", "sorting", "ranks", "data", "training", "linalg",
                  "optimizers", "layers", "operations", "tensors", "graph", "models")
 PROPERTIES = {
@@ -79,7 +77,9 @@ def stale(configured, tests=TESTS):
 
 if __name__ == "__main__":
     try:
-        text
-= text_of(tables()) sys.stdout.write(text) if sys.argv [1:] : pathlib.Path(sys.argv[1])
-                                                                  .write_text(text) except ValueError as error
-    : sys.exit(f "test_tables.py: {error}")
+        text = text_of(tables())
+        sys.stdout.write(text)
+        if sys.argv[1:]:
+            pathlib.Path(sys.argv[1]).write_text(text)
+    except ValueError as error:
+        sys.exit(f"test_tables.py: {error}")
