@@ -97,6 +97,30 @@ TEST_CASE("cuDNN's convolutions equal products of windows on a GPU") {
   check_equal<float>({8, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1, .exact = true});
 }
 
+TEST_CASE("TF32 rounds convolutions to 11 bits where it is allowed, and no exact one") {
+  NEEDS_CUDNN();
+  manual_seed(28);
+  const auto x = randn<float, Cuda>({8, 64, 32, 32}).channels_last();
+  const Tensor<float, Cuda> w = randn<float, Cuda>({64, 64, 3, 3}) * (1 / 24.f);
+  const auto error = [&](bool tf32, bool exact, bool windows) {
+    cuda::allow_tf32_convolutions(tf32), cuda::allow_cudnn(!windows);
+    const Reference found = reference(conv2d(x, w, {.padding = 1, .exact = exact}));
+    cuda::allow_tf32_convolutions(false), cuda::allow_cudnn(true);
+    const auto sums = conv2d(x.as<double>(), w.as<double>(), {.padding = 1});
+    const Reference expected = reference(sums);
+    double largest = 0;
+    for (std::size_t i = 0; i < found.values.size(); ++i)
+      largest = std::max(largest, std::abs(found.values[i] - expected.values[i]));
+    return largest;  // results are about 1, at most 5
+  };
+  for (const bool windows : {false, true}) {
+    CHECK(error(false, false, windows) < 5e-5);
+    CHECK(error(true, true, windows) < 5e-5);
+    CHECK(error(true, false, windows) < 1e-2);
+  }
+  CHECK(error(true, false, true) > 5e-5);  // cuBLASLt's products on tensor cores
+}
+
 TEST_CASE("so do those of 16 bits, of both layouts") {
   NEEDS_CUDNN();
   for (const bool channels_last : {false, true}) {

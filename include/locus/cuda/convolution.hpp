@@ -21,11 +21,24 @@ inline void allow_cudnn(bool) {}
 /// Whether cuDNN may add up gradients in another order each time.
 inline void allow_nondeterministic_cudnn(bool) {}
 [[nodiscard]] inline bool nondeterministic_cudnn_allowed() { return false; }
+/// Bytes of workspace that cuDNN may take at a time.
+inline void limit_cudnn_workspace(std::int64_t) {}
+[[nodiscard]] inline std::int64_t cudnn_workspace_limit() { return 0; }
 }}}  // namespace locus::LOCUS_ABI::cuda
 #endif
 
-#if LOCUS_NVCC && LOCUS_CUDNN
+#if LOCUS_NVCC
 #include <locus/cuda/backend.hpp>
+
+namespace locus { inline namespace LOCUS_ABI {
+template <>
+struct ConvPrecision<Cuda> : cuda::detail::ConvolutionPrecision {
+  explicit ConvPrecision(const ConvShape& shape) : ConvolutionPrecision(shape.exact) {}
+};
+}}  // namespace locus::LOCUS_ABI
+#endif
+
+#if LOCUS_NVCC && LOCUS_CUDNN
 #include <locus/cuda/cudnn/conv.cuh>
 
 namespace locus { inline namespace LOCUS_ABI {

@@ -51,7 +51,7 @@ struct ConvAxis {
 struct ConvShape {
   std::int64_t batch = 0, in = 0, out = 0, groups = 1;
   ConvAxis axis[3];
-  bool exact = false;  ///< direct sums of products, without Winograd's transforms
+  bool exact = false;  ///< direct sums of products, without Winograd's transforms or TF32
 
   [[nodiscard]] std::int64_t taps() const { return std::int64_t{axis[0].kernel} * axis[1].kernel * axis[2].kernel; }
   [[nodiscard]] std::int64_t inputs() const {  ///< elements of an image's channel
@@ -91,9 +91,15 @@ enum class ConvVerbs { each, product, columns };
   return has_one_stride || pass == ConvPass::input_gradient ? ConvVerbs::product : ConvVerbs::columns;
 }
 
-/// Most bytes that a pass on a GPU may use at a time beside operands and results: for columns or a library's workspace.
-/// Larger weights raise the limit to their own size.
-inline constexpr std::int64_t gpu_conv_workspace = std::int64_t{64} << 20;
+/// Most bytes of columns on a GPU at a time. Larger weights raise the limit to their own size.
+inline constexpr std::int64_t gpu_column_bytes = std::int64_t{64} << 20;
+
+/// While a device's verbs compute a convolution: sets the precision of their products, if the device has a switch for
+/// convolutions; specialize it to add one.
+template <class D>
+struct ConvPrecision {
+  explicit ConvPrecision(const ConvShape&) {}
+};
 
 /// Images in memory: strides of (batch, channel, three dimensions), in elements.
 template <class T>

@@ -11,6 +11,7 @@
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/ops/conv.hpp>
+#include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>
@@ -110,9 +111,13 @@ TEST_CASE("of cuDNN's engines the first serves that keeps what Locus promises") 
   CHECK(engine([] { (void)convolve(2, {.padding = 1, .exact = true}); }) == 1);  // nor Winograd's transforms
   CHECK(engine([] { (void)convolve<bfloat16>(); }) == 46);
   CHECK(engine([&] {
-          cuda::allow_tf32(true);
+          cuda::allow_tf32_convolutions(true);
           of_float();
         }) == 46);
+  CHECK(engine([&] {
+          cuda::allow_tf32(true);  // of products alone
+          of_float();
+        }) == 5);
   const auto with = [&](cudnnBackendNumericalNote_t note, bool allow) {
     return engine([=] {
       dnn.engines.insert(dnn.engines.begin(), DnnEngine{.index = 7, .notes = {note}});
@@ -122,9 +127,51 @@ TEST_CASE("of cuDNN's engines the first serves that keeps what Locus promises") 
   };
   CHECK(with(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, false) == 5);
   CHECK(with(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, true) == 7);
+  CHECK(in_new_process({{"LOCUS_CUDNN_NONDETERMINISTIC", "1"}}, [] {
+          dnn.engines.insert(dnn.engines.begin(),
+                             DnnEngine{.index = 7, .notes = {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}});
+          return seen([] { (void)convolve(); }).engine;
+        }) == 7);
   CHECK(with(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, true) == 5);
   CHECK(with(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP, false) == 7);
   CHECK(in_new_process({{"LOCUS_CUDNN", "0"}}, [&] { return seen(of_float).asked; }) == 0);
+}
+
+TEST_CASE("TF32 has a switch for convolutions, by cuDNN or by windows, and one for products") {
+  struct Rounded {
+    bool products, convolutions, windows, exact;
+    bool operator==(const Rounded&) const = default;
+  };
+  const auto rounded = [](const Environment& environment) {
+    return in_new_process(environment, [] {
+      if (std::getenv("LOCUS_TF32_CONVOLUTIONS") == std::string("unset")) unsetenv("LOCUS_TF32_CONVOLUTIONS");
+      const auto windows = [](bool exact) {
+        (void)without_cudnn([=] { return convolve(2, {.padding = 1, .exact = exact}); });
+        return simulated::blas.rounds_to_tf32;
+      };
+      (void)convolve();
+      Rounded found{false, dnn.engine == 46, windows(false), windows(true)};
+      (void)convolve(2, {.padding = 1, .exact = true});
+      found.exact |= dnn.engine != 1;
+      (void)matmul(randn<float, Cuda>({4, 8}), randn<float, Cuda>({8, 4}));
+      found.products = simulated::blas.rounds_to_tf32;
+      return found;
+    });
+  };
+  const Rounded convolutions{false, true, true, false}, neither{false, false, false, false};
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "unset"}}) == convolutions);
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "1"}}) == convolutions);
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "0"}}) == neither);
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "0"}, {"LOCUS_TF32", "1"}}) == Rounded{true, false, false, false});
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "1"}, {"LOCUS_TF32", "1"}}) == Rounded{true, true, true, false});
+  std::string said;
+  CHECK(in_new_process(
+      {{"LOCUS_TF32_CONVOLUTIONS", "yes"}},
+      [] {
+        CHECK_THROWS_AS((void)convolve(), ArgumentError);
+        return true;
+      },
+      &said));
 }
 
 TEST_CASE("a form is planned once; whatever changes cuDNN's choice is another form") {
@@ -133,9 +180,9 @@ TEST_CASE("a form is planned once; whatever changes cuDNN's choice is another fo
     bool right = asks([] { (void)convolve(); }) && !asks([] { (void)convolve(); });
     right &= asks([] { (void)convolve(3); }) && asks([] { (void)convolve(2, {.padding = 2}); });
     right &= asks([] { (void)convolve(2, {.padding = 1, .exact = true}); }) && asks([] { (void)convolve<half>(); });
-    cuda::allow_tf32(true);
+    cuda::allow_tf32_convolutions(true);
     right &= asks([] { (void)convolve(); });
-    cuda::allow_tf32(false);
+    cuda::allow_tf32_convolutions(false);
     right &= !asks([] { (void)convolve(); });
     const auto memory = randn<float, Cuda>({2 * 4 * 6 * 5 + 1}), w = randn<float, Cuda>({8, 4, 3, 3});
     const auto shifted = memory.slice(0, 1, memory.size(0)).reshape({2, 4, 6, 5});
@@ -244,8 +291,10 @@ TEST_CASE("errors name the request, cuDNN's call and what to do") {
 }
 
 TEST_CASE("workspace is bounded: a batch is taken in parts, or another engine serves") {
-  CHECK(in_new_process({}, [] {
-    dnn.engines[2].workspace_of_image = std::int64_t{20} << 20;  // three images' fit in 64 MiB
+  constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+  const Environment small{{"LOCUS_CUDNN_WORKSPACE", "64"}};
+  CHECK(in_new_process(small, [] {
+    dnn.engines[2].workspace_of_image = 20 * mebibyte;  // three images' fit in 64 MiB
     const auto x = randn<float, Cuda>({7, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
     const auto use = [&] { return passes([](const auto& a, const auto& b) { return conv2d(a, b); }, x, w); };
     const Seen forward = seen([&] { (void)conv2d(x, w); });
@@ -255,16 +304,46 @@ TEST_CASE("workspace is bounded: a batch is taken in parts, or another engine se
     return in_parts && dnn.engine == 5 && distance(y, own_y) < 1e-5 && distance(dx, own_dx) < 1e-4 &&
            distance(dw, own_dw) < 1e-4;
   }));
-  CHECK(in_new_process({}, [] {  // sums of 16 bits are rounded once
-    dnn.engines[0].workspace_of_image = std::int64_t{20} << 20;
+  CHECK(in_new_process(small, [] {  // sums of 16 bits are rounded once
+    dnn.engines[0].workspace_of_image = 20 * mebibyte;
     const auto x = variable(randn<half, Cuda>({7, 4, 6, 5})), w = variable(randn<half, Cuda>({8, 4, 3, 3}));
     const auto y = conv2d(x, w);
     const Seen back = seen([&] { sum(y).backward(); });
     return back.launched == 4 + 1 && dnn.engine == 5 && dnn.images == 7;
   }));
-  CHECK(in_new_process({}, [] {  // one image's does not fit
-    dnn.engines[2].workspace_of_image = std::int64_t{65} << 20;
+  CHECK(in_new_process(small, [] {  // one image's does not fit
+    dnn.engines[2].workspace_of_image = 65 * mebibyte;
     return seen([] { (void)convolve(); }).engine == 1 && dnn.images == 2;
+  }));
+  const auto engine = [](std::int64_t padding) {
+    return seen([=] { (void)convolve(2, {.padding = padding}); }).engine;
+  };
+  CHECK(in_new_process({}, [&] {  // the limit is 1 GiB, or as the program says, which makes another form
+    dnn.engines[2].workspace = 65 * mebibyte;
+    bool right = cuda::cudnn_workspace_limit() == 1024 * mebibyte && engine(1) == 5;
+    cuda::limit_cudnn_workspace(64 * mebibyte);
+    right &= engine(1) == 1;
+    cuda::limit_cudnn_workspace(1024 * mebibyte);
+    CHECK_THROWS_AS(cuda::limit_cudnn_workspace(-1), ArgumentError);
+    return right && engine(1) == 5;
+  }));
+  CHECK(in_new_process({}, [&] {  // no more than is free, or unused in the pool, when a form is planned
+    dnn.engines[2].workspace = 65 * mebibyte;
+    simulated::free_memory = 64 * mebibyte;
+    bool right = engine(1) == 1;
+    simulated::free_memory = 66 * mebibyte;
+    right &= engine(1) == 1 && engine(2) == 5;
+    simulated::free_memory = 0;
+    return right && engine(3) == 5;
+  }));
+  CHECK(in_new_process({}, [] {  // planned, and no longer free when it is used
+    dnn.engines[2].workspace = 3 * mebibyte;
+    bool right = is_right(convolve()) && dnn.engine == 5;
+    const auto pool = randn<float, Cuda>({1});
+    simulated::most_memory = mebibyte;
+    std::thread([&] { right &= seen([] { (void)convolve(); }).engine == 1; }).join();
+    simulated::most_memory = std::size_t{1} << 34;
+    return right;
   }));
 }
 
@@ -368,6 +447,7 @@ TEST_CASE("the file of products keeps what was timed; the next process asks cuDN
   CHECK(is_untimed(in_process(false, [] { return dnn.engines.back().knob = 1 << 24, once(); }), 5));
   // That a batch is taken in parts is kept, too.
   const auto in_parts = [] {
+    cuda::limit_cudnn_workspace(std::int64_t{64} << 20);
     dnn.engines[2].workspace_of_image = std::int64_t{40} << 20;
     return seen([] { (void)convolve(3, {.padding = 2}); });
   };

@@ -42,6 +42,8 @@ struct ConvCall {
   void* w = nullptr;
   bool accumulate = false;
 
+  /// Whether floats may be rounded to TF32.
+  [[nodiscard]] bool rounds_to_tf32() const { return tf32_convolutions_allowed() && !shape.exact; }
   [[nodiscard]] bool has_weights_channels_last() const { return x.channels_last && y.channels_last; }
   /// Spatial dimensions: 2 if ConvShape's first axis is plain and of extent 1, else 3.
   [[nodiscard]] int dims() const { return shape.axis[0].extent == 1 && shape.axis[0].is_plain() ? 2 : 3; }
@@ -59,10 +61,9 @@ struct ConvCall {
                                                        : w_elements());
   }
   void set_result(void* data) { (pass == Pass::forward ? y.data : pass == Pass::input_gradient ? x.data : w) = data; }
-  /// Workspace that the pass may take, in bytes.
-  [[nodiscard]] std::int64_t most_workspace() const {
-    const std::int64_t of_weights = element() * w_elements();
-    return of_weights > gpu_conv_workspace ? of_weights : gpu_conv_workspace;
+  /// Workspace that the pass may take, in bytes, of so many that are free.
+  [[nodiscard]] std::int64_t most_workspace(std::int64_t free) const {
+    return locus::detail::smaller(locus::detail::larger(element() * w_elements(), cudnn_workspace_limit()), free);
   }
   /// Whether the batch may be processed in parts. Weight gradients of 16 bits may not: each part would round the sums.
   [[nodiscard]] bool is_divisible() const {
@@ -118,7 +119,7 @@ struct ConvCall {
 [[nodiscard]] inline cuda::detail::GemmPlanKey key_of(const ConvCall& call) {
   const ConvShape& shape = call.shape;
   const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +
-                             16 * tf32_allowed() + 32 * nondeterministic_cudnn_allowed();
+                             16 * call.rounds_to_tf32() + 32 * nondeterministic_cudnn_allowed();
   const std::int64_t alignments =
       (alignment_of(call.x.data) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);
   cuda::detail::GemmPlanKey key{
@@ -130,6 +131,7 @@ struct ConvCall {
     key.values[at++] = axis.stride * high + axis.dilation;
     key.values[at++] = axis.before * high + axis.outputs;
   }
+  key.values[at] = cudnn_workspace_limit();
   return key;
 }
 

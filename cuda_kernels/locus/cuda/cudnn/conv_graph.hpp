@@ -126,15 +126,15 @@ struct ConvGraph {
   return it;
 }
 
-/// Whether an engine keeps Locus's promises: sums in float, deterministic unless the program allows otherwise, TF32
-/// only where allowed, and no transforms where the convolution must be exact.
+/// Whether an engine keeps Locus's promises: sums in float, deterministic unless the program allows otherwise; where
+/// the convolution must be exact, neither TF32 nor transforms.
 [[nodiscard]] inline bool is_allowed(const ConvCall& call, const cudnnBackendNumericalNote_t* notes,
                                      std::int64_t count) {
   const bool is_float = call.type == CUDNN_DATA_FLOAT;
   for (std::int64_t i = 0; i < count; ++i) {
     switch (notes[i]) {
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-        if (is_float && !tf32_allowed()) return false;
+        if (is_float && !call.rounds_to_tf32()) return false;
         break;
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION: return false;

@@ -13,10 +13,11 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 /// How one form is computed.
 struct ConvPlan {
   ExecutionPlan way;
-  std::size_t tried = 0;      ///< of cuDNN's engines
-  bool exists = false;        ///< false: cuDNN does not compute the form
-  bool wants_memory = false;  ///< an engine expected to be faster needs more workspace than allowed
-  bool is_settled = false;    ///< true: final for the process; false: cuDNN's first answer, until passes are timed
+  std::int64_t most_workspace = 0;  ///< bytes that it may take: found when it is made, as a query of the GPU takes long
+  std::size_t tried = 0;            ///< of cuDNN's engines
+  bool exists = false;              ///< false: cuDNN does not compute the form
+  bool wants_memory = false;        ///< an engine expected to be faster needs more workspace than allowed
+  bool is_settled = false;  ///< true: final for the process; false: cuDNN's first answer, until passes are timed
 };
 
 /// cuDNN, for TunedGemmPlans.
@@ -75,9 +76,10 @@ class Convolver {
     return false;
   }
 
-  /// False, without effect, where cuDNN refuses the plan after all.
+  /// False, without effect, where cuDNN refuses the plan after all, or its workspace is no longer free.
   [[nodiscard]] bool launch(const ConvPlan& plan, const ConvCall& call) {
-    const Scratch workspace(context_, static_cast<std::size_t>(plan.way.workspace));
+    Scratch workspace(context_);
+    if (plan.way.workspace > 0 && !reserve(workspace, plan, call)) return false;
     LaunchTrace trace(context_);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin(description_of(call));
@@ -93,6 +95,13 @@ class Convolver {
     ++locus::detail::launches.gemm;
     trace.end();
     return true;
+  }
+  [[nodiscard]] static bool reserve(Scratch& workspace, const ConvPlan& plan, const ConvCall& call) try {
+    workspace.reserve(static_cast<std::size_t>(plan.way.workspace));
+    return true;
+  } catch (const OutOfMemory&) {
+    tell_refusal(call, join("no memory for a workspace of ", plan.way.workspace, " bytes"));
+    return false;
   }
   void queue(Calls& calls, const ExecutionPlan& way, const ConvCall& given, void* result, void* workspace) const {
     ConvCall call = given;
@@ -117,7 +126,7 @@ class Convolver {
             call.element() * (call.x_elements() + call.y_elements() + call.w_elements()),
             2. * static_cast<double>(call.y_elements()) * static_cast<double>(depth)};
   }
-  /// Says in a trace why launches of the verbs follow instead of a cuDNN launch.
+  /// Says in a trace why another engine or launches of the verbs follow instead of a cuDNN launch.
   static void tell_refusal(const ConvCall& call, const std::string& reason) {
     if (launches_are_traced()) [[unlikely]]
       std::fprintf(stderr, "locus: %s: not so by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
@@ -135,6 +144,7 @@ class Convolver {
   [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call) const {
     const UncapturedCalls anything_goes;
     ConvPlan plan;
+    plan.most_workspace = call.most_workspace(free_bytes());
     Calls calls(call);
     const ConvGraph graph = graph_of(calls, machine_, call);
     if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named()) settle(key, plan, calls, call, graph);
@@ -150,7 +160,7 @@ class Convolver {
     while (!plan.exists && plan.tried < engines.size()) {
       Calls calls(call);
       plan.way = plan_of(calls, machine_, engines[plan.tried++]);
-      const bool fits = plan.way.workspace <= call.most_workspace();
+      const bool fits = plan.way.workspace <= plan.most_workspace;
       plan.wants_memory |= calls.succeeded() && !fits;
       plan.exists = calls.succeeded() && fits;
     }
@@ -158,6 +168,7 @@ class Convolver {
   /// Gives the plan cuDNN's next engine; clears `exists` if none is left.
   void take_next(ConvPlan& plan, const ConvCall& call) const {
     const UncapturedCalls anything_goes;
+    plan.most_workspace = call.most_workspace(free_bytes());
     Calls calls(call);
     const ConvGraph graph = graph_of(calls, machine_, call);
     take_from(plan, engines_for(calls, machine_, call, graph), call);
@@ -195,12 +206,20 @@ class Convolver {
     const Descriptor engine = from_choice(calls, machine_, graph, choice);
     const bool allowed = allows(calls, call, engine);
     ExecutionPlan way = plan_of(calls, machine_, engine);
-    if (!calls.succeeded() || !allowed || way.workspace > call.most_workspace()) return false;
+    if (!calls.succeeded() || !allowed || way.workspace > plan.most_workspace) return false;
     plan.way = std::move(way);
     plan.wants_memory = !choice.fused;
     return plan.exists = plan.is_settled = true;
   }
 
+  /// Bytes that this thread may allocate: free ones, and unused ones of the pool. Queries the GPU, without waiting for
+  /// it.
+  [[nodiscard]] std::int64_t free_bytes() const {
+    std::size_t unused = 0, total = 0;
+    cuda::check(cudaMemGetInfo(&unused, &total), "cudaMemGetInfo");
+    const MemoryStats stats = DeviceMemory::of(context_.ordinal()).stats();
+    return static_cast<std::int64_t>(unused) + stats.reserved_bytes - stats.allocated_bytes;
+  }
   [[nodiscard]] bool is_captured() const {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cuda::check(cudaStreamIsCapturing(context_.stream(), &status), "cudaStreamIsCapturing");

@@ -15,7 +15,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Bytes of columns that a device computes at once.
 template <class D>
-inline constexpr std::int64_t column_bytes = HostAccessible<D> ? std::int64_t{4} << 20 : gpu_conv_workspace;
+inline constexpr std::int64_t column_bytes = HostAccessible<D> ? std::int64_t{4} << 20 : gpu_column_bytes;
 
 /// Windows in parts of nearly equal size, whose columns have at most so many elements, or one window.
 class ConvParts {
@@ -102,6 +102,7 @@ class ConvPasses {
     count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::forward(device_, shape_, images_of(x), w, bias, results_of(y), accumulate)) return;
+    [[maybe_unused]] const ConvPrecision<D> precision(shape_);
     const std::int64_t stride = element_stride(x);
     const ConvVerbs verbs = conv_verbs(ConvPass::value, shape_, stride >= 0);
     if (verbs == ConvVerbs::each) {
@@ -139,6 +140,7 @@ class ConvPasses {
     count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, results_of(dx), accumulate)) return;
+    [[maybe_unused]] const ConvPrecision<D> precision(shape_);
     const ConvVerbs verbs = conv_verbs(ConvPass::input_gradient, shape_, true);
     if (verbs == ConvVerbs::each) {
       const GroupedGradientRow<T> row{shape_, images_of(g), w, bias, results_of(dx), accumulate};
@@ -188,6 +190,7 @@ class ConvPasses {
     count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(), accumulate)) return;
+    [[maybe_unused]] const ConvPrecision<D> precision(shape_);
     if (conv_verbs(ConvPass::weight_gradient, shape_, true) == ConvVerbs::each) return sum_taps(dw, accumulate, g, x);
     const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
     const std::int64_t per_window = shape_.in * shape_.taps() + shape_.out;
