@@ -101,6 +101,15 @@ struct ConvPrecision {
   explicit ConvPrecision(const ConvShape&) {}
 };
 
+namespace detail {
+/// Whether D may have convolutions that read weights channels-last beside channels-last images; specialize it to say
+/// so.
+template <class D>
+[[nodiscard]] bool has_channels_last_weights() {
+  return false;
+}
+}  // namespace detail
+
 /// Images in memory: strides of (batch, channel, three dimensions), in elements.
 template <class T>
 struct ConvImages {
@@ -115,6 +124,19 @@ struct ConvImages {
   [[nodiscard]] LOCUS_FN bool is_channels_last() const { return stride[4] != 1; }
 };
 
+/// A pass computed by the device's verbs, to be timed: refers to a function of no arguments.
+class ConvByVerbs {
+ public:
+  template <class F>
+  explicit ConvByVerbs(const F& compute)
+      : compute_(&compute), call_([](const void* f) { (*static_cast<const F*>(f))(); }) {}
+  void operator()() const { call_(compute_); }
+
+ private:
+  const void* compute_;
+  void (*call_)(const void*);
+};
+
 /// The three passes of convolutions on a device, for the element types that it supports; specialize it to add them.
 ///
 ///     Convolution<D>::forward(device, shape, x, w, bias, y, accumulate)      y = conv(x, w) + bias
@@ -122,10 +144,12 @@ struct ConvImages {
 ///     Convolution<D>::weight_gradient(device, shape, g, x, dw, accumulate)
 ///
 /// x and g may have any strides; y and dx are dense, row-major or channels-last; w, (out, in / groups, taps), and dw
-/// are dense. bias has an element for each channel of the result, or is null. With `accumulate`, results are added to
-/// the existing elements. False, without effect, if the verbs are faster or the device has no such pass. The algorithm
-/// of a pass, and so its last bits, depends on the shape, the strides, `exact` and the processor's features, never on
-/// the threads.
+/// are row-major, or channels-last where the optional Convolution<D>::reads_weights_channels_last(shape, x, y) returns
+/// true for the images of a pass. bias has an element for each channel of the result, or is null. With `accumulate`,
+/// results are added to the existing elements. False, without effect, if the verbs are faster or the device has no such
+/// pass. A device whose times_verbs is true takes one argument more, a pointer to the ConvByVerbs of the pass, and may
+/// time it beside its own ways. The algorithm of a pass, and so its last bits, depends on the shape, the strides,
+/// `exact` and the processor's features, never on the threads.
 template <class D>
 struct Convolution;
 /// Whether D has the three passes for elements of type T.
@@ -136,5 +160,8 @@ concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shap
   { Convolution<D>::input_gradient(device, shape, images, in, in, results, false) } -> std::same_as<bool>;
   { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
 };
+/// Whether D times a pass by verbs beside its own ways.
+template <class D>
+concept TimesConvolutionVerbs = requires { requires Convolution<D>::times_verbs; };
 
 }}  // namespace locus::LOCUS_ABI

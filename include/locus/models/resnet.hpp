@@ -2,6 +2,7 @@
 // Residual networks (He et al., 2015) of torchvision's structure, names and initial values: weights saved by either
 // load into the other. A Bottleneck has its stride in the 3x3 convolution ("v1.5").
 
+#include <locus/nn/channels_last.hpp>
 #include <locus/nn/sequential.hpp>
 
 #include <array>
@@ -15,7 +16,7 @@ struct ResNetOptions {
   bool small_images = false;        ///< a stem for 32 x 32: a 3x3 convolution of stride 1, and no pooling
   bool zero_init_residual = false;  ///< each block begins as its shortcut (Goyal et al., 2017)
   std::int64_t width = 64;          ///< channels after the stem; the stages have 1, 2, 4 and 8 times as many
-  bool channels_last = false;       ///< first converts images to channels last, the layout of cuDNN's 16-bit kernels
+  bool channels_last = false;       ///< images, first, and weights: the layout of cuDNN's fastest kernels
 };
 
 /// The number of blocks in each of the four stages.
@@ -238,6 +239,11 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
       }
       channels *= 2, stride = 2, ++stage;
     }
+    lay_out();
+  }
+  /// Lays out the weights as `.channels_last` has it, also after a move to another place.
+  void lay_out() const {
+    if (channels_last_) nn::channels_last_(*this);
   }
 
   template <TensorLike X>

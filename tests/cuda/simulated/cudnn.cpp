@@ -10,9 +10,12 @@
 #include <locus/cpu/backend.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/models/resnet.hpp>
+#include <locus/nn/loss.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>
 
@@ -348,8 +351,9 @@ TEST_CASE("workspace is bounded: a batch is taken in parts, or another engine se
 }
 
 namespace {
-/// An imaginary GPU, on which the last engine is the fastest.
-void last_is_fastest() {
+/// An imaginary GPU, on which the last engine is the fastest, and kernels take so long.
+void last_is_fastest(double kernel_milliseconds = 4) {
+  simulated::kernel_milliseconds = kernel_milliseconds;
   for (std::size_t i = 0; i < dnn.engines.size(); ++i) dnn.engines[i].milliseconds = 2 - 0.1 * static_cast<double>(i);
 }
 bool is_timed(const Seen& one, std::int64_t engine) { return one.launched > 8 && one.engine == engine; }
@@ -395,6 +399,42 @@ TEST_CASE("a form is timed once, where products are") {
     last_is_fastest();
     for (auto& engine : dnn.engines) engine.runs = CUDNN_STATUS_NOT_SUPPORTED;
     return once().launched == 0;
+  }));
+}
+
+TEST_CASE("products of windows are timed beside cuDNN's engines; the file keeps where they are faster") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  const auto in_process = [&](bool autotune, double kernel_milliseconds, const auto& use) {
+    return in_new_process({{"LOCUS_PLANS", file}, {"LOCUS_AUTOTUNE", autotune ? "1" : "0"}}, [&] {
+      last_is_fastest(kernel_milliseconds);
+      return use();
+    });
+  };
+  const auto by_windows = [] {
+    const auto x = randn<float, Cuda>({2, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
+    const auto use = [&] { return passes([](const auto& a, const auto& b) { return conv2d(a, b); }, x, w); };
+    (void)use();  // is timed
+    const Seen next = seen([&] { CHECK(distance(get<0>(use()), get<0>(without_cudnn(use))) == 0.); });
+    return next.launched == 0 && next.asked == 0;
+  };
+  CHECK(in_process(true, 0.1, by_windows));  // two kernels, or three; the best engine takes 1.6 ms
+  CHECK(in_process(true, 0.1, [] { return seen([] { CHECK(is_right(convolve())); }).launched > 8; }));
+  for (const auto& line : cuda::detail::parse_plans(content_of(file)).lines)
+    if (line.machine.rfind("cuDNN ", 0) == 0) CHECK(line.choice.algorithm[0] == ~std::uint64_t{0});
+  CHECK(in_process(false, 4, [&] {  // the next process times nothing, and asks for nothing
+    return seen([] { CHECK(is_right(convolve())); }).planned == 0 && by_windows();
+  }));
+  CHECK(in_process(true, 4, [] {  // verbs that are slower run twice
+    const auto x = randn<float, Cuda>({3, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
+    const LaunchLog log;
+    return is_timed(seen([&] { (void)conv2d(x, w); }), 0) && log.launches() == 2 * 2 + 1;
+  }));
+  CHECK(in_process(true, 0.1, [] {  // without memory for columns cuDNN serves
+    simulated::most_memory = 8192;
+    const Seen one = seen([] { (void)convolve(5); });
+    simulated::most_memory = std::size_t{1} << 34;
+    return is_timed(one, 0);
   }));
 }
 
@@ -496,8 +536,8 @@ TEST_CASE("cuDNN's passes equal products of windows") {
   const auto volume = randn<float, Cuda>({2, 3, 5, 4, 4}), w = randn<float, Cuda>({4, 3, 18});
   const Tensor<float, Cuda> y({2, 4, 3, 4, 4}), expected(y.shape());
   const locus::detail::ConvPasses<float, Cuda> of(shape, Cuda{});
-  CHECK(seen([&] { of.forward(y, false, volume, w.data(), nullptr); }).launched == 1);
-  (void)without_cudnn([&] { return of.forward(expected, false, volume, w.data(), nullptr), 0; });
+  CHECK(seen([&] { of.forward(y, false, volume, w, nullptr); }).launched == 1);
+  (void)without_cudnn([&] { return of.forward(expected, false, volume, w, nullptr), 0; });
   CHECK_CLOSE(y, reference(expected));
 }
 
@@ -562,6 +602,70 @@ TEST_CASE("passes of channels-last images, added to gradients that there are, to
     const auto expected = without_cudnn(gradients);
     for (std::size_t i = 0; i < expected.size(); ++i) CHECK_CLOSE(by_cudnn[i], reference(expected[i]), 1e-4);
   }
+}
+
+TEST_CASE("weights that lie channels-last, and their gradients, are read and written as they lie") {
+  for (const Conv2dOptions& options : {Conv2dOptions{.padding = 1}, Conv2dOptions{.stride = 2, .groups = 2}}) {
+    const auto x = randn<float, Cuda>({2, 8, 5, 6}).channels_last(),
+               w = randn<float, Cuda>({6, 8 / options.groups, 3, 3});
+    const auto g = randn<float, Cuda>(conv2d(x, w, options).shape()).channels_last();
+    const auto use = [&](const Tensor<float, Cuda>& images, const Tensor<float, Cuda>& weights, int launches) {
+      const auto vx = variable(images), vw = variable(weights);
+      for (int i = 0; i < 2; ++i) {  // the second time gradients are added to
+        const LaunchLog log;
+        conv2d(vx, vw, options).backward(g);
+        CHECK(log.launches() == launches);
+      }
+      return std::vector<Tensor<float, Cuda>>{conv2d(images, weights, options), vx.grad(), vw.grad()};
+    };
+    const auto turned = use(x, w, 6), as_they_lie = use(x, w.channels_last(), 3);
+    CHECK(as_they_lie[2].is_channels_last());
+    const auto of_rows = use(x.contiguous(), w.channels_last(), 6);  // beside row-major images they are turned
+    const auto expected = without_cudnn([&] {
+      const auto vx = variable(x), vw = variable(w);
+      for (int i = 0; i < 2; ++i) conv2d(vx, vw, options).backward(g);
+      return std::vector<Tensor<float, Cuda>>{conv2d(x, w, options), vx.grad(), vw.grad()};
+    });
+    const auto by_windows = without_cudnn([&] {
+      const auto vx = variable(x), vw = variable(w.channels_last());
+      for (int i = 0; i < 2; ++i) conv2d(vx, vw, options).backward(g);
+      return std::vector<Tensor<float, Cuda>>{conv2d(x, w.channels_last(), options), vx.grad(), vw.grad()};
+    });
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      for (const auto* const found : {&turned, &as_they_lie, &of_rows, &by_windows})
+        CHECK_CLOSE((*found)[i], reference(expected[i]), 1e-4);
+  }
+}
+
+TEST_CASE("a ResNet whose weights lie channels-last turns none of them") {
+  const models::ResNetOptions options{.classes = 3, .small_images = true, .width = 4, .channels_last = true};
+  const auto images = randn<bfloat16, Cuda>({2, 3, 16, 16});
+  const auto labels = zeros<std::int64_t, Cuda>({2});
+  struct Step {
+    int launches;
+    float loss;
+  };
+  const auto step = [&](bool by_rows) {
+    manual_seed(8);
+    const auto made = [&] { return models::ResNet<bfloat16, Cuda, models::BasicBlock>({1, 1, 1, 1}, options); };
+    const auto model = by_rows ? without_cudnn(made) : made();
+    CHECK(model.conv1.weight.value().is_channels_last() == !by_rows);
+    optim::Sgd optimizer{model.parameters(), {.lr = 0.01f, .momentum = 0.9f}};
+    Step result{};
+    for (int i = 0; i < 3; ++i) {
+      const LaunchLog log;
+      const auto loss = nn::cross_entropy(model(trace(images)), labels);
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      result = {static_cast<int>(log.launches()), static_cast<float>(loss.value().item())};
+    }
+    return result;
+  };
+  const Step turned = step(true), as_they_lie = step(false);
+  CHECK(turned.loss == as_they_lie.loss);
+  // Nine kernels of 3 x 3 in three passes each, but no gradient of the images.
+  CHECK(turned.launches - as_they_lie.launches == 9 * 3 - 1);
 }
 
 TEST_CASE("an empty batch and types that cuDNN does not convolve are not its") {

@@ -208,6 +208,9 @@ struct ExecutionPlan {
 /// Knobs that a choice has room for, two in each word after the engine's: the type in 8 bits, the value in 24.
 inline constexpr std::int64_t most_knobs = 14;
 
+/// The choice where the verbs were faster than every engine; no engine has this index.
+inline constexpr cuda::detail::GemmPlanChoice choice_of_verbs{{~std::uint64_t{0}}};
+
 /// Encodes the engine and its knobs for the plan file. False if they do not fit.
 [[nodiscard]] inline bool to_choice(const ConvCall& call, const Descriptor& config,
                                     cuda::detail::GemmPlanChoice& choice) {

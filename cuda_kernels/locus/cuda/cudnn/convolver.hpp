@@ -16,6 +16,7 @@ struct ConvPlan {
   std::int64_t most_workspace = 0;  ///< bytes that it may take: found when it is made, as a query of the GPU takes long
   std::size_t tried = 0;            ///< of cuDNN's engines
   bool exists = false;              ///< false: cuDNN does not compute the form
+  bool is_slower = false;           ///< because the verbs are faster
   bool wants_memory = false;        ///< an engine expected to be faster needs more workspace than allowed
   bool is_settled = false;  ///< true: final for the process; false: cuDNN's first answer, until passes are timed
 };
@@ -39,10 +40,10 @@ class Convolver {
   Convolver& operator=(const Convolver&) = delete;
 
   /// Queues the pass, in parts of the batch where that lets a faster engine run. False, without effect, where cuDNN
-  /// does not compute it.
-  [[nodiscard]] bool run(const ConvCall& call) {
-    const std::int64_t batch = call.shape.batch, images = images_at_once(call);
-    if (!run_part(call.part(0, images))) return false;
+  /// does not compute it, or `by_verbs` is faster.
+  [[nodiscard]] bool run(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
+    const std::int64_t batch = call.shape.batch, images = images_at_once(call, by_verbs);
+    if (!run_part(call.part(0, images), images == batch ? by_verbs : nullptr)) return false;
     for (std::int64_t first = images; first < batch; first += images) {
       const ConvCall part = call.part(first, images);
       if (!run_part(part))
@@ -55,9 +56,9 @@ class Convolver {
  private:
   /// Images per part: as many as leave the engine that cuDNN expects to be the fastest enough workspace. The whole
   /// batch if even one image is too many, or cuDNN has no plan for a part.
-  [[nodiscard]] std::int64_t images_at_once(const ConvCall& call) {
+  [[nodiscard]] std::int64_t images_at_once(const ConvCall& call, const ConvByVerbs* by_verbs) {
     std::int64_t images = call.shape.batch;
-    if (!call.is_divisible()) return images;
+    if (!call.is_divisible() || !plan_for(call, by_verbs).wants_memory) return images;
     while (plan_for(call.part(0, images)).wants_memory) {
       if (images == 1) return call.shape.batch;
       images = (images + 1) / 2;
@@ -67,8 +68,8 @@ class Convolver {
       if (!plan_for(call.part(first, images)).exists) return call.shape.batch;
     return images;
   }
-  [[nodiscard]] bool run_part(const ConvCall& call) {
-    ConvPlan& plan = plan_for(call);
+  [[nodiscard]] bool run_part(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
+    ConvPlan& plan = plan_for(call, by_verbs);
     while (plan.exists) {
       if (launch(plan, call)) return true;
       take_next(plan, call);
@@ -132,25 +133,30 @@ class Convolver {
       std::fprintf(stderr, "locus: %s: not so by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
   }
 
-  [[nodiscard]] ConvPlan& plan_for(const ConvCall& call) {
+  [[nodiscard]] ConvPlan& plan_for(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
     const cuda::detail::GemmPlanKey key = key_of(call);
     if (ConvPlan* const known = plans_.find(key); known && (known->is_settled || !may_time())) return *known;
-    const ConvPlan plan = make_plan(key, call);
+    const ConvPlan plan = make_plan(key, call, by_verbs);
     if (ConvPlan* const known = plans_.find(key)) return *known = plan;
     return plans_.add(key, plan);
   }
 
   /// The known choice, or the fastest engine if passes are timed, or cuDNN's first answer.
-  [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call) const {
+  [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call,
+                                   const ConvByVerbs* by_verbs) const {
     const UncapturedCalls anything_goes;
     ConvPlan plan;
     plan.most_workspace = call.most_workspace(free_bytes());
     Calls calls(call);
     const ConvGraph graph = graph_of(calls, machine_, call);
-    if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named()) settle(key, plan, calls, call, graph);
+    if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named())
+      settle(key, plan, calls, call, graph, by_verbs);
     if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph), call);
     plan.is_settled |= !plan.exists;  // nothing is to be timed
-    if (!plan.exists) tell_refusal(call, calls.succeeded() ? "cuDNN makes no plan for any engine" : calls.reason());
+    if (!plan.exists)
+      tell_refusal(call, plan.is_slower      ? "products of windows were faster when they were timed"
+                         : calls.succeeded() ? "cuDNN makes no plan for any engine"
+                                             : calls.reason());
     return plan;
   }
 
@@ -181,7 +187,7 @@ class Convolver {
 
   /// Looks up the plan in the process's table; if passes are timed, adds it there.
   void settle(const cuda::detail::GemmPlanKey& key, ConvPlan& plan, Calls& calls, const ConvCall& call,
-              const ConvGraph& graph) const {
+              const ConvGraph& graph, const ConvByVerbs* by_verbs) const {
     auto& tuned = cuda::detail::TunedGemmPlans::of<ConvPlans>(context_.ordinal());
     if (!calls.succeeded() || adopt(tuned, key, plan, call, graph) || !may_time()) return;
     const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph);
@@ -190,9 +196,9 @@ class Convolver {
     take_from(plan, engines, call);
     plan.is_settled = true;
     if (!plan.exists || tuned.is_full()) return;
-    const bool is_timed = !is_captured() && choose_fastest(plan, engines, call);
-    cuda::detail::GemmPlanChoice choice;
-    if (!plan.exists || !to_choice(call, plan.way.engine, choice)) return;
+    const bool is_timed = !is_captured() && choose_fastest(plan, engines, call, by_verbs);
+    cuda::detail::GemmPlanChoice choice = choice_of_verbs;
+    if (!plan.is_slower && (!plan.exists || !to_choice(call, plan.way.engine, choice))) return;
     choice.fused = !plan.wants_memory;  // true: one launch; false: the batch runs in parts
     tuned.choose(key, choice, is_timed);
   }
@@ -202,6 +208,7 @@ class Convolver {
                            const ConvCall& call, const ConvGraph& graph) const {
     cuda::detail::GemmPlanChoice choice;
     if (!tuned.find(key, choice)) return false;
+    if (choice.algorithm == choice_of_verbs.algorithm) return plan.is_slower = plan.is_settled = true;
     Calls calls(call);
     const Descriptor engine = from_choice(calls, machine_, graph, choice);
     const bool allowed = allows(calls, call, engine);
@@ -226,11 +233,11 @@ class Convolver {
     return status != cudaStreamCaptureStatusNone;
   }
 
-  /// Times the pass on each of the first engines that support it and gives the plan the fastest; of two about equal,
-  /// the earlier. Clears `exists` if cuDNN refuses all. False, with the plan unchanged, if memory for that runs out.
-  [[nodiscard]] bool choose_fastest(ConvPlan& plan, const std::vector<Descriptor>& engines, const ConvCall& call) const
-      try {
-    constexpr float clearly = 0.98f;
+  /// Times the pass on each of the first engines that support it, and by verbs, and gives the plan the fastest; of two
+  /// about equal, the earlier. Clears `exists` if cuDNN refuses all, or the verbs are faster. False, with the plan
+  /// unchanged, if memory for that runs out.
+  [[nodiscard]] bool choose_fastest(ConvPlan& plan, const std::vector<Descriptor>& engines, const ConvCall& call,
+                                    const ConvByVerbs* by_verbs) const try {
     std::vector<ConvPlan> ways{plan};
     std::int64_t most = plan.way.workspace;
     for (ConvPlan next = plan; ways.size() < tuning::most_candidates; ways.push_back(next)) {
@@ -260,12 +267,20 @@ class Convolver {
       });
       if (time < clearly * best) plan = way, best = time;
     }
-    plan.exists = best < StreamTimer::never;
-    plan.wants_memory = wants_memory;
+    plan.is_slower = by_verbs && is_faster(*by_verbs, timer, best);
+    plan.exists = best < StreamTimer::never && !plan.is_slower;
+    plan.wants_memory = wants_memory && plan.exists;
     return true;
   } catch (const OutOfMemory&) {
     return false;
   }
+  /// False, too, if memory for it runs out. Verbs that take twice as long run twice.
+  [[nodiscard]] static bool is_faster(const ConvByVerbs& by_verbs, const StreamTimer& timer, float best) try {
+    return timer.milliseconds([&] { return by_verbs(), true; }, 2 * best) < clearly * best;
+  } catch (const OutOfMemory&) {
+    return false;
+  }
+  static constexpr float clearly = 0.98f;
 
   Context& context_;
   Machine machine_;
