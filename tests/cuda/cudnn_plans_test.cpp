@@ -15,28 +15,39 @@ using namespace locus::cuda::dnn;
 namespace {
 
 #if CUDNN_VERSION >= 91000
-/// An H100, as cuDNN 9.19 describes it.
-constexpr char h100[] = R"({"deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "driverVer": 13000,
-  "cudaDeviceId": 0, "totalGlobalMem": 85899345920, "multiProcessorCount": 132, "smClockRateKHz": 1980000,
-  "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
-  "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024, "regsPerBlock": 65536,
+/// A GPU as cuDNN 9.19 describes it; `own` are the properties in which an H100 and an A100 differ.
+std::string described(const char* own) {
+  return join("{", own, R"(, "driverVer": 13000, "cudaDeviceId": 0, "totalGlobalMem": 85899345920,
+  "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024, "regsPerBlock": 65536,
   "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
   "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "pciDeviceId": 0, "isTccDriver": 0,
-  "supportCoopLaunch": 1})";
+  "supportCoopLaunch": 1})");
+}
+constexpr const char* gpus[] = {
+    R"("deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "multiProcessorCount": 132, "smClockRateKHz": 1980000,
+       "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "maxSharedMemoryPerBlockOptin": 232448)",
+    R"("deviceName": "NVIDIA A100-SXM4-80GB", "deviceVer": 800, "multiProcessorCount": 108, "smClockRateKHz": 1410000,
+       "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "maxSharedMemoryPerBlockOptin": 166912)"};
 
 /// Empty if this cuDNN describes GPUs in another way.
-Machine described_machine() {
+Machine described_machine(const char* gpu = gpus[0]) {
   Machine machine{nullptr, Descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)};
-  const bool is_known = cudnnBackendSetAttribute(machine.properties.get(), CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
-                                                 CUDNN_TYPE_CHAR, sizeof h100 - 1, h100) == CUDNN_STATUS_SUCCESS &&
-                        cudnnBackendFinalize(machine.properties.get()) == CUDNN_STATUS_SUCCESS;
+  const std::string text = described(gpu);
+  const bool is_known =
+      cudnnBackendSetAttribute(machine.properties.get(), CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                               static_cast<std::int64_t>(text.size()), text.data()) == CUDNN_STATUS_SUCCESS &&
+      cudnnBackendFinalize(machine.properties.get()) == CUDNN_STATUS_SUCCESS;
   return is_known ? machine : Machine{};
 }
 #define NEEDS_MACHINE(machine)                 \
   const Machine machine = described_machine(); \
   if (!machine.properties) SKIP_TEST("this version of cuDNN describes GPUs in another way")
 #else
-#define NEEDS_MACHINE(machine) SKIP_TEST("this version of cuDNN plans for no GPU that is not here")
+constexpr const char* gpus[] = {"", ""};
+Machine described_machine(const char* = "") { return {}; }
+#define NEEDS_MACHINE(machine) \
+  const Machine machine;       \
+  SKIP_TEST("this version of cuDNN plans for no GPU that is not here")
 #endif
 
 /// A window of `kernel` elements along `extent`, as PyTorch's conv2d has it.
@@ -135,6 +146,24 @@ TEST_CASE(
     volumes.axis[0] = axis(7, 3, 1, 1);
     for (const cudnnDataType_t type : {CUDNN_DATA_FLOAT, CUDNN_DATA_BFLOAT16})
       check_planned(machine, call_of(pass, type, volumes));
+  }
+}
+
+TEST_CASE("on an H100 and an A100 cuDNN adds a bias in the launch of the convolution, in each type and layout") {
+  NEEDS_MACHINE(first);
+  const ConvShape shapes[] = {square(128, 3, 64, axis(32, 3, 1, 1)), square(128, 64, 128, axis(32, 3, 2, 1)),
+                              square(128, 64, 128, axis(32, 1, 2)), square(64, 1, 6, axis(28, 5, 1, 2))};
+  for (const char* const gpu : gpus) {
+    const Machine machine = described_machine(gpu);
+    for (const ConvShape& shape : shapes) {
+      for (const cudnnDataType_t type : {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16}) {
+        for (const bool channels_last : {false, true}) {
+          ConvCall call = call_of(Pass::forward, type, shape, channels_last);
+          call.bias = reinterpret_cast<void*>(4096 * 4);
+          check_planned(machine, call);
+        }
+      }
+    }
   }
 }
 

@@ -97,6 +97,83 @@ TEST_CASE("cuDNN's convolutions equal products of windows on a GPU") {
   check_equal<float>({8, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1, .exact = true});
 }
 
+TEST_CASE("a bias is added in the launch of its convolution on a GPU, once, before rounding") {
+  NEEDS_CUDNN();
+  const auto check = [](auto zero, bool channels_last) {
+    using T = decltype(zero);
+    manual_seed(29);
+    Tensor<T, Cuda> x = randn<float, Cuda>({8, 16, 20, 20}).template as<T>(),
+                    w = (randn<float, Cuda>({24, 16, 3, 3}) * (1 / 12.f)).template as<T>();
+    const Tensor<T, Cuda> b = (randn<float, Cuda>({24}) * 3.f).template as<T>();
+    if (channels_last) x = x.channels_last(), w = w.channels_last();
+    (void)conv2d(x, w, b, {.padding = 1});
+    const LaunchLog log;
+    const auto y = conv2d(x, w, b, {.padding = 1});
+    CHECK(log.launches() == 1);
+    const auto exact =
+        conv2d(x.template as<double>(), w.template as<double>(), b.template as<double>(), {.padding = 1});
+    const Reference found = reference(y), expected = reference(exact);
+    double largest = 0, distance = 0;
+    for (std::size_t i = 0; i < found.values.size(); ++i) {
+      largest = std::max(largest, std::abs(expected.values[i]));
+      distance = std::max(distance, std::abs(found.values[i] - expected.values[i]));
+    }
+    CHECK(distance <= allowed<T>() / 4 * largest);
+  };
+  for (const bool channels_last : {false, true})
+    check(float{}, channels_last), check(half{}, channels_last), check(bfloat16{}, channels_last);
+}
+
+TEST_CASE("weights that lie channels-last are read and written as they lie on a GPU") {
+  NEEDS_CUDNN();
+  manual_seed(30);
+  const auto x = randn<float, Cuda>({8, 32, 16, 16}).template as<bfloat16>().channels_last();
+  const auto w = (randn<float, Cuda>({64, 32, 3, 3}) * (1 / 17.f)).template as<bfloat16>();
+  const auto use = [&](const auto& weights) {
+    const auto vx = variable(x), vw = variable(weights);
+    const auto g = ones_like(conv2d(x, w, {.padding = 1})).eval().channels_last();
+    conv2d(vx, vw, {.padding = 1}).backward(g);
+    vx.zero_grad(), vw.zero_grad();
+    const LaunchLog log;
+    const auto y = conv2d(vx, vw, {.padding = 1});
+    y.backward(g);
+    return Tuple(log.launches(), reference(y.value()), reference(vx.grad()), reference(vw.grad()));
+  };
+  const auto rows = use(w), as_they_lie = use(w.channels_last());
+  CHECK(get<0>(as_they_lie) == 3);
+  CHECK(get<0>(rows) == 6);
+  CHECK(get<1>(rows).values == get<1>(as_they_lie).values);  // the same engines on the same numbers
+  CHECK(get<2>(rows).values == get<2>(as_they_lie).values);
+  CHECK(get<3>(rows).values == get<3>(as_they_lie).values);
+}
+
+TEST_CASE("without workspace, and by engines that are not deterministic, gradients are the same up to rounding") {
+  NEEDS_CUDNN();
+  manual_seed(31);
+  const auto x = randn<float, Cuda>({8, 64, 32, 32});
+  const Tensor<float, Cuda> w = randn<float, Cuda>({64, 64, 3, 3}) * (1 / 24.f);
+  const auto use = [&] { return passes<float>([](const auto& a, const auto& b) { return conv2d(a, b); }, x, w); };
+  const auto near = [](const auto& found, const auto& expected) {
+    const Reference a = reference(found), b = reference(expected);
+    double largest = 0, distance = 0;
+    for (std::size_t i = 0; i < a.values.size(); ++i) {
+      largest = std::max(largest, std::abs(b.values[i]));
+      distance = std::max(distance, std::abs(a.values[i] - b.values[i]));
+    }
+    CHECK(distance <= 1e-4 * largest);
+  };
+  const auto expected = use();
+  const std::int64_t limit = cuda::cudnn_workspace_limit();
+  cuda::limit_cudnn_workspace(0);  // weights' size: in parts of the batch, or by other engines
+  const auto limited = use();
+  cuda::limit_cudnn_workspace(limit);
+  cuda::allow_nondeterministic_cudnn(true);
+  const auto varied = use();
+  cuda::allow_nondeterministic_cudnn(false);
+  for (const auto* const found : {&limited, &varied})
+    near(found->y, expected.y), near(found->dx, expected.dx), near(found->dw, expected.dw);
+}
+
 TEST_CASE("TF32 rounds convolutions to 11 bits where it is allowed, and no exact one") {
   NEEDS_CUDNN();
   manual_seed(28);

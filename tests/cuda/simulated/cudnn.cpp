@@ -438,6 +438,31 @@ TEST_CASE("products of windows are timed beside cuDNN's engines; the file keeps 
   }));
 }
 
+TEST_CASE("a convolution with a bias is a form of its own, in two launches where no engine adds the bias") {
+  const auto biased = [] {
+    manual_seed(5);
+    const auto x = randn<float, Cuda>({2, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3}), b = randn<float, Cuda>({8});
+    return conv2d(x, w, b, {.padding = 1});
+  };
+  CHECK(in_new_process({}, [&] {  // without such an engine in a second launch, from then on
+    for (auto& engine : dnn.engines) engine.adds_bias = false;
+    bool right = true;
+    for (int i = 0; i < 2; ++i)
+      right &= distance(biased(), without_cudnn(biased)) < 1e-5 && dnn.engine == 5 && !dnn.has_bias;
+    return right && seen([&] { (void)biased(); }).asked == 0;
+  }));
+  CHECK(in_new_process(autotuned, [&] {  // a form of its own
+    last_is_fastest();
+    (void)convolve();
+    const Seen first = seen([&] { CHECK(distance(biased(), without_cudnn(biased)) < 1e-5); });
+    return first.launched > 8 && dnn.has_bias && seen([&] { (void)biased(); }).launched == 1;
+  }));
+  std::string said;
+  CHECK(in_new_process(
+      {{"LOCUS_TRACE", "1"}}, [&] { return (void)biased(), true; }, &said));
+  CHECK(said.find("convolution with bias by cuDNN") != std::string::npos);
+}
+
 TEST_CASE("without memory to time in, the first answer serves") {
   CHECK(in_new_process(autotuned, [] {
     last_is_fastest();
@@ -539,6 +564,27 @@ TEST_CASE("cuDNN's passes equal products of windows") {
   CHECK(seen([&] { of.forward(y, false, volume, w, nullptr); }).launched == 1);
   (void)without_cudnn([&] { return of.forward(expected, false, volume, w, nullptr), 0; });
   CHECK_CLOSE(y, reference(expected));
+}
+
+TEST_CASE("a bias is added in the launch of its convolution, before rounding, where an engine does so") {
+  const auto check = [](auto zero, bool channels_last, double allowed) {
+    using T = decltype(zero);
+    Tensor<T, Cuda> x = randn<T, Cuda>({2, 8, 5, 6});
+    if (channels_last) x = x.channels_last();
+    Tensor<T, Cuda> w = randn<T, Cuda>({6, 8, 3, 3}), b = randn<T, Cuda>({6});
+    if (channels_last) w = w.channels_last();
+    const auto use = [&] { return conv2d(x, w, b, {.padding = 1}); };
+    const auto expected = without_cudnn(use);
+    const LaunchLog log;
+    const auto y = use();
+    CHECK(log.launches() == 1);
+    CHECK(dnn.has_bias);
+    CHECK_CLOSE(y, reference(expected), allowed);
+  };
+  for (const bool channels_last : {false, true}) {
+    check(float{}, channels_last, 2e-5);
+    check(half{}, channels_last, 2e-2), check(bfloat16{}, channels_last, 1e-1);
+  }
 }
 
 TEST_CASE("channels-last images are read as they lie, and give such results by weights that lie so") {

@@ -25,6 +25,7 @@ struct DnnEngine {
   cudnnStatus_t ready = CUDNN_STATUS_SUCCESS;  ///< status of making a plan of it,
   cudnnStatus_t runs = CUDNN_STATUS_SUCCESS;   ///< and of a launch
   bool is_fallback = false;
+  bool adds_bias = true;  ///< whether it computes a graph of a convolution and the addition of a bias
 };
 
 /// Behaviour of the simulated cuDNN, set by tests, and observations for them.
@@ -43,6 +44,7 @@ struct Dnn {
   std::int64_t engine = -1;                                   ///< of the last launch,
   std::int64_t images = 0;                                    ///< its batch,
   double beta = 0;                                            ///< the factor of its previous result,
+  bool has_bias = false;                                      ///< whether it added a bias,
   std::vector<std::int64_t> x_strides, w_strides, y_strides;  ///< and the strides of operands
   std::int64_t alignment = 0;                                 ///< the least alignment promised for an operand
 };
@@ -117,7 +119,8 @@ inline std::vector<Rule> rules_of(cudnnBackendDescriptorType_t type) {
               {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 1, CUDNN_DIM_MAX},
               {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 1, CUDNN_DIM_MAX},
               {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, 1},
-              {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, 1}};
+              {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, 1},
+              {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 0, 1}};
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
       return {{CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 1},
               {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, 1},
@@ -137,7 +140,15 @@ inline std::vector<Rule> rules_of(cudnnBackendDescriptorType_t type) {
                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY);
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
       return {{800, CUDNN_TYPE_HANDLE, 1, 1},  // CUDNN_ATTR_OPERATIONGRAPH_HANDLE, which older versions need
-              {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1}};
+              {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 2}};
+    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
+      return {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, 1},
+              {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, 1}};
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+      return {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1}};
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
       return {{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
               {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, 1}};
@@ -165,10 +176,12 @@ inline std::size_t bytes_of(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR: return 8;
+    case CUDNN_TYPE_BOOLEAN: return 1;
     default: return 4;
   }
 }
 
+inline bool is_virtual(const Record& tensor) { return tensor.attributes.count(CUDNN_ATTR_TENSOR_IS_VIRTUAL) > 0; }
 /// The operation's operands.
 struct Operands {
   const Record *x, *w, *y, *windows;
@@ -228,9 +241,31 @@ inline cudnnStatus_t check_pass(const Record& operation) {
       stop("cuDNN: a result of other extents than its convolution has");
   }
   const auto type = [](const Record& tensor) { return tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE); };
-  if (type(*o.x) != type(*o.w) || type(*o.y) != type(*o.x)) stop("cuDNN: operands of several types");
+  if (type(*o.x) != type(*o.w) || type(*o.y) != (is_virtual(*o.y) ? CUDNN_DATA_FLOAT : type(*o.x)))
+    stop("cuDNN: operands of several types");
   if (o.alpha != 1 || (o.beta != 0 && o.beta != 1)) stop("cuDNN: a scaled pass");
   return answer(dnn.operation, "the pass is not supported");
+}
+
+/// An addition of one element for each channel.
+inline void check_addition(const Record& operation) {
+  const Record& add = operation.record(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+  const auto y = Operands::extents(operation.record(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+  const auto bias = Operands::extents(operation.record(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+  if (add.value<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_ADD ||
+      add.value<cudnnDataType_t>(CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT ||
+      Operands::extents(operation.record(CUDNN_ATTR_OPERATION_POINTWISE_XDESC)) != y)
+    stop("cuDNN: another operation than an addition of floats");
+  for (std::size_t d = 0; d < y.size(); ++d)
+    if (bias.at(d) != (d == 1 ? y[1] : 1)) stop("cuDNN: no bias of channels");
+}
+/// A pass, and the addition of a bias to what it keeps for that.
+inline void check_graph(const Record& graph) {
+  const auto& operations = graph.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
+  const Record& result = *Operands(*operations[0]).y;
+  if (is_virtual(result) != (operations.size() == 2)) stop("cuDNN: a result that is kept, or missing");
+  if (operations.size() == 2 && &operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != &result)
+    stop("cuDNN: a bias is added to something else");
 }
 
 inline const DnnEngine* find_engine(std::int64_t index) {
@@ -278,6 +313,8 @@ inline cudnnStatus_t finalize(Record& record) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR: return check_pass(record);
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: check_addition(record); return CUDNN_STATUS_SUCCESS;
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: check_graph(record); return CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR: ++dnn.asked; return answer(dnn.heuristics, "no engine");
     case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
       record.engine = find_engine(record.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
@@ -306,9 +343,9 @@ double number(const void* data, std::int64_t at) {
 }
 /// All of the pass's products: sums in float64, rounded once.
 template <class T>
-void compute(const Record& operation, void* x, void* w, void* y) {
+void compute(const Record& operation, const Record& results, void* x, void* w, void* y, const void* bias) {
   const Operands o(operation);
-  const auto xs = o.strides(*o.x), ws = o.strides(*o.w), ys = o.strides(*o.y);
+  const auto xs = o.strides(*o.x), ws = o.strides(*o.w), ys = o.strides(results);
   const auto xe = o.extents(*o.x), we = o.extents(*o.w), ye = o.extents(*o.y);
   const auto before = o.option(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
   const auto stride = o.option(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES),
@@ -331,7 +368,7 @@ void compute(const Record& operation, void* x, void* w, void* y) {
     for (std::size_t d = 0; d < index.size(); ++d) sum += index[d] * strides[d];
     return sum;
   };
-  do sums[place(at, rs)] = o.beta != 0 ? number<T>(result, place(at, rs)) : 0;
+  do sums[place(at, rs)] = bias ? number<T>(bias, at[1]) : o.beta != 0 ? number<T>(result, place(at, rs)) : 0;
   while (next(at, re));
   const std::int64_t group_out = ye[1] / (xe[1] / we[1]);
   std::vector<std::int64_t> yi(ye.size()), wi(we.size()), xi(xe.size());
@@ -442,9 +479,11 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
     const bool fallback = record.value<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
     *count = 0;
+    const Held graph = record.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).held[0];
+    const bool adds_bias = graph->at(CUDNN_ATTR_OPERATIONGRAPH_OPS).count == 2;
     for (const simulated::DnnEngine& engine : simulated::dnn.engines)
-      if (engine.is_fallback == fallback && *count < asked)
-        give(configuration_of(engine, record.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).held[0]), (*count)++);
+      if (engine.is_fallback == fallback && (engine.adds_bias || !adds_bias) && *count < asked)
+        give(configuration_of(engine, graph), (*count)++);
     return CUDNN_STATUS_SUCCESS;
   }
   if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE) {
@@ -474,16 +513,18 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
   if (!handle.stream || !plan.is_final || !pack.is_final) stop("cuDNN: a launch before its time");
   if (plan.value<cudnnHandle_t>(400) != given) stop("cuDNN: a plan for another handle");
   const Record& engine = plan.record(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).record(CUDNN_ATTR_ENGINECFG_ENGINE);
-  const Held operation = engine.record(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held[0];
+  const auto operations = engine.record(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
+  const Held operation = operations[0];
   const Operands o(*operation);
+  const std::size_t operands = operations.size() == 2 ? 4 : 3;
   const auto names = pack.values<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto pointers = pack.values<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-  if (names.size() != 3 || pointers.size() != 3) stop("cuDNN: a launch with other than three operands");
+  if (names.size() != operands || pointers.size() != operands) stop("cuDNN: a launch with too few operands, or many");
   simulated::dnn.alignment = 1 << 30;
   const auto pointer = [&](const Record& tensor) {
     const auto alignment = tensor.value<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
     simulated::dnn.alignment = std::min(simulated::dnn.alignment, alignment);
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < operands; ++i) {
       if (names[i] != tensor.value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID)) continue;
       if (!pointers[i] || reinterpret_cast<std::uintptr_t>(pointers[i]) % static_cast<std::uintptr_t>(alignment) != 0)
         stop("cuDNN: an operand that is not aligned as it was said");
@@ -491,7 +532,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
     }
     stop("cuDNN: an operand without memory");
   };
-  void *const x = pointer(*o.x), *const w = pointer(*o.w), *const y = pointer(*o.y);
+  const Held results = operations.size() == 2 ? operations[1]->at(CUDNN_ATTR_OPERATION_POINTWISE_YDESC).held[0]
+                                              : operation->at(rules_of(operation->type)[5].name).held[0];
+  void *const x = pointer(*o.x), *const w = pointer(*o.w), *const y = pointer(*results);
+  void* const bias =
+      operations.size() == 2 ? pointer(operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_BDESC)) : nullptr;
   void* const workspace = pack.value<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   const auto bytes = static_cast<std::size_t>(workspace_of(plan));
   if (bytes > 0 && !workspace) stop("cuDNN: a launch without its workspace");
@@ -499,14 +544,14 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
   ++simulated::dnn.launched;
   simulated::dnn.engine = engine.engine->index, simulated::dnn.images = images_of(engine), simulated::dnn.beta = o.beta;
   simulated::dnn.x_strides = o.strides(*o.x), simulated::dnn.w_strides = o.strides(*o.w),
-  simulated::dnn.y_strides = o.strides(*o.y);
+  simulated::dnn.y_strides = o.strides(*results), simulated::dnn.has_bias = bias != nullptr;
   reinterpret_cast<simulated::Stream*>(handle.stream)->clock += engine.engine->milliseconds;
   const auto type = o.x->value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
   const auto pass = [=] {
     if (bytes > 0) std::memset(workspace, 0xa5, bytes);
-    if (type == CUDNN_DATA_FLOAT) compute<float>(*operation, x, w, y);
-    else if (type == CUDNN_DATA_HALF) compute<__half>(*operation, x, w, y);
-    else if (type == CUDNN_DATA_BFLOAT16) compute<__nv_bfloat16>(*operation, x, w, y);
+    if (type == CUDNN_DATA_FLOAT) compute<float>(*operation, *results, x, w, y, bias);
+    else if (type == CUDNN_DATA_HALF) compute<__half>(*operation, *results, x, w, y, bias);
+    else if (type == CUDNN_DATA_BFLOAT16) compute<__nv_bfloat16>(*operation, *results, x, w, y, bias);
     else stop("cuDNN: another type");
   };
   simulated::perform(handle.stream, std::make_shared<simulated::Node>(simulated::Node{pass}));

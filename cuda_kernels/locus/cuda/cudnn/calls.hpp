@@ -75,7 +75,9 @@ template <class T>
   if constexpr (std::is_same_v<T, std::int64_t>) return CUDNN_TYPE_INT64;
   else if constexpr (std::is_same_v<T, float>) return CUDNN_TYPE_FLOAT;
   else if constexpr (std::is_same_v<T, cudnnDataType_t>) return CUDNN_TYPE_DATA_TYPE;
+  else if constexpr (std::is_same_v<T, bool>) return CUDNN_TYPE_BOOLEAN;
   else if constexpr (std::is_same_v<T, cudnnConvolutionMode_t>) return CUDNN_TYPE_CONVOLUTION_MODE;
+  else if constexpr (std::is_same_v<T, cudnnPointwiseMode_t>) return CUDNN_TYPE_POINTWISE_MODE;
   else if constexpr (std::is_same_v<T, cudnnBackendHeurMode_t>) return CUDNN_TYPE_HEUR_MODE;
   else if constexpr (std::is_same_v<T, cudnnBackendKnobType_t>) return CUDNN_TYPE_KNOB_TYPE;
   else if constexpr (std::is_same_v<T, cudnnBackendNumericalNote_t>) return CUDNN_TYPE_NUMERICAL_NOTE;

@@ -100,10 +100,16 @@ template <class T>
   if (!detail::may_ask(shape)) return false;
   Scratch x_copy(context);
   const Shape results = detail::result_shape(shape);
-  const ConvCall call =
+  ConvCall call =
       detail::call_of(Pass::forward, shape, detail::images_of(context, x, detail::input_shape(shape), x_copy),
                       detail::results_of(y, results), const_cast<T*>(w), accumulate);
-  if (!context.state<Convolver>(Context::convolver).run(call, by_verbs)) return false;
+  auto& convolver = context.state<Convolver>(Context::convolver);
+  if (bias && !accumulate) {
+    call.bias = const_cast<T*>(bias);
+    if (convolver.run(call, by_verbs)) return true;
+    call.bias = nullptr;  // cuDNN computes the form alone, if at all
+  }
+  if (!convolver.run(call, by_verbs)) return false;
   if (bias) detail::add_bias(context, results, bias, y);
   return true;
 }

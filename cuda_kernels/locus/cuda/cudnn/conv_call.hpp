@@ -41,6 +41,7 @@ struct ConvCall {
   Images x, y;
   void* w = nullptr;
   bool accumulate = false;
+  void* bias = nullptr;  ///< of a value that is not accumulated: an element for each channel is added, before rounding
 
   /// Whether floats may be rounded to TF32.
   [[nodiscard]] bool rounds_to_tf32() const { return tf32_convolutions_allowed() && !shape.exact; }
@@ -105,8 +106,9 @@ struct ConvCall {
   return join(call.pass == Pass::forward          ? "convolution"
               : call.pass == Pass::input_gradient ? "input gradient of a convolution"
                                                   : "weight gradient of a convolution",
-              " of images ", x, " by weights ", w, " of ", type, ", stride ", stride, ", padding ", padding,
-              ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
+              call.bias ? " with bias" : "", " of images ", x, " by weights ", w, " of ", type, ", stride ", stride,
+              ", padding ", padding, ", dilation ", dilation, ", ", shape.groups,
+              shape.groups == 1 ? " group" : " groups");
 }
 
 /// Alignment of an address in bytes, at most 16: the most that cuDNN's engines ask for.
@@ -120,8 +122,9 @@ struct ConvCall {
   const ConvShape& shape = call.shape;
   const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +
                              16 * call.rounds_to_tf32() + 32 * nondeterministic_cudnn_allowed();
+  const std::int64_t of_bias = call.bias ? alignment_of(call.bias) : 0;  // 0: the pass alone
   const std::int64_t alignments =
-      (alignment_of(call.x.data) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);
+      ((of_bias * 32 + alignment_of(call.x.data)) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);
   cuda::detail::GemmPlanKey key{
       {static_cast<int>(call.pass), call.type, flags, alignments, shape.batch, shape.in, shape.out, shape.groups}};
   std::size_t at = 8;

@@ -1,6 +1,6 @@
 #pragma once
-// The cuDNN graph of one convolution pass, the engines with their knobs that compute it, and the execution plan of one
-// of them.
+// The cuDNN graph of one convolution pass, alone or with a bias, the engines with their knobs that compute it, and the
+// execution plan of one of them.
 
 #include <locus/cuda/cudnn/calls.hpp>
 #include <locus/cuda/plan_file.hpp>
@@ -19,10 +19,10 @@ inline constexpr auto graph_handle = static_cast<cudnnBackendAttributeName_t>(80
 inline constexpr auto plan_handle = static_cast<cudnnBackendAttributeName_t>(400);   // CUDNN_ATTR_EXECUTION_PLAN_HANDLE
 
 /// Names of a pass's operands in the variant pack of a launch.
-inline constexpr std::int64_t name_of_x = 'x', name_of_w = 'w', name_of_y = 'y';
+inline constexpr std::int64_t name_of_x = 'x', name_of_w = 'w', name_of_y = 'y', name_of_bias = 'b';
 
 namespace detail {
-/// A dense tensor (first, second, rest...).
+/// A dense tensor (first, second, rest...). Without memory: one of floats between two operations of a graph.
 [[nodiscard]] inline Descriptor tensor(Calls& calls, const ConvCall& call, std::int64_t name, const void* data,
                                        const std::int64_t (&extents)[5], bool channels_last) {
   const int rank = call.dims() + 2;
@@ -31,11 +31,12 @@ namespace detail {
   strides[1] = channels_last ? 1 : stride;
   strides[0] = channels_last ? stride : stride * extents[1];
   Descriptor it(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  calls.set(it, CUDNN_ATTR_TENSOR_DATA_TYPE, call.type);
+  calls.set(it, CUDNN_ATTR_TENSOR_DATA_TYPE, data ? call.type : CUDNN_DATA_FLOAT);
   calls.set(it, CUDNN_ATTR_TENSOR_DIMENSIONS, extents, rank);
   calls.set(it, CUDNN_ATTR_TENSOR_STRIDES, strides, rank);
   calls.set(it, CUDNN_ATTR_TENSOR_UNIQUE_ID, name);
-  calls.set(it, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment_of(data));
+  calls.set(it, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, data ? alignment_of(data) : std::int64_t{16});
+  if (!data) calls.set(it, CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   calls.finalize(it, "cudnnBackendFinalize (a tensor)");
   return it;
 }
@@ -90,15 +91,31 @@ struct OperationNames {
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
 }
+/// The operation y = sum + bias, in float.
+[[nodiscard]] inline Descriptor addition(Calls& calls, const Descriptor& sum, const Descriptor& bias,
+                                         const Descriptor& y) {
+  const Descriptor add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  calls.set(add, CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_ADD);
+  calls.set(add, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  calls.finalize(add, "cudnnBackendFinalize (an addition)");
+  Descriptor it(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  calls.set(it, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, add);
+  calls.set(it, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, sum);
+  calls.set(it, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, bias);
+  calls.set(it, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  calls.finalize(it, "cudnnBackendFinalize (an addition of a bias)");
+  return it;
+}
 }  // namespace detail
 
-/// A graph of one operation, and the descriptors that it refers to: all must live while cuDNN is queried about the
-/// graph.
+/// A graph of one or two operations, and the descriptors that it refers to: all must live while cuDNN is queried about
+/// the graph.
 struct ConvGraph {
   Descriptor windows, x, w, y, pass, graph;
+  Descriptor sum{}, bias{}, addition{};  ///< of a pass with a bias: its sum without
 };
 
-/// A graph of the pass alone. Groups follow from the channels of images and weights.
+/// A graph of the pass. Groups follow from the channels of images and weights.
 [[nodiscard]] inline ConvGraph graph_of(Calls& calls, const Machine& machine, const ConvCall& call) {
   const ConvShape& shape = call.shape;
   std::int64_t x[5] = {shape.batch, shape.in}, w[5] = {shape.out, shape.group_in()}, y[5] = {shape.batch, shape.out};
@@ -118,10 +135,17 @@ struct ConvGraph {
   calls.set(it.pass, names.windows, it.windows);
   calls.set(it.pass, names.x, it.x);
   calls.set(it.pass, names.w, it.w);
-  calls.set(it.pass, names.y, it.y);
+  if (call.bias) it.sum = detail::tensor(calls, call, 's', nullptr, y, call.y.channels_last);
+  calls.set(it.pass, names.y, call.bias ? it.sum : it.y);
   calls.finalize(it.pass, "cudnnBackendFinalize (a pass of a convolution)");
+  if (call.bias) {
+    const std::int64_t channels[5] = {1, shape.out, 1, 1, 1};
+    it.bias = detail::tensor(calls, call, name_of_bias, call.bias, channels, call.y.channels_last);
+    it.addition = detail::addition(calls, it.sum, it.bias, it.y);
+  }
+  const Descriptor operations[] = {it.pass, it.addition};
   if (machine.handle) calls.set(it.graph, graph_handle, machine.handle);
-  calls.set(it.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, it.pass);
+  calls.set(it.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, operations, call.bias ? 2 : 1);
   calls.finalize(it.graph, "cudnnBackendFinalize (a graph)");
   return it;
 }

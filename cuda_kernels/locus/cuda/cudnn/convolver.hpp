@@ -107,11 +107,11 @@ class Convolver {
   void queue(Calls& calls, const ExecutionPlan& way, const ConvCall& given, void* result, void* workspace) const {
     ConvCall call = given;
     call.set_result(result);
-    const std::int64_t names[] = {name_of_x, name_of_w, name_of_y};
-    void* const data[] = {call.x.data, call.w, call.y.data};
+    const std::int64_t names[] = {name_of_x, name_of_w, name_of_y, name_of_bias};
+    void* const data[] = {call.x.data, call.w, call.y.data, call.bias};
     const Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names, 3);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data, 3);
+    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names, call.bias ? 4 : 3);
+    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data, call.bias ? 4 : 3);
     calls.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
     calls.finalize(pack, "cudnnBackendFinalize (operands)");
     calls.execute(machine_.handle, way.plan, pack);
@@ -120,7 +120,8 @@ class Convolver {
   [[nodiscard]] LOCUS_COLD static locus::detail::LaunchDescription description_of(const ConvCall& call) {
     const ConvShape& shape = call.shape;
     const std::int64_t depth = shape.group_in() * shape.taps();
-    const char* const verb = call.pass == Pass::forward          ? "convolution by cuDNN"
+    const char* const verb = call.bias                           ? "convolution with bias by cuDNN"
+                             : call.pass == Pass::forward        ? "convolution by cuDNN"
                              : call.pass == Pass::input_gradient ? "convolution's input gradient by cuDNN"
                                                                  : "convolution's weight gradient by cuDNN";
     return {verb, nullptr, Shape{shape.batch, shape.out, shape.outputs(), depth},

@@ -81,8 +81,9 @@ template <class T, class D>
 /// channels take one, one for dx, and for dw one for each tap and one more. Columns take 64 MiB on Cuda, 4 MiB on
 /// hosts, or as many elements as the weights. Passes in float take 4 MiB of the batch as floats, with its results, or
 /// as many elements as the weights, at a time: one launch converts each operand, and one the result, which is rounded
-/// once. With cuDNN a pass is one launch, two with a bias; its workspace is bounded, so that a batch
-/// may take several launches. Images that are neither dense nor channels-last are copied.
+/// once. With cuDNN a pass is one launch, its bias included, two where no engine adds the bias; its
+/// workspace is bounded, so that a batch may take several launches. Images that are neither dense nor channels-last are
+/// copied.
 ///
 /// Images have five dimensions. Weights (out, in / groups, three dimensions) are read channels-last by cuDNN where
 /// images and results are channels-last, otherwise row-major; a further launch permutes weights, or their gradient,
