@@ -7,6 +7,9 @@
 #include <locus/cpu/backend.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/nn/channels_last.hpp>
+#include <locus/nn/conv.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
@@ -145,6 +148,36 @@ TEST_CASE("weights that lie channels-last are read and written as they lie on a 
   CHECK(get<1>(rows).values == get<1>(as_they_lie).values);  // the same engines on the same numbers
   CHECK(get<2>(rows).values == get<2>(as_they_lie).values);
   CHECK(get<3>(rows).values == get<3>(as_they_lie).values);
+}
+
+TEST_CASE("a batch norm of channels that cuDNN summed with the convolution equals one that measures them on a GPU") {
+  NEEDS_CUDNN();
+  const auto check = [](auto zero, std::int64_t channels, std::int64_t side) {
+    using T = decltype(zero);
+    manual_seed(32);
+    const nn::Conv2d<T, Cuda> layer{channels, 64, 3, {.padding = 1, .bias = false}};
+    nn::channels_last_(layer);
+    const nn::BatchNorm2d<T, Cuda> norm{64}, other{64};
+    const auto x = (randn<float, Cuda>({16, channels, side, side}) + 0.5f).eval().template as<T>().channels_last();
+    const auto together = norm.forward_after(layer, trace(x), nn::Activation::none);
+    const auto apart = other.forward_with(layer(trace(x)), nn::Activation::none);
+    const auto near = [](const auto& a, const auto& b, double most) {
+      const Reference found = reference(a), expected = reference(b);
+      double distance = 0;
+      for (std::size_t i = 0; i < found.values.size(); ++i)
+        distance = std::max(distance, std::abs(found.values[i] - expected.values[i]));
+      CHECK(distance <= most);
+    };
+    near(together.value(), apart.value(), 5 * allowed<T>());  // of numbers up to about 5
+    near(norm.running_mean.value(), other.running_mean.value(), 1e-4);
+    near(norm.running_var.value(), other.running_var.value(), 1e-3);
+  };
+  const bool before = cuda::gemm_is_autotuned();
+  for (const bool tuned : {false, true}) {
+    cuda::autotune_gemm(tuned);
+    check(bfloat16{}, 64, 32), check(half{}, 64, 32), check(half{}, 16, 15);
+  }
+  cuda::autotune_gemm(before);
 }
 
 TEST_CASE("without workspace, and by engines that are not deterministic, gradients are the same up to rounding") {

@@ -64,6 +64,14 @@ struct Convolution<Cuda> {
   }
   template <class T>
     requires cuda::dnn::is_convolved<T>
+  [[nodiscard]] static bool forward_with_sums(Cuda device, const ConvShape& shape, const ConvImages<const T>& x,
+                                              const T* w, const ConvImages<T>& y, float* sums,
+                                              const ConvByVerbs& apart) {
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::dnn::forward_with_sums(cuda::Context::current(device.ordinal), shape, x, w, y, sums, apart);
+  }
+  template <class T>
+    requires cuda::dnn::is_convolved<T>
   [[nodiscard]] static bool input_gradient(Cuda device, const ConvShape& shape, const ConvImages<const T>& g,
                                            const T* w, const T* bias, const ConvImages<T>& dx, bool accumulate,
                                            const ConvByVerbs* by_verbs = nullptr) {

@@ -160,6 +160,14 @@ concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shap
   { Convolution<D>::input_gradient(device, shape, images, in, in, results, false) } -> std::same_as<bool>;
   { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
 };
+/// Whether D may measure the channels of y in the launch of a convolution: forward_with_sums(device, shape, x, w, y,
+/// sums, apart) writes the sum of each channel and then the sums of squares, in float. It returns false, without
+/// effect, where `apart`, which computes y and then measures it, is as fast, or that is not known.
+template <class D, class T>
+concept SumsConvolutions = requires(D device, const ConvShape& shape, const ConvImages<const T>& images,
+                                    const ConvImages<T>& results, const T* in, float* sums, const ConvByVerbs& apart) {
+  { Convolution<D>::forward_with_sums(device, shape, images, in, results, sums, apart) } -> std::same_as<bool>;
+};
 /// Whether D times a pass by verbs beside its own ways.
 template <class D>
 concept TimesConvolutionVerbs = requires { requires Convolution<D>::times_verbs; };

@@ -82,8 +82,8 @@ class BasicBlock final : public nn::Layer<BasicBlock<T, D>, T, D> {
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
-    const auto inner = conv2(bn1.forward_with(conv1(x), nn::Activation::relu));
-    return bn2.forward_with(inner, nn::Activation::relu, downsample(x));
+    const auto inner = bn1.forward_after(conv1, x, nn::Activation::relu);
+    return bn2.forward_after(conv2, inner, nn::Activation::relu, downsample(x));
   }
 
   void members(const auto& visit) const {
@@ -126,9 +126,9 @@ class Bottleneck final : public nn::Layer<Bottleneck<T, D>, T, D> {
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
-    const auto narrow = conv2(bn1.forward_with(conv1(x), nn::Activation::relu));
-    const auto inner = conv3(bn2.forward_with(narrow, nn::Activation::relu));
-    return bn3.forward_with(inner, nn::Activation::relu, downsample(x));
+    const auto narrow = bn1.forward_after(conv1, x, nn::Activation::relu);
+    const auto inner = bn2.forward_after(conv2, narrow, nn::Activation::relu);
+    return bn3.forward_after(conv3, inner, nn::Activation::relu, downsample(x));
   }
 
   void members(const auto& visit) const {
@@ -250,7 +250,7 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
   [[nodiscard]] auto forward(const X& images) const {
     detail::require_images(images.shape(), conv1.weight.size(1));
     const auto given = channels_last_ ? locus::channels_last(images) : images.eval();
-    auto x = bn1.forward_with(conv1(given), nn::Activation::relu);
+    auto x = bn1.forward_after(conv1, given, nn::Activation::relu);
     if (!small_images_) x = max_pool2d(x, 3, 2, 1);
     for (const auto* const layer : {&layer1, &layer2, &layer3, &layer4}) x = (*layer)(x);
     return fc(flatten(adaptive_avg_pool2d(x, 1), 1));

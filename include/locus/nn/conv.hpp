@@ -109,6 +109,12 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
     return convolve(pad(x, {cols.before, cols.after, rows.before, rows.after}, options_.padding_mode));
   }
 
+  /// The layer's operation, for a batch norm that measures its result; nothing if there is more to it, a bias or a
+  /// border other than zeros.
+  [[nodiscard]] std::optional<operation::Convolution> alone() const {
+    if (options_.bias || options_.padding_mode != PadMode::constant) return std::nullopt;
+    return locus::detail::conv2d(detail::functional(options_));
+  }
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return Conv2d<U, E>(kernel_, options_); }

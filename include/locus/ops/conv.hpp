@@ -94,7 +94,7 @@ struct Convolution {
     (sum_channels(gradient, db), ...);
   }
 
- private:
+ protected:
   template <class T, class D>
   [[nodiscard]] bool is_batched(const Tensor<T, D>& x) const {
     return x.rank() == request.dims + 2;

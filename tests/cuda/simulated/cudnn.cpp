@@ -11,6 +11,7 @@
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/models/resnet.hpp>
+#include <locus/nn/batch_norm.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/ops/matmul.hpp>
@@ -461,6 +462,85 @@ TEST_CASE("a convolution with a bias is a form of its own, in two launches where
   CHECK(in_new_process(
       {{"LOCUS_TRACE", "1"}}, [&] { return (void)biased(), true; }, &said));
   CHECK(said.find("convolution with bias by cuDNN") != std::string::npos);
+}
+
+TEST_CASE("channels are summed in the launch of their convolution for a batch norm, where timing found that faster") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  struct Found {
+    bool has_sums, is_right, is_asked, is_exact;
+    bool operator==(const Found&) const = default;
+  };
+  const auto train = [](const auto& layer, const auto& norm, const auto& x, bool together) {
+    const auto next = nn::Activation::relu;
+    const auto y = together ? norm.forward_after(layer, trace(x), next) : norm.forward_with(layer(trace(x)), next);
+    sum(square(y)).backward();
+    const std::vector<Reference> found{reference(y.value()), reference(layer.weight.grad()),
+                                       reference(norm.weight.grad()), reference(norm.running_mean.value()),
+                                       reference(norm.running_var.value())};
+    layer.weight.zero_grad(), norm.weight.zero_grad(), norm.bias.zero_grad();
+    return found;
+  };
+  const auto in_process = [&](const char* autotune, const auto& prepare) {
+    return in_new_process({{"LOCUS_PLANS", file}, {"LOCUS_AUTOTUNE", autotune}}, [&] {
+      last_is_fastest();
+      prepare();
+      manual_seed(13);
+      const nn::Conv2d<bfloat16, Cuda> layer{4, 8, 3, {.padding = 1, .bias = false}};
+      layer.weight.channels_last_();
+      const nn::BatchNorm2d<bfloat16, Cuda> norm{8}, other{8};
+      const auto x = (randn<float, Cuda>({3, 4, 6, 5}) + 1.f).eval().as<bfloat16>().channels_last();
+      const auto expected = train(layer, other, x, false);
+      Found result{false, true, false, true};
+      result.is_asked = seen([&] {
+                          const auto found = train(layer, norm, x, true);
+                          for (std::size_t i = 0; i < found.size(); ++i)
+                            for (std::size_t k = 0; k < found[i].values.size(); ++k) {
+                              const double a = found[i].values[k], b = expected[i].values[k];
+                              result.is_right &= std::abs(a - b) <= 0.02 * (1 + std::abs(b));
+                              result.is_exact &= a == b;
+                            }
+                        }).asked > 0;
+      (void)norm.forward_after(layer, trace(x), nn::Activation::none);
+      result.has_sums = dnn.has_sums;
+      return result;
+    });
+  };
+  const auto nothing = [] {};
+  const Found apart{false, true, false, true};
+  CHECK(in_process("0", nothing) == apart);  // an untimed form is not asked for engines
+  const Found fused = in_process("1", nothing);
+  CHECK(fused.has_sums);
+  CHECK(fused.is_right);
+  CHECK(fused.is_asked);
+  const Found next = in_process("0", nothing);  // the file keeps it
+  CHECK(next.has_sums);
+  CHECK(next.is_right);
+  CHECK_FALSE(next.is_asked);
+  std::filesystem::remove(file);
+  const Found slow = in_process("1", [] {  // the one engine that sums takes longer than a kernel more
+    for (std::size_t i = 1; i < dnn.engines.size(); ++i) dnn.engines[i].sums = false;
+    dnn.engines[0].milliseconds = 20;
+  });
+  CHECK_FALSE(slow.has_sums);
+  CHECK(slow.is_right);
+  const Found none = in_process("1", [] {
+    for (auto& engine : dnn.engines) engine.sums = false;
+  });
+  CHECK_FALSE(none.has_sums);
+  CHECK(none.is_right);
+  CHECK(in_new_process(autotuned, [] {  // nothing is timed within a capture, nor after it
+    last_is_fastest();
+    const nn::Conv2d<bfloat16, Cuda> layer{4, 8, 3, {.bias = false}};
+    layer.weight.channels_last_();
+    const nn::BatchNorm2d<bfloat16, Cuda> norm{8};
+    const auto x = trace(randn<bfloat16, Cuda>({3, 4, 6, 5}).channels_last());
+    const auto use = [&] { return seen([&] { (void)norm.forward_after(layer, x, nn::Activation::relu); }); };
+    simulated::captured = true;
+    const Seen captured = use();
+    simulated::captured = false;
+    return captured.launched == 1 && use().launched == 1 && !dnn.has_sums;
+  }));
 }
 
 TEST_CASE("without memory to time in, the first answer serves") {

@@ -25,7 +25,8 @@ struct DnnEngine {
   cudnnStatus_t ready = CUDNN_STATUS_SUCCESS;  ///< status of making a plan of it,
   cudnnStatus_t runs = CUDNN_STATUS_SUCCESS;   ///< and of a launch
   bool is_fallback = false;
-  bool adds_bias = true;  ///< whether it computes a graph of a convolution and the addition of a bias
+  bool adds_bias = true;  ///< whether it computes a graph of a convolution and the addition of a bias,
+  bool sums = true;       ///< or the sums of channels
 };
 
 /// Behaviour of the simulated cuDNN, set by tests, and observations for them.
@@ -45,6 +46,7 @@ struct Dnn {
   std::int64_t images = 0;                                    ///< its batch,
   double beta = 0;                                            ///< the factor of its previous result,
   bool has_bias = false;                                      ///< whether it added a bias,
+  bool has_sums = false;                                      ///< or summed channels,
   std::vector<std::int64_t> x_strides, w_strides, y_strides;  ///< and the strides of operands
   std::int64_t alignment = 0;                                 ///< the least alignment promised for an operand
 };
@@ -141,6 +143,12 @@ inline std::vector<Rule> rules_of(cudnnBackendDescriptorType_t type) {
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
       return {{800, CUDNN_TYPE_HANDLE, 1, 1},  // CUDNN_ATTR_OPERATIONGRAPH_HANDLE, which older versions need
               {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 2}};
+    case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
+      return {{CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1, 1},
+              {CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, 1},
+              {CUDNN_ATTR_OPERATION_GENSTATS_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1}};
     case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
       return {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, 1},
               {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, 1}};
@@ -259,10 +267,26 @@ inline void check_addition(const Record& operation) {
   for (std::size_t d = 0; d < y.size(); ++d)
     if (bias.at(d) != (d == 1 ? y[1] : 1)) stop("cuDNN: no bias of channels");
 }
-/// A pass, and the addition of a bias to what it keeps for that.
+/// Sums in float of each channel.
+inline void check_sums(const Record& operation) {
+  const auto y = Operands::extents(operation.record(CUDNN_ATTR_OPERATION_GENSTATS_XDESC));
+  for (const int name : {CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC}) {
+    const Record& sums = operation.record(name);
+    if (sums.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE) != CUDNN_DATA_FLOAT)
+      stop("cuDNN: sums of another type");
+    for (std::size_t d = 0; d < y.size(); ++d)
+      if (Operands::extents(sums).at(d) != (d == 1 ? y[1] : 1)) stop("cuDNN: no sums of channels");
+  }
+}
+/// A pass, and the addition of a bias to what it keeps for that, or sums of its channels.
 inline void check_graph(const Record& graph) {
   const auto& operations = graph.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
   const Record& result = *Operands(*operations[0]).y;
+  if (operations.size() == 2 && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR) {
+    if (is_virtual(result) || &operations[1]->record(CUDNN_ATTR_OPERATION_GENSTATS_XDESC) != &result)
+      stop("cuDNN: something else is summed");
+    return;
+  }
   if (is_virtual(result) != (operations.size() == 2)) stop("cuDNN: a result that is kept, or missing");
   if (operations.size() == 2 && &operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != &result)
     stop("cuDNN: a bias is added to something else");
@@ -314,6 +338,7 @@ inline cudnnStatus_t finalize(Record& record) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR: return check_pass(record);
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: check_addition(record); return CUDNN_STATUS_SUCCESS;
+    case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR: check_sums(record); return CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: check_graph(record); return CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR: ++dnn.asked; return answer(dnn.heuristics, "no engine");
     case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
@@ -392,6 +417,27 @@ void compute(const Record& operation, const Record& results, void* x, void* w, v
     } while (next(tap, taps));
   } while (next(yi, ye));
   for (const auto& [where, sum] : sums) static_cast<T*>(result)[where] = static_cast<T>(static_cast<float>(sum));
+}
+/// The sums of each channel of a result, and of its squares.
+template <class T>
+void sum_channels(const Record& results, const void* y, float* sums, float* squares) {
+  const auto extents = Operands::extents(results), strides = Operands::strides(results);
+  std::vector<double> all(static_cast<std::size_t>(2 * extents[1]));
+  std::vector<std::int64_t> at(extents.size());
+  for (bool more = true; more;) {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) place += at[d] * strides[d];
+    const double value = number<T>(y, place);
+    all[static_cast<std::size_t>(at[1])] += value, all[static_cast<std::size_t>(extents[1] + at[1])] += value * value;
+    more = false;
+    for (std::size_t d = at.size(); d-- > 0 && !more;)
+      if (++at[d] < extents[d]) more = true;
+      else at[d] = 0;
+  }
+  for (std::int64_t c = 0; c < extents[1]; ++c) {
+    sums[c] = static_cast<float>(all[static_cast<std::size_t>(c)]);
+    squares[c] = static_cast<float>(all[static_cast<std::size_t>(extents[1] + c)]);
+  }
 }
 }  // namespace dnn_detail
 }  // namespace simulated
@@ -480,9 +526,11 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
     const bool fallback = record.value<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
     *count = 0;
     const Held graph = record.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).held[0];
-    const bool adds_bias = graph->at(CUDNN_ATTR_OPERATIONGRAPH_OPS).count == 2;
+    const auto& operations = graph->at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
+    const bool fuses = operations.size() == 2;
+    const bool sums = fuses && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR;
     for (const simulated::DnnEngine& engine : simulated::dnn.engines)
-      if (engine.is_fallback == fallback && (engine.adds_bias || !adds_bias) && *count < asked)
+      if (engine.is_fallback == fallback && (!fuses || (sums ? engine.sums : engine.adds_bias)) && *count < asked)
         give(configuration_of(engine, graph), (*count)++);
     return CUDNN_STATUS_SUCCESS;
   }
@@ -516,7 +564,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
   const auto operations = engine.record(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
   const Held operation = operations[0];
   const Operands o(*operation);
-  const std::size_t operands = operations.size() == 2 ? 4 : 3;
+  const bool has_sums = operations.size() == 2 && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR;
+  const bool has_bias = operations.size() == 2 && !has_sums;
+  const std::size_t operands = has_sums ? 5 : has_bias ? 4 : 3;
   const auto names = pack.values<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto pointers = pack.values<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   if (names.size() != operands || pointers.size() != operands) stop("cuDNN: a launch with too few operands, or many");
@@ -532,11 +582,17 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
     }
     stop("cuDNN: an operand without memory");
   };
-  const Held results = operations.size() == 2 ? operations[1]->at(CUDNN_ATTR_OPERATION_POINTWISE_YDESC).held[0]
-                                              : operation->at(rules_of(operation->type)[5].name).held[0];
+  const Held results = has_bias ? operations[1]->at(CUDNN_ATTR_OPERATION_POINTWISE_YDESC).held[0]
+                                : operation->at(rules_of(operation->type)[5].name).held[0];
   void *const x = pointer(*o.x), *const w = pointer(*o.w), *const y = pointer(*results);
-  void* const bias =
-      operations.size() == 2 ? pointer(operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_BDESC)) : nullptr;
+  void* const bias = has_bias ? pointer(operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_BDESC)) : nullptr;
+  const auto sums_at = [&](int name) {
+    return has_sums
+               ? static_cast<float*>(pointer(operations[1]->record(static_cast<cudnnBackendAttributeName_t>(name))))
+               : nullptr;
+  };
+  float *const sums = sums_at(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC), *const squares = sums_at(
+                                                                          CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC);
   void* const workspace = pack.value<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   const auto bytes = static_cast<std::size_t>(workspace_of(plan));
   if (bytes > 0 && !workspace) stop("cuDNN: a launch without its workspace");
@@ -544,7 +600,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
   ++simulated::dnn.launched;
   simulated::dnn.engine = engine.engine->index, simulated::dnn.images = images_of(engine), simulated::dnn.beta = o.beta;
   simulated::dnn.x_strides = o.strides(*o.x), simulated::dnn.w_strides = o.strides(*o.w),
-  simulated::dnn.y_strides = o.strides(*results), simulated::dnn.has_bias = bias != nullptr;
+  simulated::dnn.y_strides = o.strides(*results), simulated::dnn.has_bias = has_bias,
+  simulated::dnn.has_sums = has_sums;
   reinterpret_cast<simulated::Stream*>(handle.stream)->clock += engine.engine->milliseconds;
   const auto type = o.x->value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
   const auto pass = [=] {
@@ -553,6 +610,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
     else if (type == CUDNN_DATA_HALF) compute<__half>(*operation, *results, x, w, y, bias);
     else if (type == CUDNN_DATA_BFLOAT16) compute<__nv_bfloat16>(*operation, *results, x, w, y, bias);
     else stop("cuDNN: another type");
+    if (sums && type == CUDNN_DATA_HALF) sum_channels<__half>(*results, y, sums, squares);
+    else if (sums && type == CUDNN_DATA_BFLOAT16) sum_channels<__nv_bfloat16>(*results, y, sums, squares);
+    else if (sums) sum_channels<float>(*results, y, sums, squares);
   };
   simulated::perform(handle.stream, std::make_shared<simulated::Node>(simulated::Node{pass}));
   return CUDNN_STATUS_SUCCESS;

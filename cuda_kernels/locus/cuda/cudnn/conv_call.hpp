@@ -42,6 +42,9 @@ struct ConvCall {
   void* w = nullptr;
   bool accumulate = false;
   void* bias = nullptr;  ///< of a value that is not accumulated: an element for each channel is added, before rounding
+  /// Of a value that is neither accumulated nor has a bias: the sum of each channel of y, and after them the sums of
+  /// squares. Null: not wanted.
+  float* sums = nullptr;
 
   /// Whether floats may be rounded to TF32.
   [[nodiscard]] bool rounds_to_tf32() const { return tf32_convolutions_allowed() && !shape.exact; }
@@ -53,6 +56,7 @@ struct ConvCall {
   [[nodiscard]] std::int64_t x_elements() const { return shape.batch * shape.in * shape.inputs(); }
   [[nodiscard]] std::int64_t y_elements() const { return shape.batch * shape.out * shape.outputs(); }
   [[nodiscard]] std::int64_t w_elements() const { return shape.out * shape.group_in() * shape.taps(); }
+  [[nodiscard]] float* squares() const { return sums + shape.out; }
   [[nodiscard]] void* result() const {
     return pass == Pass::forward ? y.data : pass == Pass::input_gradient ? x.data : w;
   }
@@ -67,8 +71,9 @@ struct ConvCall {
     return locus::detail::smaller(locus::detail::larger(element() * w_elements(), cudnn_workspace_limit()), free);
   }
   /// Whether the batch may be processed in parts. Weight gradients of 16 bits may not: each part would round the sums.
+  /// Neither may sums of channels.
   [[nodiscard]] bool is_divisible() const {
-    return shape.batch > 1 && (pass != Pass::weight_gradient || type == CUDNN_DATA_FLOAT);
+    return shape.batch > 1 && !sums && (pass != Pass::weight_gradient || type == CUDNN_DATA_FLOAT);
   }
   /// The same pass over `most` images from `first` on, or over the rest if fewer.
   [[nodiscard]] ConvCall part(std::int64_t first, std::int64_t most) const {
@@ -106,9 +111,11 @@ struct ConvCall {
   return join(call.pass == Pass::forward          ? "convolution"
               : call.pass == Pass::input_gradient ? "input gradient of a convolution"
                                                   : "weight gradient of a convolution",
-              call.bias ? " with bias" : "", " of images ", x, " by weights ", w, " of ", type, ", stride ", stride,
-              ", padding ", padding, ", dilation ", dilation, ", ", shape.groups,
-              shape.groups == 1 ? " group" : " groups");
+              call.bias   ? " with bias"
+              : call.sums ? " with sums of its channels"
+                          : "",
+              " of images ", x, " by weights ", w, " of ", type, ", stride ", stride, ", padding ", padding,
+              ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
 }
 
 /// Alignment of an address in bytes, at most 16: the most that cuDNN's engines ask for.
@@ -121,7 +128,8 @@ struct ConvCall {
 [[nodiscard]] inline cuda::detail::GemmPlanKey key_of(const ConvCall& call) {
   const ConvShape& shape = call.shape;
   const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +
-                             16 * call.rounds_to_tf32() + 32 * nondeterministic_cudnn_allowed();
+                             16 * call.rounds_to_tf32() + 32 * nondeterministic_cudnn_allowed() +
+                             64 * (call.sums != nullptr);
   const std::int64_t of_bias = call.bias ? alignment_of(call.bias) : 0;  // 0: the pass alone
   const std::int64_t alignments =
       ((of_bias * 32 + alignment_of(call.x.data)) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);

@@ -1,6 +1,6 @@
 #pragma once
-// The cuDNN graph of one convolution pass, alone or with a bias, the engines with their knobs that compute it, and the
-// execution plan of one of them.
+// The cuDNN graph of one convolution pass, alone, with a bias or with sums of channels, the engines with their knobs
+// that compute it, and the execution plan of one of them.
 
 #include <locus/cuda/cudnn/calls.hpp>
 #include <locus/cuda/plan_file.hpp>
@@ -20,18 +20,19 @@ inline constexpr auto plan_handle = static_cast<cudnnBackendAttributeName_t>(400
 
 /// Names of a pass's operands in the variant pack of a launch.
 inline constexpr std::int64_t name_of_x = 'x', name_of_w = 'w', name_of_y = 'y', name_of_bias = 'b';
+inline constexpr std::int64_t name_of_sums = 'm', name_of_squares = 'q';
 
 namespace detail {
 /// A dense tensor (first, second, rest...). Without memory: one of floats between two operations of a graph.
 [[nodiscard]] inline Descriptor tensor(Calls& calls, const ConvCall& call, std::int64_t name, const void* data,
-                                       const std::int64_t (&extents)[5], bool channels_last) {
+                                       const std::int64_t (&extents)[5], bool channels_last, cudnnDataType_t type) {
   const int rank = call.dims() + 2;
   std::int64_t strides[5], stride = channels_last ? extents[1] : 1;
   for (int d = rank - 1; d >= 2; --d) strides[d] = stride, stride *= extents[d];
   strides[1] = channels_last ? 1 : stride;
   strides[0] = channels_last ? stride : stride * extents[1];
   Descriptor it(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  calls.set(it, CUDNN_ATTR_TENSOR_DATA_TYPE, data ? call.type : CUDNN_DATA_FLOAT);
+  calls.set(it, CUDNN_ATTR_TENSOR_DATA_TYPE, type);
   calls.set(it, CUDNN_ATTR_TENSOR_DIMENSIONS, extents, rank);
   calls.set(it, CUDNN_ATTR_TENSOR_STRIDES, strides, rank);
   calls.set(it, CUDNN_ATTR_TENSOR_UNIQUE_ID, name);
@@ -106,13 +107,28 @@ struct OperationNames {
   calls.finalize(it, "cudnnBackendFinalize (an addition of a bias)");
   return it;
 }
+
+/// The operation that sums the channels of y, and their squares, in float.
+[[nodiscard]] inline Descriptor statistics(Calls& calls, const Descriptor& y, const Descriptor& sums,
+                                           const Descriptor& squares) {
+  Descriptor it(CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, y);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, sums);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, squares);
+  calls.finalize(it, "cudnnBackendFinalize (sums of channels)");
+  return it;
+}
 }  // namespace detail
 
 /// A graph of one or two operations, and the descriptors that it refers to: all must live while cuDNN is queried about
 /// the graph.
 struct ConvGraph {
   Descriptor windows, x, w, y, pass, graph;
-  Descriptor sum{}, bias{}, addition{};  ///< of a pass with a bias: its sum without
+  Descriptor sum{}, bias{};      ///< of a pass with a bias: its sum without
+  Descriptor sums{}, squares{};  ///< of the channels
+  Descriptor second{};           ///< operation: the addition of the bias, or the sums
 };
 
 /// A graph of the pass. Groups follow from the channels of images and weights.
@@ -125,9 +141,9 @@ struct ConvGraph {
   }
   const detail::OperationNames names = detail::names_of(call.pass);
   ConvGraph it{detail::windows(calls, call),
-               detail::tensor(calls, call, name_of_x, call.x.data, x, call.x.channels_last),
-               detail::tensor(calls, call, name_of_w, call.w, w, call.has_weights_channels_last()),
-               detail::tensor(calls, call, name_of_y, call.y.data, y, call.y.channels_last),
+               detail::tensor(calls, call, name_of_x, call.x.data, x, call.x.channels_last, call.type),
+               detail::tensor(calls, call, name_of_w, call.w, w, call.has_weights_channels_last(), call.type),
+               detail::tensor(calls, call, name_of_y, call.y.data, y, call.y.channels_last, call.type),
                Descriptor(names.type),
                Descriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)};
   calls.set(it.pass, names.alpha, 1.f);
@@ -135,17 +151,22 @@ struct ConvGraph {
   calls.set(it.pass, names.windows, it.windows);
   calls.set(it.pass, names.x, it.x);
   calls.set(it.pass, names.w, it.w);
-  if (call.bias) it.sum = detail::tensor(calls, call, 's', nullptr, y, call.y.channels_last);
+  const bool last = call.y.channels_last;
+  if (call.bias) it.sum = detail::tensor(calls, call, 's', nullptr, y, last, CUDNN_DATA_FLOAT);
   calls.set(it.pass, names.y, call.bias ? it.sum : it.y);
   calls.finalize(it.pass, "cudnnBackendFinalize (a pass of a convolution)");
+  const std::int64_t channels[5] = {1, shape.out, 1, 1, 1};
   if (call.bias) {
-    const std::int64_t channels[5] = {1, shape.out, 1, 1, 1};
-    it.bias = detail::tensor(calls, call, name_of_bias, call.bias, channels, call.y.channels_last);
-    it.addition = detail::addition(calls, it.sum, it.bias, it.y);
+    it.bias = detail::tensor(calls, call, name_of_bias, call.bias, channels, last, call.type);
+    it.second = detail::addition(calls, it.sum, it.bias, it.y);
+  } else if (call.sums) {
+    it.sums = detail::tensor(calls, call, name_of_sums, call.sums, channels, last, CUDNN_DATA_FLOAT);
+    it.squares = detail::tensor(calls, call, name_of_squares, call.squares(), channels, last, CUDNN_DATA_FLOAT);
+    it.second = detail::statistics(calls, it.y, it.sums, it.squares);
   }
-  const Descriptor operations[] = {it.pass, it.addition};
+  const Descriptor operations[] = {it.pass, it.second};
   if (machine.handle) calls.set(it.graph, graph_handle, machine.handle);
-  calls.set(it.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, operations, call.bias ? 2 : 1);
+  calls.set(it.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, operations, it.second ? 2 : 1);
   calls.finalize(it.graph, "cudnnBackendFinalize (a graph)");
   return it;
 }

@@ -107,11 +107,16 @@ class Convolver {
   void queue(Calls& calls, const ExecutionPlan& way, const ConvCall& given, void* result, void* workspace) const {
     ConvCall call = given;
     call.set_result(result);
-    const std::int64_t names[] = {name_of_x, name_of_w, name_of_y, name_of_bias};
-    void* const data[] = {call.x.data, call.w, call.y.data, call.bias};
+    std::int64_t names[] = {name_of_x, name_of_w, name_of_y, name_of_bias, 0};
+    void* data[] = {call.x.data, call.w, call.y.data, call.bias, nullptr};
+    if (call.sums) {
+      names[3] = name_of_sums, names[4] = name_of_squares;
+      data[3] = call.sums, data[4] = call.squares();
+    }
+    const std::int64_t count = call.sums ? 5 : call.bias ? 4 : 3;
     const Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names, call.bias ? 4 : 3);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data, call.bias ? 4 : 3);
+    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names, count);
+    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data, count);
     calls.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
     calls.finalize(pack, "cudnnBackendFinalize (operands)");
     calls.execute(machine_.handle, way.plan, pack);
@@ -121,6 +126,7 @@ class Convolver {
     const ConvShape& shape = call.shape;
     const std::int64_t depth = shape.group_in() * shape.taps();
     const char* const verb = call.bias                           ? "convolution with bias by cuDNN"
+                             : call.sums                         ? "convolution with sums of its channels by cuDNN"
                              : call.pass == Pass::forward        ? "convolution by cuDNN"
                              : call.pass == Pass::input_gradient ? "convolution's input gradient by cuDNN"
                                                                  : "convolution's weight gradient by cuDNN";
@@ -152,6 +158,10 @@ class Convolver {
     const ConvGraph graph = graph_of(calls, machine_, call);
     if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named())
       settle(key, plan, calls, call, graph, by_verbs);
+    if (call.sums) {  // serves only where timing chose it
+      plan.is_settled |= may_time();
+      return plan;
+    }
     if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph), call);
     plan.is_settled |= !plan.exists;  // nothing is to be timed
     if (!plan.exists)
@@ -192,12 +202,17 @@ class Convolver {
     auto& tuned = cuda::detail::TunedGemmPlans::of<ConvPlans>(context_.ordinal());
     if (!calls.succeeded() || adopt(tuned, key, plan, call, graph) || !may_time()) return;
     const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph);
+    if (call.sums && !engines.empty() && !is_captured()) (*by_verbs)();  // times the convolution alone, before the lock
     const Lock one_at_a_time(tuned.timing());
     if (adopt(tuned, key, plan, call, graph)) return;
     take_from(plan, engines, call);
     plan.is_settled = true;
     if (!plan.exists || tuned.is_full()) return;
     const bool is_timed = !is_captured() && choose_fastest(plan, engines, call, by_verbs);
+    if (call.sums && !is_timed) {
+      plan.exists = false;
+      return;
+    }
     cuda::detail::GemmPlanChoice choice = choice_of_verbs;
     if (!plan.is_slower && (!plan.exists || !to_choice(call, plan.way.engine, choice))) return;
     choice.fused = !plan.wants_memory;  // true: one launch; false: the batch runs in parts
@@ -268,18 +283,19 @@ class Convolver {
       });
       if (time < clearly * best) plan = way, best = time;
     }
-    plan.is_slower = by_verbs && is_faster(*by_verbs, timer, best);
+    const float others = by_verbs ? time_of(*by_verbs, timer, best) : StreamTimer::never;
+    plan.is_slower = call.sums ? best >= clearly * others : others < clearly * best;  // sums are less exact
     plan.exists = best < StreamTimer::never && !plan.is_slower;
     plan.wants_memory = wants_memory && plan.exists;
     return true;
   } catch (const OutOfMemory&) {
     return false;
   }
-  /// False, too, if memory for it runs out. Verbs that take twice as long run twice.
-  [[nodiscard]] static bool is_faster(const ConvByVerbs& by_verbs, const StreamTimer& timer, float best) try {
-    return timer.milliseconds([&] { return by_verbs(), true; }, 2 * best) < clearly * best;
+  /// Milliseconds of the verbs; `never` if memory for them runs out. Verbs that take twice as long as `best` run twice.
+  [[nodiscard]] static float time_of(const ConvByVerbs& by_verbs, const StreamTimer& timer, float best) try {
+    return timer.milliseconds([&] { return by_verbs(), true; }, 2 * best);
   } catch (const OutOfMemory&) {
-    return false;
+    return StreamTimer::never;
   }
   static constexpr float clearly = 0.98f;
 

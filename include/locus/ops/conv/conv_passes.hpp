@@ -116,6 +116,25 @@ class ConvPasses {
     by_verbs(y, accumulate);
   }
 
+  /// y = conv(x, w). True: `sums` has the sum of each channel of y, and then the sums of squares, because the device
+  /// found that faster than measure() afterwards.
+  template <class M>
+  [[nodiscard]] bool forward_with_sums(const Tensor<T, D>& y, const Tensor<T, D>& x, const Tensor<T, D>& w,
+                                       [[maybe_unused]] const Tensor<float, D>& sums,
+                                       [[maybe_unused]] const M& measure) const {
+    if constexpr (SumsConvolutions<D, T>) {
+      const auto apart = [&] { forward(y, false, x, w, nullptr), measure(); };
+      const bool fits = !y.empty() && w.layout().is_dense(format_of_weights(x, y));  // to turn weights is a launch
+      if (fits && Convolution<D>::forward_with_sums(device_, shape_, images_of(x), w.data(), results_of(y), sums.data(),
+                                                    ConvByVerbs(apart))) {
+        count();
+        return true;
+      }
+    }
+    forward(y, false, x, w, nullptr);
+    return false;
+  }
+
   /// dx = the adjoint of conv in its input, applied to g (+ bias of dx's channels) (+ dx)
   void input_gradient(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<T, D>& w,
                       const T* bias) const {

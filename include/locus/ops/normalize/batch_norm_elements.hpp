@@ -50,6 +50,19 @@ struct ChannelMoments {
     return {a.mean + b.mean, a.variance + b.variance, a.deviation + b.deviation};
   }
 };
+/// Mean, variance and deviation of `count` elements, from their sum and the sum of their squares. Of 16-bit elements:
+/// squares in float have more digits than they, so that the difference loses none that the elements have, unless a mean
+/// is hundreds of deviations.
+template <class R>
+struct MomentsOfSums {
+  R count;
+  LOCUS_FN void operator()(R sum, R squares, R& mean, R& var, R& deviation) const {
+    mean = sum / count;
+    const R difference = squares / count - mean * mean;
+    var = difference > R(0) ? difference : difference == difference ? R(0) : difference;
+    deviation = math::sqrt(var);
+  }
+};
 /// ChannelMoments from plain sums of squares; notes a loss where variance + eps overflows or vanishes.
 template <class T>
 struct FastMoments : fold::Deviation<T> {
