@@ -36,7 +36,9 @@ struct Set {
         traced_x(locus::variable(x)),
         weight((locus::randn<T>({f.out, f.in, f.kernel, f.kernel}, device) *
                 (1 / std::sqrt(static_cast<double>(f.in * f.kernel * f.kernel))))
-                   .eval()) {}
+                   .eval()) {
+    if (channels_last) weight.channels_last_();
+  }
 
   void forward() { y = convolved(x); }
   void train() {
@@ -114,13 +116,20 @@ double error_of(const Set<T, D>& set, const std::string& dtype, bool trained) {
   return worst.value();
 }
 
-/// Disables cuDNN in its lifetime.
-struct Windows {
-  explicit Windows(bool alone) : before(locus::cuda::cudnn_allowed()) { locus::cuda::allow_cudnn(before && !alone); }
-  ~Windows() { locus::cuda::allow_cudnn(before); }
-  Windows(const Windows&) = delete;
-  Windows& operator=(const Windows&) = delete;
-  bool before;
+/// Disables cuDNN in its lifetime, or admits its engines that are not deterministic, as PyTorch does.
+struct Engines {
+  Engines(bool none, bool all)
+      : before(locus::cuda::cudnn_allowed()), all_before(locus::cuda::nondeterministic_cudnn_allowed()) {
+    locus::cuda::allow_cudnn(before && !none);
+    locus::cuda::allow_nondeterministic_cudnn(all_before || all);
+  }
+  ~Engines() {
+    locus::cuda::allow_cudnn(before);
+    locus::cuda::allow_nondeterministic_cudnn(all_before);
+  }
+  Engines(const Engines&) = delete;
+  Engines& operator=(const Engines&) = delete;
+  bool before, all_before;
 };
 
 template <class T, class D>
@@ -133,10 +142,10 @@ void add(Workloads& workloads, const Form& f, const std::string& dtype, bool tra
   w.bytes = (trains ? 3 : 1) * operands * sizeof(T);
   w.flops = (trains ? 6 : 2) * outputs * static_cast<double>(f.in * f.kernel * f.kernel);
   w.prepare = [=]() -> std::vector<Variant> {
-    const auto variant = [&](const char* name, bool channels_last, bool windows) {
+    const auto variant = [&](const char* name, bool channels_last, bool windows, bool all = false) {
       const auto sets = rotation(device, operands * sizeof(T), [&] { return Set<T, D>(f, channels_last, device); });
       const auto run = [=] {
-        const Windows alone(windows);
+        const Engines engines(windows, all);
         const Tf32Guard guard(dtype == "tf32");
         Set<T, D>& set = sets->next();
         if (trains) set.train();
@@ -149,6 +158,8 @@ void add(Workloads& workloads, const Form& f, const std::string& dtype, bool tra
     if constexpr (!on_host<D>) {
       if (locus::cuda::cudnn_version() != 0) ways.push_back(variant("locus windows", false, true));
       if (dtype != "f32") ways.push_back(variant("locus channels-last", true, false));
+      if (locus::cuda::cudnn_version() != 0 && trains)
+        ways.push_back(variant("locus nondeterministic", dtype != "f32", false, true));
     }
     return ways;
   };

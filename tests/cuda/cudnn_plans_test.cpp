@@ -167,6 +167,23 @@ TEST_CASE("on an H100 and an A100 cuDNN adds a bias in the launch of the convolu
   }
 }
 
+TEST_CASE("on an H100 and an A100 cuDNN sums the channels of 16-bit channels-last images with their convolution") {
+  NEEDS_MACHINE(first);
+  // Engines of bfloat16 are compiled when they are planned, which takes a driver; those of half are in the library.
+  for (const char* const gpu : gpus) {
+    const Machine machine = described_machine(gpu);
+    for (const ConvShape& shape : {square(128, 64, 64, axis(32, 3, 1, 1)), square(128, 64, 128, axis(32, 3, 2, 1)),
+                                   square(128, 64, 128, axis(32, 1, 2)), square(128, 512, 512, axis(4, 3, 1, 1))}) {
+      ConvCall call = call_of(Pass::forward, CUDNN_DATA_HALF, shape, true);
+      call.sums = reinterpret_cast<float*>(4096 * 4);
+      check_planned(machine, call);
+    }
+  }
+  ConvCall of_floats = call_of(Pass::forward, CUDNN_DATA_FLOAT, square(128, 64, 64, axis(32, 3, 1, 1)), true);
+  of_floats.sums = reinterpret_cast<float*>(4096 * 4);
+  CHECK(ask(first, of_floats).reason != "");  // and so they are measured in a launch of their own
+}
+
 TEST_CASE("what cuDNN does not plan is refused, with a reason, and not thrown") {
   NEEDS_MACHINE(machine);
   ConvAxis short_end = axis(16, 3, 1, 1);

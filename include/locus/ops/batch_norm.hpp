@@ -54,8 +54,8 @@ struct BatchNorm {
   BatchNormOptions options;
   bool training;
   Shared<const SharedBatch<R, D>> whole;  ///< in training, the batch of which x is a part; null: x is the batch
-  Tensor<R, D>
-      sums{};  ///< of each channel of x and then of its squares, if x was computed with them. shape: (2, channels)
+  /// The sum of each channel of x and then of its squares, if x was computed with them. shape: (2, channels)
+  Tensor<R, D> channel_sums{};
 
   /// For backward: x, the weight, the bias, and the mean and reciprocal deviation of each channel. For a shared batch,
   /// the elements of each channel, (channels). If a residual was added before relu, y.
@@ -242,8 +242,8 @@ struct BatchNorm {
   template <class T>
   Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd, Tensor<R, D>& elements) const {
     const std::int64_t count = x.elements() / x.size(1);
-    const Tensor<R, D> moments = sums.buffer() ? moments_of_sums(count) : moments_of(x), mean = moments.select(1, 0),
-                       var = moments.select(1, 1), deviation = moments.select(1, 2);
+    const Tensor<R, D> moments = channel_sums.buffer() ? moments_of_sums(count) : moments_of(x),
+                       mean = moments.select(1, 0), var = moments.select(1, 1), deviation = moments.select(1, 2);
     if (whole) {
       elements = whole->combine(mean, deviation, count);
       detail::map_into(var, functor::Multiply{}, deviation, deviation);
@@ -255,12 +255,13 @@ struct BatchNorm {
   }
   /// Mean, variance and deviation of each channel, from the sums over so many elements. One launch over the channels.
   [[nodiscard]] Tensor<R, D> moments_of_sums(std::int64_t count) const {
-    const Tensor<R, D> moments({sums.size(1), 3}, sums.device()), sum = sums.select(0, 0), squares = sums.select(0, 1);
+    const Tensor<R, D> moments({channel_sums.size(1), 3}, channel_sums.device()), sum = channel_sums.select(0, 0),
+                                                                                  squares = channel_sums.select(0, 1);
     const Tensor<R, D> mean = moments.select(1, 0), var = moments.select(1, 1), deviation = moments.select(1, 2);
     const auto plan =
         make_plan<5>(sum.shape(), {detail::operand_of(sum), detail::operand_of(squares), detail::operand_of(mean),
                                    detail::operand_of(var), detail::operand_of(deviation)});
-    Backend<D>::map(sums.device(), plan, detail::MomentsOfSums<R>{static_cast<R>(count)},
+    Backend<D>::map(sum.device(), plan, detail::MomentsOfSums<R>{static_cast<R>(count)},
                     Pack<const R*, const R*>(sum.data(), squares.data()),
                     Pack<R*, R*, R*>(mean.data(), var.data(), deviation.data()));
     return moments;
@@ -329,7 +330,7 @@ template <class X, class S, class... W>
   const bool measures = trains || !running.mean.buffer() || !running.var.buffer();  // of the batch, if nothing else
   const bool learns = measures && !computes_again;
   operation::BatchNorm<value_of<S>, device_of<S>> op{learns == measures ? running : S{}, options, measures, {}};
-  if (trains) op.whole = whole, op.sums = sums;
+  if (trains) op.whole = whole, op.channel_sums = sums;
   auto y = apply(op, x, weights...);
   if (learns && running.batches.buffer()) running.batches += 1;
   return y;
