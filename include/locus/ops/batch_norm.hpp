@@ -242,6 +242,7 @@ struct BatchNorm {
   template <class T>
   Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd, Tensor<R, D>& elements) const {
     const std::int64_t count = x.elements() / x.size(1);
+    if (channel_sums.buffer() && !whole) return statistics_of_sums(rstd, count);
     const Tensor<R, D> moments = channel_sums.buffer() ? moments_of_sums(count) : moments_of(x),
                        mean = moments.select(1, 0), var = moments.select(1, 1), deviation = moments.select(1, 2);
     if (whole) {
@@ -249,6 +250,28 @@ struct BatchNorm {
       detail::map_into(var, functor::Multiply{}, deviation, deviation);
     }
     compute_statistics(rstd, mean, var, deviation, running, whole ? 0 : count, elements);
+    running.mean.changed();
+    running.var.changed();
+    return mean.reshape(rstd.shape());
+  }
+  [[nodiscard]] detail::BatchStatistics<R> statistics(std::int64_t count, bool measured) const {
+    return {detail::finite_as<R>(name, "eps", options.eps), static_cast<R>(options.momentum.value_or(0)),
+            static_cast<R>(count), !options.momentum, measured};
+  }
+  /// The means, as measure(), from the sums over so many elements of each channel. One launch over the channels.
+  [[nodiscard]] Tensor<R, D> statistics_of_sums(const Tensor<R, D>& rstd, std::int64_t count) const {
+    const Tensor<R, D> sum = channel_sums.select(0, 0), squares = channel_sums.select(0, 1),
+                       mean(sum.shape(), sum.device());
+    const auto flat_rstd = rstd.reshape(sum.shape());
+    const auto plan = make_plan<9>(
+        sum.shape(),
+        {detail::operand_of(sum), detail::operand_of(squares), detail::operand_of(running.mean),
+         detail::operand_of(running.var), detail::operand_of(running.batches), detail::operand_of(mean),
+         detail::operand_of(flat_rstd), detail::operand_of(running.mean), detail::operand_of(running.var)});
+    Backend<D>::map(sum.device(), plan, detail::StatisticsOfSums<R>{statistics(count, true)},
+                    Pack<const R*, const R*, const R*, const R*, const std::int64_t*>(
+                        sum.data(), squares.data(), running.mean.data(), running.var.data(), running.batches.data()),
+                    Pack<R*, R*, R*, R*>(mean.data(), flat_rstd.data(), running.mean.data(), running.var.data()));
     running.mean.changed();
     running.var.changed();
     return mean.reshape(rstd.shape());
@@ -297,9 +320,7 @@ struct BatchNorm {
                           const Tensor<R, D>& elements) const {
     const Shape channels{rstd.elements()};
     const auto flat_rstd = rstd.reshape(channels);
-    const detail::BatchStatistics<R> f{detail::finite_as<R>(name, "eps", options.eps),
-                                       static_cast<R>(options.momentum.value_or(0)), static_cast<R>(count),
-                                       !options.momentum, static_cast<bool>(deviation.buffer())};
+    const auto f = statistics(count, static_cast<bool>(deviation.buffer()));
     const auto plan = make_plan<10>(
         channels, {detail::operand_of(mean), detail::operand_of(var), detail::operand_of(deviation),
                    detail::operand_of(learning.mean), detail::operand_of(learning.var),

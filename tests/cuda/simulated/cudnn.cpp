@@ -464,11 +464,25 @@ TEST_CASE("a convolution with a bias is a form of its own, in two launches where
   CHECK(said.find("convolution with bias by cuDNN") != std::string::npos);
 }
 
+namespace {
+/// A batch that is not divided.
+struct OnlyRank final : SharedBatch<float, Cuda> {
+  using Channels = Tensor<float, Cuda>;
+  Channels combine(const Channels& mean, const Channels&, std::int64_t count) const override {
+    return full<float, Cuda>(mean.shape(), static_cast<float>(count));
+  }
+  void average(const Channels& a, const Channels& b, const Channels& elements) const override {
+    for (const Channels& sums : {a, b}) sums.copy_(sums / elements);
+  }
+};
+}  // namespace
+
 TEST_CASE("channels are summed in the launch of their convolution for a batch norm, where timing found that faster") {
   const TemporaryFolder folder;
   const std::string file = folder.path / "plans";
   struct Found {
     bool has_sums, is_right, is_asked, is_exact;
+    int launches;  // of the convolution and its norm
     bool operator==(const Found&) const = default;
   };
   const auto train = [](const auto& layer, const auto& norm, const auto& x, bool together) {
@@ -491,23 +505,28 @@ TEST_CASE("channels are summed in the launch of their convolution for a batch no
       const nn::BatchNorm2d<bfloat16, Cuda> norm{8}, other{8};
       const auto x = (randn<float, Cuda>({3, 4, 6, 5}) + 1.f).eval().as<bfloat16>().channels_last();
       const auto expected = train(layer, other, x, false);
-      Found result{false, true, false, true};
-      result.is_asked = seen([&] {
-                          const auto found = train(layer, norm, x, true);
-                          for (std::size_t i = 0; i < found.size(); ++i)
-                            for (std::size_t k = 0; k < found[i].values.size(); ++k) {
-                              const double a = found[i].values[k], b = expected[i].values[k];
-                              result.is_right &= std::abs(a - b) <= 0.02 * (1 + std::abs(b));
-                              result.is_exact &= a == b;
-                            }
-                        }).asked > 0;
+      Found result{false, true, false, true, 0};
+      const auto compare = [&](const std::vector<Reference>& found, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+          for (std::size_t k = 0; k < found[i].values.size(); ++k) {
+            const double a = found[i].values[k], b = expected[i].values[k];
+            result.is_right &= std::abs(a - b) <= 0.02 * (1 + std::abs(b));
+            result.is_exact &= a == b;
+          }
+        }
+      };
+      result.is_asked = seen([&] { compare(train(layer, norm, x, true), expected.size()); }).asked > 0;
+      norm.share_batch(Shared<const SharedBatch<float, Cuda>>(new OnlyRank));
+      compare(train(layer, norm, x, true), 3);
+      norm.share_batch({});
+      const LaunchLog log;
       (void)norm.forward_after(layer, trace(x), nn::Activation::none);
-      result.has_sums = dnn.has_sums;
+      result.has_sums = dnn.has_sums, result.launches = static_cast<int>(log.launches());
       return result;
     });
   };
   const auto nothing = [] {};
-  const Found apart{false, true, false, true};
+  const Found apart{false, true, false, true, 5};
   CHECK(in_process("0", nothing) == apart);  // an untimed form is not asked for engines
   const Found fused = in_process("1", nothing);
   CHECK(fused.has_sums);
@@ -516,6 +535,7 @@ TEST_CASE("channels are summed in the launch of their convolution for a batch no
   const Found next = in_process("0", nothing);  // the file keeps it
   CHECK(next.has_sums);
   CHECK(next.is_right);
+  CHECK(next.launches == 4);
   CHECK_FALSE(next.is_asked);
   std::filesystem::remove(file);
   const Found slow = in_process("1", [] {  // the one engine that sums takes longer than a kernel more
