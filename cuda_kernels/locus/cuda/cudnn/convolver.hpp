@@ -207,14 +207,12 @@ class Convolver {
     if (adopt(tuned, key, plan, call, graph)) return;
     take_from(plan, engines, call);
     plan.is_settled = true;
-    if (!plan.exists || tuned.is_full()) return;
-    const bool is_timed = !is_captured() && choose_fastest(plan, engines, call, by_verbs);
-    if (call.sums && !is_timed) {
-      plan.exists = false;
-      return;
-    }
+    const bool is_timed =
+        plan.exists && !tuned.is_full() && !is_captured() && choose_fastest(plan, engines, call, by_verbs);
+    plan.exists &= is_timed || !call.sums;
+    if (tuned.is_full() || !(plan.exists || plan.is_slower)) return;
     cuda::detail::GemmPlanChoice choice = choice_of_verbs;
-    if (!plan.is_slower && (!plan.exists || !to_choice(call, plan.way.engine, choice))) return;
+    if (!plan.is_slower && !to_choice(call, plan.way.engine, choice)) return;
     choice.fused = !plan.wants_memory;  // true: one launch; false: the batch runs in parts
     tuned.choose(key, choice, is_timed);
   }
