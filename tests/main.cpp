@@ -3,11 +3,15 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <support/skip.hpp>
 
 namespace {
 
 bool skip_noted = false;
+
+/// Tests compare convolutions of float with float64: without TF32, except where one allows it.
+[[maybe_unused]] const int no_tf32 = setenv("LOCUS_TF32_CONVOLUTIONS", "0", 0);
 
 class CaseCounter final : public doctest::IReporter {
  public:

@@ -8,11 +8,22 @@
 #include <cmath>
 #include <string_view>
 
-/// Allows TF32 in its lifetime, if `allowed`.
+/// In its lifetime products and convolutions on a GPU may round to TF32, or may not.
 class Tf32Guard {
  public:
-  explicit Tf32Guard(bool allowed) { locus::cuda::allow_tf32(allowed); }
-  ~Tf32Guard() { locus::cuda::allow_tf32(false); }
+  explicit Tf32Guard(bool allowed)
+      : products_(locus::cuda::tf32_allowed()), convolutions_(locus::cuda::tf32_convolutions_allowed()) {
+    allow(allowed, allowed);
+  }
+  ~Tf32Guard() { allow(products_, convolutions_); }
+  Tf32Guard(const Tf32Guard&) = delete;
+  Tf32Guard& operator=(const Tf32Guard&) = delete;
+
+ private:
+  static void allow(bool products, bool convolutions) {
+    locus::cuda::allow_tf32(products), locus::cuda::allow_tf32_convolutions(convolutions);
+  }
+  bool products_, convolutions_;
 };
 
 /// Relative rounding bounds: of the sum, relative to the sum of absolute products, and of the result.

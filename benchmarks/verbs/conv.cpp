@@ -36,7 +36,9 @@ struct Set {
         traced_x(locus::variable(x)),
         weight((locus::randn<T>({f.out, f.in, f.kernel, f.kernel}, device) *
                 (1 / std::sqrt(static_cast<double>(f.in * f.kernel * f.kernel))))
-                   .eval()) {}
+                   .eval()) {
+    if (channels_last) weight.channels_last_();
+  }
 
   void forward() { y = convolved(x); }
   void train() {
@@ -66,9 +68,9 @@ void add(Worst& worst, double found, double sum, double magnitude, const Roundin
 
 /// The largest error of some elements of the value and, if `trained`, of the gradients.
 template <class T, class D>
-double error_of(const Set<T, D>& set, bool trained) {
+double error_of(const Set<T, D>& set, const std::string& dtype, bool trained) {
   const Form& f = set.form;
-  const Rounding rounding = rounding_of(std::is_same_v<T, float> ? "f32" : "bf16");
+  const Rounding rounding = rounding_of(dtype);
   const auto x = on_the_host(set.x.contiguous()), g = on_the_host(set.g.contiguous()), y = on_the_host(set.y);
   const auto w = on_the_host(set.weight.value());
   Tensor<T, Cpu> dx, dw;
@@ -114,21 +116,25 @@ double error_of(const Set<T, D>& set, bool trained) {
   return worst.value();
 }
 
-/// Disables cuDNN in its lifetime.
-struct Windows {
-  explicit Windows(bool alone) : before(locus::cuda::cudnn_allowed()) { locus::cuda::allow_cudnn(before && !alone); }
-  ~Windows() { locus::cuda::allow_cudnn(before); }
-  Windows(const Windows&) = delete;
-  Windows& operator=(const Windows&) = delete;
-  bool before;
+/// Disables cuDNN in its lifetime, or admits its engines that are not deterministic, as PyTorch does.
+struct Engines {
+  Engines(bool none, bool all)
+      : before(locus::cuda::cudnn_allowed()), all_before(locus::cuda::nondeterministic_cudnn_allowed()) {
+    locus::cuda::allow_cudnn(before && !none);
+    locus::cuda::allow_nondeterministic_cudnn(all_before || all);
+  }
+  ~Engines() {
+    locus::cuda::allow_cudnn(before);
+    locus::cuda::allow_nondeterministic_cudnn(all_before);
+  }
+  Engines(const Engines&) = delete;
+  Engines& operator=(const Engines&) = delete;
+  bool before, all_before;
 };
 
 template <class T, class D>
-void add(Workloads& workloads, const Form& f, bool trains, D device) {
-  Workload w{"conv",
-             trains ? "training" : "forward",
-             std::is_same_v<T, float> ? "f32" : "bf16",
-             {f.images, f.in, f.out, f.side, f.kernel, f.stride}};
+void add(Workloads& workloads, const Form& f, const std::string& dtype, bool trains, D device) {
+  Workload w{"conv", trains ? "training" : "forward", dtype, {f.images, f.in, f.out, f.side, f.kernel, f.stride}};
   const double outputs = static_cast<double>(f.images * f.out) * static_cast<double>(f.outputs() * f.outputs());
   const double inputs = static_cast<double>(f.images * f.in) * static_cast<double>(f.side * f.side);
   const auto weights = static_cast<double>(f.in * f.out * f.kernel * f.kernel);
@@ -136,21 +142,24 @@ void add(Workloads& workloads, const Form& f, bool trains, D device) {
   w.bytes = (trains ? 3 : 1) * operands * sizeof(T);
   w.flops = (trains ? 6 : 2) * outputs * static_cast<double>(f.in * f.kernel * f.kernel);
   w.prepare = [=]() -> std::vector<Variant> {
-    const auto variant = [&](const char* name, bool channels_last, bool windows) {
+    const auto variant = [&](const char* name, bool channels_last, bool windows, bool all = false) {
       const auto sets = rotation(device, operands * sizeof(T), [&] { return Set<T, D>(f, channels_last, device); });
       const auto run = [=] {
-        const Windows alone(windows);
+        const Engines engines(windows, all);
+        const Tf32Guard guard(dtype == "tf32");
         Set<T, D>& set = sets->next();
         if (trains) set.train();
         else set.forward();
         return &set;
       };
-      return Variant{name, [=] { (void)run(); }, [=] { return error_of(*run(), trains); }};
+      return Variant{name, [=] { (void)run(); }, [=] { return error_of(*run(), dtype, trains); }};
     };
     std::vector<Variant> ways{variant("locus", false, false)};
     if constexpr (!on_host<D>) {
       if (locus::cuda::cudnn_version() != 0) ways.push_back(variant("locus windows", false, true));
-      if (!std::is_same_v<T, float>) ways.push_back(variant("locus channels-last", true, false));
+      if (dtype != "f32") ways.push_back(variant("locus channels-last", true, false));
+      if (locus::cuda::cudnn_version() != 0 && trains)
+        ways.push_back(variant("locus nondeterministic", dtype != "f32", false, true));
     }
     return ways;
   };
@@ -168,8 +177,9 @@ void add_conv(Workloads& workloads, Scale scale, D device) {
                               {256, 64, 128, 32, 1, 2}, {256, 256, 256, 8, 3, 1}, {256, 512, 512, 4, 3, 1}};
   for (const Form& form : forms) {
     for (const bool trains : {false, true}) {
-      add<float>(workloads, form, trains, device);
-      if constexpr (!on_host<D>) add<locus::bfloat16>(workloads, form, trains, device);
+      add<float>(workloads, form, "f32", trains, device);
+      if constexpr (!on_host<D>) add<float>(workloads, form, "tf32", trains, device);
+      if constexpr (!on_host<D>) add<locus::bfloat16>(workloads, form, "bf16", trains, device);
     }
   }
 }

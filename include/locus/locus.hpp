@@ -75,6 +75,7 @@
 #include <locus/nn/advise.hpp>
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/bounded_activation.hpp>
+#include <locus/nn/channels_last.hpp>
 #include <locus/nn/conv.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/dropout.hpp>

@@ -18,7 +18,7 @@ ONLY_ON_GPU = {
     "rows": [COMPILE],
     "reduce": ["CUB"],
     "step": [CAPTURED, GRAPH, COMPILE, BOTH],
-    "conv": ["locus windows", "locus channels-last"],
+    "conv": ["locus windows", "locus channels-last", "locus nondeterministic"],
 }
 ONLY_ON_GPU_GROUPS = ("transfer",)
 

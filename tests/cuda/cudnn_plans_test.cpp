@@ -22,29 +22,27 @@ using namespace locus::cuda::dnn;
 namespace {
 
 #if CUDNN_VERSION >= 91000
-/// An H100, as cuDNN 9.19 describes it.
-constexpr char h100[] = R"({"deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "driverVer": 13000,
-  "cudaDeviceId": 0, "totalGlobalMem": 85899345920, "multiProcessorCount": 132, "smClockRateKHz": 1980000,
-  "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
-  "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024, "regsPerBlock": 65536,
+/// A GPU as cuDNN 9.19 describes it; `own` are the properties in which an H100 and an A100 differ.
+std::string described(const char* own) {
+  return join("{", own, R"(, "driverVer": 13000, "cudaDeviceId": 0, "totalGlobalMem": 85899345920,
+  "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024, "regsPerBlock": 65536,
   "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
   "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "pciDeviceId": 0, "isTccDriver": 0,
-  "supportCoopLaunch": 1})";
-
-constexpr char a100[] = R"({"deviceName": "NVIDIA A100-SXM4-80GB", "deviceVer": 800, "driverVer": 13000,
-  "cudaDeviceId": 0, "totalGlobalMem": 85899345920, "multiProcessorCount": 108, "smClockRateKHz": 1410000,
-  "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
-  "maxSharedMemoryPerBlockOptin": 166912, "reservedSharedMemoryPerBlock": 1024, "regsPerBlock": 65536,
-  "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
-  "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "pciDeviceId": 0, "isTccDriver": 0,
-  "supportCoopLaunch": 1})";
+  "supportCoopLaunch": 1})");
+}
+constexpr const char* gpus[] = {
+    R"("deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "multiProcessorCount": 132, "smClockRateKHz": 1980000,
+       "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "maxSharedMemoryPerBlockOptin": 232448)",
+    R"("deviceName": "NVIDIA A100-SXM4-80GB", "deviceVer": 800, "multiProcessorCount": 108, "smClockRateKHz": 1410000,
+       "memClockRateKHz": 1593000, "l2CacheSize": 41943040, "maxSharedMemoryPerBlockOptin": 166912)"};
 
 /// Empty if this cuDNN describes GPUs in another way.
-Machine described_machine(const char* json = h100) {
+Machine described_machine(const char* gpu = gpus[0]) {
   Machine machine{nullptr, Descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)};
+  const std::string text = described(gpu);
   const bool is_known =
       cudnnBackendSetAttribute(machine.properties.get(), CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                               static_cast<std::int64_t>(std::strlen(json)), json) == CUDNN_STATUS_SUCCESS &&
+                               static_cast<std::int64_t>(text.size()), text.data()) == CUDNN_STATUS_SUCCESS &&
       cudnnBackendFinalize(machine.properties.get()) == CUDNN_STATUS_SUCCESS;
   return is_known ? machine : Machine{};
 }
@@ -52,7 +50,11 @@ Machine described_machine(const char* json = h100) {
   const Machine machine = described_machine(); \
   if (!machine.properties) SKIP_TEST("this version of cuDNN describes GPUs in another way")
 #else
-#define NEEDS_MACHINE(machine) SKIP_TEST("this version of cuDNN plans for no GPU that is not here")
+constexpr const char* gpus[] = {"", ""};
+Machine described_machine(const char* = "") { return {}; }
+#define NEEDS_MACHINE(machine) \
+  const Machine machine;       \
+  SKIP_TEST("this version of cuDNN plans for no GPU that is not here")
 #endif
 
 /// A window of `kernel` elements along `extent`, as PyTorch's conv2d has it.
@@ -91,7 +93,7 @@ Answer ask(const Machine& machine, const ConvCall& call) {
   for (const Descriptor& engine : engines) {
     Calls planned(call);
     const ExecutionPlan plan = plan_of(planned, machine, engine);
-    if (!planned.succeeded() || plan.workspace > call.most_workspace()) continue;
+    if (!planned.succeeded() || plan.workspace > call.most_workspace(INT64_MAX)) continue;
     answer.reason.clear();
     answer.workspace = plan.workspace;
     answer.is_allowed = allows(planned, call, engine);
@@ -154,6 +156,41 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("on an H100 and an A100 cuDNN adds a bias in the launch of the convolution, in each type and layout") {
+  NEEDS_MACHINE(first);
+  const ConvShape shapes[] = {square(128, 3, 64, axis(32, 3, 1, 1)), square(128, 64, 128, axis(32, 3, 2, 1)),
+                              square(128, 64, 128, axis(32, 1, 2)), square(64, 1, 6, axis(28, 5, 1, 2))};
+  for (const char* const gpu : gpus) {
+    const Machine machine = described_machine(gpu);
+    for (const ConvShape& shape : shapes) {
+      for (const cudnnDataType_t type : {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16}) {
+        for (const bool channels_last : {false, true}) {
+          ConvCall call = call_of(Pass::forward, type, shape, channels_last);
+          call.bias = reinterpret_cast<void*>(4096 * 4);
+          check_planned(machine, call);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("on an H100 and an A100 cuDNN sums the channels of 16-bit channels-last images with their convolution") {
+  NEEDS_MACHINE(first);
+  // Engines of bfloat16 are compiled when they are planned, which takes a driver; those of half are in the library.
+  for (const char* const gpu : gpus) {
+    const Machine machine = described_machine(gpu);
+    for (const ConvShape& shape : {square(128, 64, 64, axis(32, 3, 1, 1)), square(128, 64, 128, axis(32, 3, 2, 1)),
+                                   square(128, 64, 128, axis(32, 1, 2)), square(128, 512, 512, axis(4, 3, 1, 1))}) {
+      ConvCall call = call_of(Pass::forward, CUDNN_DATA_HALF, shape, true);
+      call.sums = reinterpret_cast<float*>(4096 * 4);
+      check_planned(machine, call);
+    }
+  }
+  ConvCall of_floats = call_of(Pass::forward, CUDNN_DATA_FLOAT, square(128, 64, 64, axis(32, 3, 1, 1)), true);
+  of_floats.sums = reinterpret_cast<float*>(4096 * 4);
+  CHECK(ask(first, of_floats).reason != "");  // and so they are measured in a launch of their own
+}
+
 TEST_CASE("what cuDNN does not plan is refused, with a reason, and not thrown") {
   NEEDS_MACHINE(machine);
   ConvAxis short_end = axis(16, 3, 1, 1);
@@ -169,13 +206,16 @@ TEST_CASE("TF32, engines whose sums differ from run to run, and transforms serve
     shape.exact = exact;
     return ask(machine, call_of(pass, CUDNN_DATA_FLOAT, shape)).engines;
   };
+  cuda::allow_tf32_convolutions(false);
   const auto plain = engines(Pass::forward, false), of_weights = engines(Pass::weight_gradient, false);
   CHECK(plain > 0);
-  CHECK(engines(Pass::forward, true) <= plain);
-  CHECK(engines(Pass::forward, true) > 0);
-  cuda::allow_tf32(true);
+  const auto exact = engines(Pass::forward, true);
+  CHECK(exact <= plain);
+  CHECK(exact > 0);
+  cuda::allow_tf32_convolutions(true);
   CHECK(engines(Pass::forward, false) > plain);
-  cuda::allow_tf32(false);
+  CHECK(engines(Pass::forward, true) == exact);
+  cuda::allow_tf32_convolutions(false);
   cuda::allow_nondeterministic_cudnn(true);
   CHECK(engines(Pass::weight_gradient, false) > of_weights);
   cuda::allow_nondeterministic_cudnn(false);
@@ -219,7 +259,7 @@ TEST_CASE("cuDNN has fused engines for the graphs of attention, forward and back
   NEEDS_MACHINE(machine);
 #if CUDNN_VERSION >= 91000
   if (!has_driver_library()) SKIP_TEST("no libcuda.so.1, and no stub of it beside cuDNN");
-  const Machine older = described_machine(a100);
+  const Machine older = described_machine(gpus[1]);
   const auto check = [](const Machine& gpu, const DnnAttention& call) {
     CAPTURE(text_of(call));
     std::string reason;

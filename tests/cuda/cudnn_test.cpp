@@ -7,6 +7,9 @@
 #include <locus/cpu/backend.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/nn/channels_last.hpp>
+#include <locus/nn/conv.hpp>
 #include <locus/ops/attention.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/ops/reduce.hpp>
@@ -96,6 +99,137 @@ TEST_CASE("cuDNN's convolutions equal products of windows on a GPU") {
   check_equal<float>({4, 32, 17, 15}, {32, 1, 3, 3}, {.padding = 1, .groups = 32});
   check_equal<float>({4, 16, 16, 16}, {16, 16, 2, 4}, {.padding = "same"});
   check_equal<float>({8, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1, .exact = true});
+}
+
+TEST_CASE("a bias is added in the launch of its convolution on a GPU, once, before rounding") {
+  NEEDS_CUDNN();
+  const auto check = [](auto zero, bool channels_last) {
+    using T = decltype(zero);
+    manual_seed(29);
+    Tensor<T, Cuda> x = randn<float, Cuda>({8, 16, 20, 20}).template as<T>(),
+                    w = (randn<float, Cuda>({24, 16, 3, 3}) * (1 / 12.f)).template as<T>();
+    const Tensor<T, Cuda> b = (randn<float, Cuda>({24}) * 3.f).template as<T>();
+    if (channels_last) x = x.channels_last(), w = w.channels_last();
+    (void)conv2d(x, w, b, {.padding = 1});
+    const LaunchLog log;
+    const auto y = conv2d(x, w, b, {.padding = 1});
+    CHECK(log.launches() == 1);
+    const auto exact =
+        conv2d(x.template as<double>(), w.template as<double>(), b.template as<double>(), {.padding = 1});
+    const Reference found = reference(y), expected = reference(exact);
+    double largest = 0, distance = 0;
+    for (std::size_t i = 0; i < found.values.size(); ++i) {
+      largest = std::max(largest, std::abs(expected.values[i]));
+      distance = std::max(distance, std::abs(found.values[i] - expected.values[i]));
+    }
+    CHECK(distance <= allowed<T>() / 4 * largest);
+  };
+  for (const bool channels_last : {false, true})
+    check(float{}, channels_last), check(half{}, channels_last), check(bfloat16{}, channels_last);
+}
+
+TEST_CASE("weights that lie channels-last are read and written as they lie on a GPU") {
+  NEEDS_CUDNN();
+  manual_seed(30);
+  const auto x = randn<float, Cuda>({8, 32, 16, 16}).template as<bfloat16>().channels_last();
+  const auto w = (randn<float, Cuda>({64, 32, 3, 3}) * (1 / 17.f)).template as<bfloat16>();
+  const auto use = [&](const auto& weights) {
+    const auto vx = variable(x), vw = variable(weights);
+    const auto g = ones_like(conv2d(x, w, {.padding = 1})).eval().channels_last();
+    conv2d(vx, vw, {.padding = 1}).backward(g);
+    vx.zero_grad(), vw.zero_grad();
+    const LaunchLog log;
+    const auto y = conv2d(vx, vw, {.padding = 1});
+    y.backward(g);
+    return Tuple(log.launches(), reference(y.value()), reference(vx.grad()), reference(vw.grad()));
+  };
+  const auto rows = use(w), as_they_lie = use(w.channels_last());
+  CHECK(get<0>(as_they_lie) == 3);
+  CHECK(get<0>(rows) == 6);
+  CHECK(get<1>(rows).values == get<1>(as_they_lie).values);  // the same engines on the same numbers
+  CHECK(get<2>(rows).values == get<2>(as_they_lie).values);
+  CHECK(get<3>(rows).values == get<3>(as_they_lie).values);
+}
+
+TEST_CASE("a batch norm of channels that cuDNN summed with the convolution equals one that measures them on a GPU") {
+  NEEDS_CUDNN();
+  const auto check = [](auto zero, std::int64_t channels, std::int64_t side) {
+    using T = decltype(zero);
+    manual_seed(32);
+    const nn::Conv2d<T, Cuda> layer{channels, 64, 3, {.padding = 1, .bias = false}};
+    nn::channels_last_(layer);
+    const nn::BatchNorm2d<T, Cuda> norm{64}, other{64};
+    const auto x = (randn<float, Cuda>({16, channels, side, side}) + 0.5f).eval().template as<T>().channels_last();
+    const auto together = norm.forward_after(layer, trace(x), nn::Activation::none);
+    const auto apart = other.forward_with(layer(trace(x)), nn::Activation::none);
+    const auto near = [](const auto& a, const auto& b, double most) {
+      const Reference found = reference(a), expected = reference(b);
+      double distance = 0;
+      for (std::size_t i = 0; i < found.values.size(); ++i)
+        distance = std::max(distance, std::abs(found.values[i] - expected.values[i]));
+      CHECK(distance <= most);
+    };
+    near(together.value(), apart.value(), 5 * allowed<T>());  // of numbers up to about 5
+    near(norm.running_mean.value(), other.running_mean.value(), 1e-4);
+    near(norm.running_var.value(), other.running_var.value(), 1e-3);
+  };
+  const bool before = cuda::gemm_is_autotuned();
+  for (const bool tuned : {false, true}) {
+    cuda::autotune_gemm(tuned);
+    check(bfloat16{}, 64, 32), check(half{}, 64, 32), check(half{}, 16, 15);
+  }
+  cuda::autotune_gemm(before);
+}
+
+TEST_CASE("without workspace, and by engines that are not deterministic, gradients are the same up to rounding") {
+  NEEDS_CUDNN();
+  manual_seed(31);
+  const auto x = randn<float, Cuda>({8, 64, 32, 32});
+  const Tensor<float, Cuda> w = randn<float, Cuda>({64, 64, 3, 3}) * (1 / 24.f);
+  const auto use = [&] { return passes<float>([](const auto& a, const auto& b) { return conv2d(a, b); }, x, w); };
+  const auto near = [](const auto& found, const auto& expected) {
+    const Reference a = reference(found), b = reference(expected);
+    double largest = 0, distance = 0;
+    for (std::size_t i = 0; i < a.values.size(); ++i) {
+      largest = std::max(largest, std::abs(b.values[i]));
+      distance = std::max(distance, std::abs(a.values[i] - b.values[i]));
+    }
+    CHECK(distance <= 1e-4 * largest);
+  };
+  const auto expected = use();
+  const std::int64_t limit = cuda::cudnn_workspace_limit();
+  cuda::limit_cudnn_workspace(0);  // weights' size: in parts of the batch, or by other engines
+  const auto limited = use();
+  cuda::limit_cudnn_workspace(limit);
+  cuda::allow_nondeterministic_cudnn(true);
+  const auto varied = use();
+  cuda::allow_nondeterministic_cudnn(false);
+  for (const auto* const found : {&limited, &varied})
+    near(found->y, expected.y), near(found->dx, expected.dx), near(found->dw, expected.dw);
+}
+
+TEST_CASE("TF32 rounds convolutions to 11 bits where it is allowed, and no exact one") {
+  NEEDS_CUDNN();
+  manual_seed(28);
+  const auto x = randn<float, Cuda>({8, 64, 32, 32}).channels_last();
+  const Tensor<float, Cuda> w = randn<float, Cuda>({64, 64, 3, 3}) * (1 / 24.f);
+  const auto error = [&](bool tf32, bool exact, bool windows) {
+    cuda::allow_tf32_convolutions(tf32), cuda::allow_cudnn(!windows);
+    const Reference found = reference(conv2d(x, w, {.padding = 1, .exact = exact}));
+    cuda::allow_tf32_convolutions(false), cuda::allow_cudnn(true);
+    const auto sums = conv2d(x.as<double>(), w.as<double>(), {.padding = 1});
+    const Reference expected = reference(sums);
+    double largest = 0;
+    for (std::size_t i = 0; i < found.values.size(); ++i)
+      largest = std::max(largest, std::abs(found.values[i] - expected.values[i]));
+    return largest;  // results are about 1, at most 5
+  };
+  for (const bool windows : {false, true}) {
+    CHECK(error(false, false, windows) < 5e-5);
+    CHECK(error(true, true, windows) < 5e-5);
+    CHECK(error(true, false, windows) < 1e-2);
+  }
+  CHECK(error(true, false, true) > 5e-5);  // cuBLASLt's products on tensor cores
 }
 
 TEST_CASE("so do those of 16 bits, of both layouts") {

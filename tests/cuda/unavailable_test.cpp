@@ -99,6 +99,11 @@ TEST_CASE("without a GPU every use of Cuda is refused with the reason, and askin
   Backend<Pinned>::deallocate({}, nullptr, 0);
   cuda::allow_tf32(false);
   CHECK_FALSE(cuda::tf32_allowed());
+  cuda::allow_tf32_convolutions(true);
+  CHECK_FALSE(cuda::tf32_convolutions_allowed());
+  cuda::allow_nondeterministic_cudnn(true), cuda::limit_cudnn_workspace(1);
+  CHECK_FALSE(cuda::nondeterministic_cudnn_allowed());
+  CHECK(cuda::cudnn_workspace_limit() == 0);
   cuda::allow_fused_relu(false);
   CHECK_FALSE(cuda::fused_relu_allowed());
   cuda::autotune_gemm(false);

@@ -6,6 +6,7 @@
 
 #include <locus/autograd/checkpoint.hpp>
 #include <locus/distributed/distributed.hpp>
+#include <locus/nn/conv.hpp>
 #include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>
 #include <locus/training/fit.hpp>
@@ -63,6 +64,23 @@ TEST_CASE("the host is one place, and the model there is itself") {
   CHECK(named[0].name == "0.weight");
   CHECK(named[0].parameter == model.parameters()[0]);
   CHECK(parallel(batch(3)).shape() == Shape{3, 3});
+}
+
+TEST_CASE("replicas keep weights channels-last; their values and gradients arrive in that order") {
+  const nn::Conv2d<float, Cpu> model{3, 4, 2}, rows = model.clone();
+  model.weight.channels_last_();
+  const dist::DataParallel parallel(model, two);
+  const auto images = of_rank<float, Cpu>(1, {4, 3, 5, 6}, Cpu{});
+  optim::Sgd optimizer(parallel.parameters(), {.lr = 0.1}), other(rows.parameters(), {.lr = 0.1});
+  for (int step = 0; step < 2; ++step) {
+    optimizer.zero_grad(), other.zero_grad();
+    sum(square(parallel(trace(images)))).backward();
+    sum(square(rows(trace(images)))).backward();
+    CHECK(model.weight.grad().is_channels_last());
+    CHECK_NOTHROW(require_near("gradient", model.weight.grad(), rows.weight.grad(), 1e-4));
+    optimizer.step(), other.step();
+    CHECK_NOTHROW(require_near("prediction", parallel(images), rows(images), 1e-4));
+  }
 }
 
 TEST_CASE("a list of integers goes through an embedding") {

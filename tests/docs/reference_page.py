@@ -42,7 +42,7 @@ SECTIONS = [
                    "autograd/flat.hpp", "autograd/gradcheck.hpp", "autograd/graph.hpp", "autograd/backward_walk.hpp",
                    "ops/operation.hpp"]),
     ("Layers", ["nn/layer.hpp", "nn/module.hpp", "nn/linear.hpp", "nn/embedding.hpp", "nn/batch_norm.hpp", "nn/layer_norm.hpp", "nn/group_norm.hpp", "nn/attention.hpp",
-                "nn/activation.hpp", "nn/bounded_activation.hpp", "nn/prelu.hpp", "nn/softmax.hpp", "nn/dropout.hpp", "nn/conv.hpp", "nn/conv3d.hpp", "nn/pool.hpp", "nn/upsample.hpp", "nn/pixel_shuffle.hpp", "nn/flatten.hpp", "nn/sequential.hpp", "nn/buffer.hpp",
+                "nn/activation.hpp", "nn/bounded_activation.hpp", "nn/prelu.hpp", "nn/softmax.hpp", "nn/dropout.hpp", "nn/conv.hpp", "nn/conv3d.hpp", "nn/pool.hpp", "nn/upsample.hpp", "nn/pixel_shuffle.hpp", "nn/flatten.hpp", "nn/channels_last.hpp", "nn/sequential.hpp", "nn/buffer.hpp",
                 "nn/init.hpp", "nn/orthogonal.hpp", "nn/state_dict.hpp", "nn/averaged_model.hpp", "nn/advise.hpp"]),
     ("Models", ["models/mlp.hpp", "models/lenet5.hpp", "models/resnet.hpp", "models/gpt2.hpp"]),
     ("Optimizers", ["optim/optimizer.hpp", "optim/method.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/rmsprop.hpp",

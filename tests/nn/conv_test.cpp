@@ -2,6 +2,7 @@
 // Convolution layers: PyTorch's values, names and initial values; copies; refusals.
 
 #include <locus/locus.hpp>
+#include <locus/nn/averaged_model.hpp>
 #include <locus/ops/sort.hpp>
 
 #include <golden/golden.hpp>
@@ -194,4 +195,64 @@ TEST_CASE("ten steps of a convolutional network in float are those in double, bu
     for (std::size_t k = 0; k < parameters.size(); ++k)
       CHECK(distance(parameters[k].value(), exact_parameters[k].value()) < 2e-6);
   }
+}
+
+LOCUS_DEVICE_TEST("parameters that lie channels-last train, are saved, copied and averaged as others", D) {
+  const auto trained = [](bool channels_last) {
+    manual_seed(11);
+    nn::Sequential<float, D> model{nn::Conv2d<float, D>{3, 8, 3}, nn::ReLU{}, nn::Conv2d<float, D>{8, 4, {2, 3}}};
+    const auto weights = {model.parameters()[0], model.parameters()[2]};
+    if (channels_last)
+      for (const auto& weight : weights) weight.channels_last_();
+    optim::Adam optimizer{model.parameters(), {.lr = 0.01f}};
+    const nn::AveragedModel average{model, {.decay = 0.5}};
+    const auto images = randn<float, D>({2, 3, 7, 6});
+    for (int i = 0; i < 3; ++i) {
+      sum(square(model(trace(images)))).backward();
+      sum(square(trace(model.parameters()[0]))).backward();  // a gradient of the weights' own order
+      optimizer.step();
+      average.update();
+      if (i < 2) optimizer.zero_grad();
+    }
+    for (const auto& weight : weights) {
+      CHECK(weight.value().is_channels_last() == channels_last);
+      CHECK(weight.grad().is_channels_last() == channels_last);
+    }
+    const auto copy = model.clone();
+    CHECK(copy.parameters()[0].value().is_channels_last() == channels_last);
+    std::vector<Tensor<float, D>> found{model(images), copy(images), average.module()(images), weights.begin()->grad()};
+    for (const auto& entry : nn::state_dict(model))
+      found.push_back(nn::state_dict(model).template get<float>(entry.name));
+    for (int state = 0; state < 2; ++state) found.push_back(optimizer.state(0, state));
+    const auto file = optim::state_dict(optimizer);
+    for (const auto& entry : file)
+      if (entry.name.find("exp_avg") != std::string::npos) found.push_back(file.template get<float>(entry.name));
+    nn::Sequential<float, D> other{nn::Conv2d<float, D>{3, 8, 3}, nn::ReLU{}, nn::Conv2d<float, D>{8, 4, {2, 3}}};
+    if (!channels_last) other.parameters()[0].channels_last_();
+    nn::load_state_dict(other, nn::state_dict(model));
+    found.push_back(other(images));
+    const auto narrow = std::move(model).template as<bfloat16>();
+    CHECK(narrow.parameters()[0].value().is_channels_last() == channels_last);
+    found.push_back(narrow(images.template as<bfloat16>()).template as<float>());
+    return found;
+  };
+  const auto rows = trained(false), channels_last = trained(true);
+  REQUIRE(rows.size() == channels_last.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CAPTURE(i);
+    CHECK_CLOSE(channels_last[i], reference(rows[i]), 1e-6);
+  }
+}
+
+LOCUS_DEVICE_TEST("the order of a parameter is settled before it has a gradient or an optimizer", D) {
+  const Parameter<float, D> flat{randn<float, D>({2, 3, 4, 4})}, trained{randn<float, D>({2, 3, 4, 4})};
+  const auto memory = flatten(std::vector{flat});
+  CHECK_THROWS_WITH_AS(flat.channels_last_(), doctest::Contains("lies in the memory of an optimizer"), ArgumentError);
+  sum(trace(trained)).backward();
+  CHECK_THROWS_WITH_AS(trained.channels_last_(), doctest::Contains("(2, 3, 4, 4) has a gradient"), ArgumentError);
+  CHECK_THROWS_AS((Parameter<float, D>{randn<float, D>({2, 3})}.channels_last_()), ShapeError);
+  CHECK_THROWS_AS((Parameter<float, D>{}.channels_last_()), ArgumentError);
+  const nn::Conv2d<float, D> layer{3, 4, 3};
+  nn::channels_last_(layer);
+  CHECK(layer.weight.value().is_channels_last() == locus::detail::has_channels_last_weights<D>());
 }

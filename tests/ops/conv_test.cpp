@@ -146,8 +146,8 @@ LOCUS_DEVICE_TEST("parts of columns give what all of them at once do", D) {
       const Tensor<float, D> y(g.shape()), dx(images), dw(weights);
       const auto volumes = [](const auto& tensor) { return locus::detail::as_volumes(tensor, true); };
       for (const bool adds : {false, true}) {
-        of.forward(volumes(y), adds, volumes(x), w.data(), b.data());
-        of.input_gradient(volumes(dx), adds, volumes(g), w.data(), c.data());
+        of.forward(volumes(y), adds, volumes(x), volumes(w), b.data());
+        of.input_gradient(volumes(dx), adds, volumes(g), volumes(w), c.data());
         of.weight_gradient(dw, adds, volumes(g), volumes(x));
       }
       return Tuple(y, dx, dw);

@@ -116,8 +116,8 @@ void check_convolves(const char* name, const Shape& images, const Shape& weights
       locus::detail::conv2d(options).request.plan(x.shape(), w.shape(), nullptr), Cpu{}, 2 * x.elements() / x.size(0));
   for (const bool adds : {false, true}) {
     const auto value = ones<T>(y.shape()), dx = ones<T>(x.shape()), dw = ones<T>(w.shape());
-    passes.forward(volumes(value), adds, volumes(x), w.data(), b.data());
-    passes.input_gradient(volumes(dx), adds, volumes(g), w.data(), nullptr);
+    passes.forward(volumes(value), adds, volumes(x), volumes(w), b.data());
+    passes.input_gradient(volumes(dx), adds, volumes(g), volumes(w), nullptr);
     passes.weight_gradient(dw, adds, volumes(g), volumes(x));
     close("value", value, y.value() + double(adds));
     close("gradient of x", dx, exact_x.grad() + double(adds));

@@ -90,7 +90,7 @@ struct AlignedCopies {
   plan.fused = is_worth_fusing(p);
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   if (p.type == CUDA_R_64F) compute = CUBLAS_COMPUTE_64F;
-  if (p.type == CUDA_R_32F && tf32_allowed()) compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+  if (p.type == CUDA_R_32F && product_rounds_to_tf32()) compute = CUBLAS_COMPUTE_32F_FAST_TF32;
   check(cublasLtMatmulDescInit(&plan.description, compute, p.type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F),
         "cublasLtMatmulDescInit", p);
   set(p, plan.description, CUBLASLT_MATMUL_DESC_TRANSA, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);

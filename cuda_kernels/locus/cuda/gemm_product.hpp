@@ -4,18 +4,15 @@
 #include <locus/core/dtype.hpp>
 #include <locus/cuda/check.hpp>
 #include <locus/cuda/gemm_plan_table.hpp>
+#include <locus/cuda/precision.hpp>
 
 #include <atomic>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
-inline std::atomic<bool> tf32{false}, fused_relu{false};
+inline std::atomic<bool> fused_relu{false};
 }
-/// Whether float32 products, of all threads, may round their inputs to TF32 (10 bits of mantissa). Off at first.
-inline void allow_tf32(bool allow) { detail::tf32.store(allow, std::memory_order_relaxed); }
-[[nodiscard]] inline bool tf32_allowed() { return detail::tf32.load(std::memory_order_relaxed); }
-
 /// Whether relu after a product, of all threads, may be an epilogue of cuBLASLt, which spares a launch. That epilogue
 /// turns NaN into 0, so that a network that diverges looks healthy, and its derivative at 0 is 1. Off at first: relu is
 /// a launch after the product, keeps NaN, and has the derivative 0 there.
@@ -133,7 +130,7 @@ struct Alignments {
 [[nodiscard]] inline GemmPlanKey key_of(const BlasProduct& p) {
   const Alignments alignment(p);
   const std::int64_t alignments = (std::int64_t{alignment.a} * 512 + alignment.b) * 512 + alignment.c;
-  return {{p.type, p.epilogue, tf32_allowed(), p.accumulate, p.m, p.n, p.k, p.count, p.a.ld, p.a.batch_stride,
+  return {{p.type, p.epilogue, product_rounds_to_tf32(), p.accumulate, p.m, p.n, p.k, p.count, p.a.ld, p.a.batch_stride,
            p.a.transposed, p.b.ld, p.b.batch_stride, p.b.transposed, p.c_ld, p.c_batch_stride, alignments,
            (p.bias ? alignment_of(p.bias, 0) : 0) + std::int64_t{512} * (p.kept ? alignment_of(p.kept, 0) : 0)}};
 }

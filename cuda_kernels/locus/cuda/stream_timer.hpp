@@ -25,12 +25,14 @@ class StreamTimer {
   StreamTimer(const StreamTimer&) = delete;
   StreamTimer& operator=(const StreamTimer&) = delete;
 
-  /// Milliseconds that `queue()` takes: the median of five runs after one to warm up. A run repeats short work, so that
-  /// the time of the events does not dominate. `never` where queue() returns false, which it may at any time.
+  /// Milliseconds that `queue()` takes: the median of five runs after one to warm up, or one run if that takes more
+  /// than `most`. A run repeats short work, so that the time of the events does not dominate. `never` where queue()
+  /// returns false, which it may at any time.
   template <class Queue>
-  [[nodiscard]] float milliseconds(const Queue& queue) const {
+  [[nodiscard]] float milliseconds(const Queue& queue, float most = never) const {
     if (!queue()) return never;
     const float once = run(1, queue);
+    if (once > most) return once;
     const int repeats = once * most_repeats < worth_timing ? most_repeats
                         : once < worth_timing              ? static_cast<int>(worth_timing / once) + 1
                                                            : 1;

@@ -18,9 +18,9 @@ namespace detail {
 }  // namespace detail
 
 /// Whether a matrix product of a new form is computed in several ways, timed, and from then on in the fastest: by up to
-/// eight algorithms of cuBLASLt and, if it has an epilogue, with the epilogue in a second launch. Convolutions by cuDNN
-/// are timed likewise, by up to eight engines, as with torch.backends.cudnn.benchmark. For all threads. Initially the
-/// value of LOCUS_AUTOTUNE in the environment: 1, or 0 or nothing.
+/// eight algorithms of cuBLASLt and, if it has an epilogue, with the epilogue in a second launch. Convolutions are
+/// timed likewise, by up to eight engines of cuDNN, as with torch.backends.cudnn.benchmark, and as products of windows.
+/// For all threads. Initially the value of LOCUS_AUTOTUNE in the environment: 1, or 0 or nothing.
 ///
 /// A form is type, layout, shape, alignment and epilogue; for a convolution pass, strides, padding and groups, too. It
 /// keeps its plan while the process lives: a result is the same each time. In another run another algorithm may win and

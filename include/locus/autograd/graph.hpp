@@ -112,6 +112,8 @@ class TensorNode : public GraphNode {
     scale_ = scale;
     if (is_captured()) at_replay([scale](TensorNode& node) { node.scale_ = scale; });
   }
+  /// The format of gradients from now on. There is none now.
+  void set_format(MemoryFormat format) { format_ = format; }
   /// Keeps the gradient in this memory, of the node's shape, from now on. If it throws, nothing changed.
   void place_gradient(Tensor<T, D> place) {
     if (has_gradient_) place.copy_(gradient_);

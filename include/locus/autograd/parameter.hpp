@@ -41,12 +41,26 @@ struct FlatPlace {
     return a.memory == b.memory && a.slot == b.slot;
   }
   /// The slot's elements in `block` (values or gradients), with their own version counter.
-  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> part(const Tensor<T, D>& block, const Shape& shape) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> part(const Tensor<T, D>& block, const Shape& shape,
+                                                    MemoryFormat format) const {
     T* const data = block.data() + memory->begins[slot];
     const auto bytes = static_cast<std::size_t>(elements(shape)) * sizeof(T);
-    return Tensor<T, D>(block.buffer().part(data, bytes), data, shape, row_major(shape));
+    return Tensor<T, D>(block.buffer().part(data, bytes), data, shape, strides_of(shape, format));
   }
 };
+
+/// The order of a parameter's elements in flat memory, where its gradient and an optimizer's state have the same one.
+[[nodiscard]] inline MemoryFormat dense_format(const Layout& layout) {
+  return !layout.is_contiguous() && layout.is_dense(MemoryFormat::channels_last) ? MemoryFormat::channels_last
+                                                                                 : MemoryFormat::row_major;
+}
+/// A copy of a parameter's value, in the same order if dense.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> cloned_in_format(const Tensor<T, D>& value) {
+  const Tensor<T, D> copy(value.shape(), dense_format(value.layout()), value.device());
+  copy_elements(value, copy);
+  return copy;
+}
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
@@ -139,13 +153,30 @@ class Parameter {
   }
 #include <locus/refuse/autograd/hooks_class.inc>
 
+  /// Lays out the elements with the channels of images side by side: the value, later its gradient and the state of
+  /// optimizers. shape(), names and files stay. See nn::channels_last_, which does it for a model.
+  /// throws ArgumentError once it has a gradient, or lies in flat memory, where optimizers put it; ShapeError unless it
+  /// has four or five dimensions; CaptureError within a captured step
+  LOCUS_OUT_OF_LINE void channels_last_() const {
+    require_defined("channels_last_");
+    if (detail::is_capturing())
+      fail<CaptureError>({"channels_last_: within a captured step; call it before the capture"});
+    if (flat_place().memory || has_grad())
+      fail<ArgumentError>({"channels_last_: the parameter of shape ", shape(),
+                           has_grad() ? " has a gradient" : " lies in the memory of an optimizer or of flatten",
+                           "; call it before the first backward pass and before making the optimizer"});
+    state_->value = state_->value.channels_last();
+    leaf()->set_format(detail::dense_format(state_->value.layout()));
+  }
+
   /// The slot of value and gradient in flat memory; see flatten.
   [[nodiscard]] const detail::FlatPlace<T, D>& flat_place() const { return state().place; }
   /// Moves value and gradient, with their contents, to a slot of the parameter's size. If it throws, nothing changed.
   LOCUS_OUT_OF_LINE void move_to(const detail::FlatPlace<T, D>& place) const {
     require_defined("move_to");
-    Tensor<T, D> value = place.part(place.memory->values, shape());
-    Tensor<T, D> gradient = place.part(place.memory->gradients, shape());
+    const MemoryFormat format = detail::dense_format(state_->value.layout());
+    Tensor<T, D> value = place.part(place.memory->values, shape(), format);
+    Tensor<T, D> gradient = place.part(place.memory->gradients, shape(), format);
     value.copy_(state_->value);
     leaf()->place_gradient(std::move(gradient));  // the last statement that may throw
     state_->value = std::move(value);
@@ -161,7 +192,7 @@ class Parameter {
 
   [[nodiscard]] Parameter clone() const {
     if (!defined()) return {};
-    const Parameter copy(value().clone());
+    const Parameter copy(detail::cloned_in_format(value()));
     if (!requires_grad()) copy.state_->node = {};  // not by requires_grad_, which a captured step may not call
     return copy;
   }
@@ -176,8 +207,7 @@ class Parameter {
     Shared<detail::GradientHold> hold;
     bool moved = false;
     State() = default;
-    explicit State(Tensor<T, D> initial)
-        : value(std::move(initial)), leaf(new LeafNode<T, D>(value.shape(), value.device())), node(leaf) {}
+    explicit State(Tensor<T, D> initial) : value(std::move(initial)), leaf(new LeafNode<T, D>(value)), node(leaf) {}
   };
   void require_defined(const char* what) const {
     if (!defined())

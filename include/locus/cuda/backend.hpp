@@ -150,9 +150,11 @@ namespace cuda {
   return "this program was built without CUDA: compile it with nvcc (nvcc -x cu -std=c++20 -O2 -arch=native -I include "
          "-I cuda_kernels program.cpp -lcublasLt -lz), or run on Cpu (--device cpu)";
 }
-/// Whether float32 products may round their inputs to TF32; without a GPU, nothing does.
+/// Whether products, and convolutions, of float32 may round their operands to TF32; without a GPU, nothing does.
 inline void allow_tf32(bool) {}
 [[nodiscard]] inline bool tf32_allowed() { return false; }
+inline void allow_tf32_convolutions(bool) {}
+[[nodiscard]] inline bool tf32_convolutions_allowed() { return false; }
 /// Whether relu may be an epilogue of cuBLASLt; without a GPU, there is none.
 inline void allow_fused_relu(bool) {}
 [[nodiscard]] inline bool fused_relu_allowed() { return false; }

@@ -51,7 +51,7 @@ struct ConvAxis {
 struct ConvShape {
   std::int64_t batch = 0, in = 0, out = 0, groups = 1;
   ConvAxis axis[3];
-  bool exact = false;  ///< direct sums of products, without Winograd's transforms
+  bool exact = false;  ///< direct sums of products, without Winograd's transforms or TF32
 
   [[nodiscard]] std::int64_t taps() const { return std::int64_t{axis[0].kernel} * axis[1].kernel * axis[2].kernel; }
   [[nodiscard]] std::int64_t inputs() const {  ///< elements of an image's channel
@@ -91,9 +91,24 @@ enum class ConvVerbs { each, product, columns };
   return has_one_stride || pass == ConvPass::input_gradient ? ConvVerbs::product : ConvVerbs::columns;
 }
 
-/// Most bytes that a pass on a GPU may use at a time beside operands and results: for columns or a library's workspace.
-/// Larger weights raise the limit to their own size.
-inline constexpr std::int64_t gpu_conv_workspace = std::int64_t{64} << 20;
+/// Most bytes of columns on a GPU at a time. Larger weights raise the limit to their own size.
+inline constexpr std::int64_t gpu_column_bytes = std::int64_t{64} << 20;
+
+/// While a device's verbs compute a convolution: sets the precision of their products, if the device has a switch for
+/// convolutions; specialize it to add one.
+template <class D>
+struct ConvPrecision {
+  explicit ConvPrecision(const ConvShape&) {}
+};
+
+namespace detail {
+/// Whether D may have convolutions that read weights channels-last beside channels-last images; specialize it to say
+/// so.
+template <class D>
+[[nodiscard]] bool has_channels_last_weights() {
+  return false;
+}
+}  // namespace detail
 
 /// Images in memory: strides of (batch, channel, three dimensions), in elements.
 template <class T>
@@ -109,6 +124,19 @@ struct ConvImages {
   [[nodiscard]] LOCUS_FN bool is_channels_last() const { return stride[4] != 1; }
 };
 
+/// A pass computed by the device's verbs, to be timed: refers to a function of no arguments.
+class ConvByVerbs {
+ public:
+  template <class F>
+  explicit ConvByVerbs(const F& compute)
+      : compute_(&compute), call_([](const void* f) { (*static_cast<const F*>(f))(); }) {}
+  void operator()() const { call_(compute_); }
+
+ private:
+  const void* compute_;
+  void (*call_)(const void*);
+};
+
 /// The three passes of convolutions on a device, for the element types that it supports; specialize it to add them.
 ///
 ///     Convolution<D>::forward(device, shape, x, w, bias, y, accumulate)      y = conv(x, w) + bias
@@ -116,10 +144,12 @@ struct ConvImages {
 ///     Convolution<D>::weight_gradient(device, shape, g, x, dw, accumulate)
 ///
 /// x and g may have any strides; y and dx are dense, row-major or channels-last; w, (out, in / groups, taps), and dw
-/// are dense. bias has an element for each channel of the result, or is null. With `accumulate`, results are added to
-/// the existing elements. False, without effect, if the verbs are faster or the device has no such pass. The algorithm
-/// of a pass, and so its last bits, depends on the shape, the strides, `exact` and the processor's features, never on
-/// the threads.
+/// are row-major, or channels-last where the optional Convolution<D>::reads_weights_channels_last(shape, x, y) returns
+/// true for the images of a pass. bias has an element for each channel of the result, or is null. With `accumulate`,
+/// results are added to the existing elements. False, without effect, if the verbs are faster or the device has no such
+/// pass. A device whose times_verbs is true takes one argument more, a pointer to the ConvByVerbs of the pass, and may
+/// time it beside its own ways. The algorithm of a pass, and so its last bits, depends on the shape, the strides,
+/// `exact` and the processor's features, never on the threads.
 template <class D>
 struct Convolution;
 /// Whether D has the three passes for elements of type T.
@@ -130,5 +160,16 @@ concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shap
   { Convolution<D>::input_gradient(device, shape, images, in, in, results, false) } -> std::same_as<bool>;
   { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
 };
+/// Whether D may measure the channels of y in the launch of a convolution: forward_with_sums(device, shape, x, w, y,
+/// sums, apart) writes the sum of each channel and then the sums of squares, in float. It returns false, without
+/// effect, where `apart`, which computes y and then measures it, is as fast, or that is not known.
+template <class D, class T>
+concept SumsConvolutions = requires(D device, const ConvShape& shape, const ConvImages<const T>& images,
+                                    const ConvImages<T>& results, const T* in, float* sums, const ConvByVerbs& apart) {
+  { Convolution<D>::forward_with_sums(device, shape, images, in, results, sums, apart) } -> std::same_as<bool>;
+};
+/// Whether D times a pass by verbs beside its own ways.
+template <class D>
+concept TimesConvolutionVerbs = requires { requires Convolution<D>::times_verbs; };
 
 }}  // namespace locus::LOCUS_ABI

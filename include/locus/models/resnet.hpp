@@ -2,6 +2,7 @@
 // Residual networks (He et al., 2015) of torchvision's structure, names and initial values: weights saved by either
 // load into the other. A Bottleneck has its stride in the 3x3 convolution ("v1.5").
 
+#include <locus/nn/channels_last.hpp>
 #include <locus/nn/sequential.hpp>
 
 #include <array>
@@ -15,7 +16,7 @@ struct ResNetOptions {
   bool small_images = false;        ///< a stem for 32 x 32: a 3x3 convolution of stride 1, and no pooling
   bool zero_init_residual = false;  ///< each block begins as its shortcut (Goyal et al., 2017)
   std::int64_t width = 64;          ///< channels after the stem; the stages have 1, 2, 4 and 8 times as many
-  bool channels_last = false;       ///< first converts images to channels last, the layout of cuDNN's 16-bit kernels
+  bool channels_last = false;       ///< images, first, and weights: the layout of cuDNN's fastest kernels
 };
 
 /// The number of blocks in each of the four stages.
@@ -81,8 +82,8 @@ class BasicBlock final : public nn::Layer<BasicBlock<T, D>, T, D> {
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
-    const auto inner = conv2(bn1.forward_with(conv1(x), nn::Activation::relu));
-    return bn2.forward_with(inner, nn::Activation::relu, downsample(x));
+    const auto inner = bn1.forward_after(conv1, x, nn::Activation::relu);
+    return bn2.forward_after(conv2, inner, nn::Activation::relu, downsample(x));
   }
 
   void members(const auto& visit) const {
@@ -125,9 +126,9 @@ class Bottleneck final : public nn::Layer<Bottleneck<T, D>, T, D> {
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
-    const auto narrow = conv2(bn1.forward_with(conv1(x), nn::Activation::relu));
-    const auto inner = conv3(bn2.forward_with(narrow, nn::Activation::relu));
-    return bn3.forward_with(inner, nn::Activation::relu, downsample(x));
+    const auto narrow = bn1.forward_after(conv1, x, nn::Activation::relu);
+    const auto inner = bn2.forward_after(conv2, narrow, nn::Activation::relu);
+    return bn3.forward_after(conv3, inner, nn::Activation::relu, downsample(x));
   }
 
   void members(const auto& visit) const {
@@ -238,13 +239,18 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
       }
       channels *= 2, stride = 2, ++stage;
     }
+    lay_out();
+  }
+  /// Lays out the weights as `.channels_last` has it, also after a move to another place.
+  void lay_out() const {
+    if (channels_last_) nn::channels_last_(*this);
   }
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& images) const {
     detail::require_images(images.shape(), conv1.weight.size(1));
     const auto given = channels_last_ ? locus::channels_last(images) : images.eval();
-    auto x = bn1.forward_with(conv1(given), nn::Activation::relu);
+    auto x = bn1.forward_after(conv1, given, nn::Activation::relu);
     if (!small_images_) x = max_pool2d(x, 3, 2, 1);
     for (const auto* const layer : {&layer1, &layer2, &layer3, &layer4}) x = (*layer)(x);
     return fc(flatten(adaptive_avg_pool2d(x, 1), 1));

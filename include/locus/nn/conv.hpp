@@ -24,14 +24,16 @@ struct Conv2dOptions {
   std::int64_t groups = 1;
   bool bias = true;
   PadMode padding_mode = PadMode::constant;  ///< fill of the border; constant: zeros
-  bool exact = false;                        ///< by sums of products alone: see cpu::allow_winograd
+  bool exact =
+      false;  ///< by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0, output_padding = 0;
   std::int64_t groups = 1;
   bool bias = true;
   Size2d dilation = 1;
-  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
+  bool exact =
+      false;  ///< by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions
 };
 
 namespace detail {
@@ -107,6 +109,12 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
     return convolve(pad(x, {cols.before, cols.after, rows.before, rows.after}, options_.padding_mode));
   }
 
+  /// The layer's operation, for a batch norm that measures its result; nothing if there is more to it, a bias or a
+  /// border other than zeros.
+  [[nodiscard]] std::optional<operation::Convolution> alone() const {
+    if (options_.bias || options_.padding_mode != PadMode::constant) return std::nullopt;
+    return locus::detail::conv2d(detail::functional(options_));
+  }
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return Conv2d<U, E>(kernel_, options_); }

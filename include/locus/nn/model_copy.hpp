@@ -116,7 +116,7 @@ class ModelCopy {
     return result;
   }
   /// Copies a layer: listed members are copied, everything else is taken from its twin(), or, if types stay, from
-  /// itself.
+  /// itself. A copy of other types then lays out its weights for its place: lay_out(), if it has that.
   template <class M>
   [[nodiscard]] auto layer(const M& source) {
     require_present(source);
@@ -130,6 +130,7 @@ class ModelCopy {
     } else {
       auto copy = twin(source);
       if constexpr (HasMembers<M>) copy_members(copy, source);
+      if constexpr (requires { copy.lay_out(); }) copy.lay_out();
       return copy;
     }
   }
@@ -160,7 +161,7 @@ class ModelCopy {
   [[nodiscard]] Tensor<B, E> converted(const Tensor<A, D>& source) const {
     if constexpr (std::is_same_v<D, E>) {
       const auto moved = source.template as<B>().template to<E>(keeps_places_ ? source.device() : device_);
-      return moved.buffer() == source.buffer() ? moved.clone() : moved;
+      return moved.buffer() == source.buffer() ? locus::detail::cloned_in_format(moved) : moved;
     } else {
       return source.template as<B>().template to<E>(device_);
     }

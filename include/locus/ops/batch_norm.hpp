@@ -54,6 +54,8 @@ struct BatchNorm {
   BatchNormOptions options;
   bool training;
   Shared<const SharedBatch<R, D>> whole;  ///< in training, the batch of which x is a part; null: x is the batch
+  /// The sum of each channel of x and then of its squares, if x was computed with them. shape: (2, channels)
+  Tensor<R, D> channel_sums{};
 
   /// For backward: x, the weight, the bias, and the mean and reciprocal deviation of each channel. For a shared batch,
   /// the elements of each channel, (channels). If a residual was added before relu, y.
@@ -240,8 +242,9 @@ struct BatchNorm {
   template <class T>
   Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd, Tensor<R, D>& elements) const {
     const std::int64_t count = x.elements() / x.size(1);
-    const Tensor<R, D> moments = moments_of(x), mean = moments.select(1, 0), var = moments.select(1, 1),
-                       deviation = moments.select(1, 2);
+    if (channel_sums.buffer() && !whole) return statistics_of_sums(rstd, count);
+    const Tensor<R, D> moments = channel_sums.buffer() ? moments_of_sums(count) : moments_of(x),
+                       mean = moments.select(1, 0), var = moments.select(1, 1), deviation = moments.select(1, 2);
     if (whole) {
       elements = whole->combine(mean, deviation, count);
       detail::map_into(var, functor::Multiply{}, deviation, deviation);
@@ -251,6 +254,43 @@ struct BatchNorm {
     running.var.changed();
     return mean.reshape(rstd.shape());
   }
+  [[nodiscard]] detail::BatchStatistics<R> statistics(std::int64_t count, bool measured) const {
+    return {detail::finite_as<R>(name, "eps", options.eps), static_cast<R>(options.momentum.value_or(0)),
+            static_cast<R>(count), !options.momentum, measured};
+  }
+  /// The means, as measure(), from the sums over so many elements of each channel. One launch over the channels.
+  [[nodiscard]] Tensor<R, D> statistics_of_sums(const Tensor<R, D>& rstd, std::int64_t count) const {
+    const Tensor<R, D> sum = channel_sums.select(0, 0), squares = channel_sums.select(0, 1),
+                       mean(sum.shape(), sum.device());
+    const auto flat_rstd = rstd.reshape(sum.shape());
+    const auto plan = make_plan<9>(
+        sum.shape(),
+        {detail::operand_of(sum), detail::operand_of(squares), detail::operand_of(running.mean),
+         detail::operand_of(running.var), detail::operand_of(running.batches), detail::operand_of(mean),
+         detail::operand_of(flat_rstd), detail::operand_of(running.mean), detail::operand_of(running.var)});
+    Backend<D>::map(sum.device(), plan, detail::StatisticsOfSums<R>{statistics(count, true)},
+                    Pack<const R*, const R*, const R*, const R*, const std::int64_t*>(
+                        sum.data(), squares.data(), running.mean.data(), running.var.data(), running.batches.data()),
+                    Pack<R*, R*, R*, R*>(mean.data(), flat_rstd.data(), running.mean.data(), running.var.data()));
+    running.mean.changed();
+    running.var.changed();
+    return mean.reshape(rstd.shape());
+  }
+  /// Mean, variance and deviation of each channel, from the sums over so many elements. One launch over the channels.
+  [[nodiscard]] Tensor<R, D> moments_of_sums(std::int64_t count) const {
+    const Tensor<R, D> moments({channel_sums.size(1), 3}, channel_sums.device()), sum = channel_sums.select(0, 0),
+                                                                                  squares = channel_sums.select(0, 1);
+    const Tensor<R, D> mean = moments.select(1, 0), var = moments.select(1, 1), deviation = moments.select(1, 2);
+    const auto plan =
+        make_plan<5>(sum.shape(), {detail::operand_of(sum), detail::operand_of(squares), detail::operand_of(mean),
+                                   detail::operand_of(var), detail::operand_of(deviation)});
+    Backend<D>::map(sum.device(), plan, detail::MomentsOfSums<R>{static_cast<R>(count)},
+                    Pack<const R*, const R*>(sum.data(), squares.data()),
+                    Pack<R*, R*, R*>(mean.data(), var.data(), deviation.data()));
+    return moments;
+  }
+
+ public:
   /// Mean, variance and deviation of each channel. One launch; two more if the first loses terms to overflow or
   /// underflow on a device that folds_again. shape: (channels, 3)
   template <class T>
@@ -272,15 +312,15 @@ struct BatchNorm {
         },
         [&] { return fold_into(moments, detail::SafeMoments<T>{}); });
   }
+
+ private:
   /// One launch over the channels. shape: all but rstd (channels)
   void compute_statistics(const Tensor<R, D>& rstd, const Tensor<R, D>& mean, const Tensor<R, D>& var,
                           const Tensor<R, D>& deviation, const RunningStatistics<R, D>& learning, std::int64_t count,
                           const Tensor<R, D>& elements) const {
     const Shape channels{rstd.elements()};
     const auto flat_rstd = rstd.reshape(channels);
-    const detail::BatchStatistics<R> f{detail::finite_as<R>(name, "eps", options.eps),
-                                       static_cast<R>(options.momentum.value_or(0)), static_cast<R>(count),
-                                       !options.momentum, static_cast<bool>(deviation.buffer())};
+    const auto f = statistics(count, static_cast<bool>(deviation.buffer()));
     const auto plan = make_plan<10>(
         channels, {detail::operand_of(mean), detail::operand_of(var), detail::operand_of(deviation),
                    detail::operand_of(learning.mean), detail::operand_of(learning.var),
@@ -302,18 +342,24 @@ concept MeasuredBy = std::is_same_v<device_of<X>, device_of<S>> && std::is_same_
 
 template <class S>
 using SharedBatchOf = Shared<const SharedBatch<value_of<S>, device_of<S>>>;
-/// Batch normalization of a computed operand.
+/// Batch normalization of a computed operand, which may have been computed with the sums of its channels.
 template <class X, class S, class... W>
-[[nodiscard]] auto normalize_batch(const X& x, const S& running, const BatchNormOptions& options,
-                                   const SharedBatchOf<S>& whole, const W&... weights) {
+[[nodiscard]] auto normalize_measured(const X& x, const Tensor<value_of<S>, device_of<S>>& sums, const S& running,
+                                      const BatchNormOptions& options, const SharedBatchOf<S>& whole,
+                                      const W&... weights) {
   const bool trains = in_training(x, weights...);
   const bool measures = trains || !running.mean.buffer() || !running.var.buffer();  // of the batch, if nothing else
   const bool learns = measures && !computes_again;
   operation::BatchNorm<value_of<S>, device_of<S>> op{learns == measures ? running : S{}, options, measures, {}};
-  if (trains) op.whole = whole;
+  if (trains) op.whole = whole, op.channel_sums = sums;
   auto y = apply(op, x, weights...);
   if (learns && running.batches.buffer()) running.batches += 1;
   return y;
+}
+template <class X, class S, class... W>
+[[nodiscard]] auto normalize_batch(const X& x, const S& running, const BatchNormOptions& options,
+                                   const SharedBatchOf<S>& whole, const W&... weights) {
+  return normalize_measured(x, Tensor<value_of<S>, device_of<S>>{}, running, options, whole, weights...);
 }
 }  // namespace detail
 

@@ -23,14 +23,16 @@ struct Conv2dOptions {
   ConvPadding<Size2d> padding = 0;  ///< a number, {height, width}, or "same"
   Size2d dilation = 1;              ///< from one tap to the next
   std::int64_t groups = 1;
-  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
+  bool exact =
+      false;  ///< by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0;
   Size2d output_padding = 0;  ///< extra rows and columns at the end of the result
   std::int64_t groups = 1;
   Size2d dilation = 1;
-  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
+  bool exact =
+      false;  ///< by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions
 };
 
 namespace detail {
@@ -62,12 +64,12 @@ struct Convolution {
     ((bias = detail::bias_of(b)), ...);
     const ConvShape shape = request.plan(x.shape(), w.shape(), bias ? &bias->shape() : nullptr);
     const Tensor<T, D> y(request.result(x.shape(), shape), format_of(x), x.device());
-    const Tensor<T, D> weights = w.contiguous(), shift = bias ? bias->contiguous() : Tensor<T, D>();
+    const Tensor<T, D> weights = detail::as_volumes(w, true), shift = bias ? bias->contiguous() : Tensor<T, D>();
     const detail::ConvPasses<T, D> passes(shape, x.device());
     const T* const shifts = bias ? shift.data() : nullptr;
     const auto from = volumes(x), to = volumes(y);
-    if (request.transposed) passes.input_gradient(to, false, from, weights.data(), shifts);
-    else passes.forward(to, false, from, weights.data(), shifts);
+    if (request.transposed) passes.input_gradient(to, false, from, weights, shifts);
+    else passes.forward(to, false, from, weights, shifts);
     return Forwarded{y, Tuple(x, w)};
   }
 
@@ -79,19 +81,20 @@ struct Convolution {
     const auto gradient = volumes(g), images = volumes(x);
     if (dx) {
       const auto [out, accumulate] = is_batched(x) ? dx.open_in_format() : dx.open();
-      const auto weights = w.contiguous();
-      if (request.transposed) passes.forward(volumes(out), accumulate, gradient, weights.data(), nullptr);
-      else passes.input_gradient(volumes(out), accumulate, gradient, weights.data(), nullptr);
+      const auto weights = detail::as_volumes(w, true);
+      if (request.transposed) passes.forward(volumes(out), accumulate, gradient, weights, nullptr);
+      else passes.input_gradient(volumes(out), accumulate, gradient, weights, nullptr);
     }
     if (dw) {
-      const auto [out, accumulate] = dw.open();
-      if (request.transposed) passes.weight_gradient(out, accumulate, images, gradient);
-      else passes.weight_gradient(out, accumulate, gradient, images);
+      const auto [out, accumulate] = dw.open_in_format();
+      const auto to = detail::as_volumes(out, true);
+      if (request.transposed) passes.weight_gradient(to, accumulate, images, gradient);
+      else passes.weight_gradient(to, accumulate, gradient, images);
     }
     (sum_channels(gradient, db), ...);
   }
 
- private:
+ protected:
   template <class T, class D>
   [[nodiscard]] bool is_batched(const Tensor<T, D>& x) const {
     return x.rank() == request.dims + 2;
@@ -147,7 +150,8 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 /// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
 /// cost:     on Cpu one launch for most shapes, see cpu::conv_strategy for the choice; one or two with cuDNN, see
 ///           cuda::allow_cudnn; otherwise matrix products over columns of windows, see detail::ConvPasses. Saves x and
-///           w; copies w and, for gradients, g if not dense
+///           w; copies w and, for gradients, g if not dense. With cuDNN and channels-last images, a launch more for
+///           each pass unless w is channels-last, too: see nn::channels_last_
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
 /// another number of channels; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride

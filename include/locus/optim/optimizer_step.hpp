@@ -52,8 +52,10 @@ Tensor<compute_t<T>, D> Optimizer<T, D>::state(std::size_t i, int which) const {
                       parameters_.size(), " parameters"});
   const int at = !has_masters ? which : which == states_ ? 0 : which + 1;
   const Shape& shape = parameters_[i].shape();
+  const Strides strides =
+      locus::detail::strides_of(shape, locus::detail::dense_format(parameters_[i].value().layout()));
   for (const auto& each : members_)
-    if (each.index == i) return {state_[at].buffer(), state_[at].data() + each.state, shape, row_major(shape)};
+    if (each.index == i) return {state_[at].buffer(), state_[at].data() + each.state, shape, strides};
   return {};
 }
 

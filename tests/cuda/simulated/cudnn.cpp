@@ -10,8 +10,13 @@
 #include <locus/cpu/backend.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/models/resnet.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/nn/loss.hpp>
 #include <locus/ops/conv.hpp>
+#include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>
 
@@ -110,9 +115,13 @@ TEST_CASE("of cuDNN's engines the first serves that keeps what Locus promises") 
   CHECK(engine([] { (void)convolve(2, {.padding = 1, .exact = true}); }) == 1);  // nor Winograd's transforms
   CHECK(engine([] { (void)convolve<bfloat16>(); }) == 46);
   CHECK(engine([&] {
-          cuda::allow_tf32(true);
+          cuda::allow_tf32_convolutions(true);
           of_float();
         }) == 46);
+  CHECK(engine([&] {
+          cuda::allow_tf32(true);  // of products alone
+          of_float();
+        }) == 5);
   const auto with = [&](cudnnBackendNumericalNote_t note, bool allow) {
     return engine([=] {
       dnn.engines.insert(dnn.engines.begin(), DnnEngine{.index = 7, .notes = {note}});
@@ -122,9 +131,51 @@ TEST_CASE("of cuDNN's engines the first serves that keeps what Locus promises") 
   };
   CHECK(with(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, false) == 5);
   CHECK(with(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, true) == 7);
+  CHECK(in_new_process({{"LOCUS_CUDNN_NONDETERMINISTIC", "1"}}, [] {
+          dnn.engines.insert(dnn.engines.begin(),
+                             DnnEngine{.index = 7, .notes = {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}});
+          return seen([] { (void)convolve(); }).engine;
+        }) == 7);
   CHECK(with(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, true) == 5);
   CHECK(with(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP, false) == 7);
   CHECK(in_new_process({{"LOCUS_CUDNN", "0"}}, [&] { return seen(of_float).asked; }) == 0);
+}
+
+TEST_CASE("TF32 has a switch for convolutions, by cuDNN or by windows, and one for products") {
+  struct Rounded {
+    bool products, convolutions, windows, exact;
+    bool operator==(const Rounded&) const = default;
+  };
+  const auto rounded = [](const Environment& environment) {
+    return in_new_process(environment, [] {
+      if (std::getenv("LOCUS_TF32_CONVOLUTIONS") == std::string("unset")) unsetenv("LOCUS_TF32_CONVOLUTIONS");
+      const auto windows = [](bool exact) {
+        (void)without_cudnn([=] { return convolve(2, {.padding = 1, .exact = exact}); });
+        return simulated::blas.rounds_to_tf32;
+      };
+      (void)convolve();
+      Rounded found{false, dnn.engine == 46, windows(false), windows(true)};
+      (void)convolve(2, {.padding = 1, .exact = true});
+      found.exact |= dnn.engine != 1;
+      (void)matmul(randn<float, Cuda>({4, 8}), randn<float, Cuda>({8, 4}));
+      found.products = simulated::blas.rounds_to_tf32;
+      return found;
+    });
+  };
+  const Rounded convolutions{false, true, true, false}, neither{false, false, false, false};
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "unset"}}) == convolutions);
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "1"}}) == convolutions);
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "0"}}) == neither);
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "0"}, {"LOCUS_TF32", "1"}}) == Rounded{true, false, false, false});
+  CHECK(rounded({{"LOCUS_TF32_CONVOLUTIONS", "1"}, {"LOCUS_TF32", "1"}}) == Rounded{true, true, true, false});
+  std::string said;
+  CHECK(in_new_process(
+      {{"LOCUS_TF32_CONVOLUTIONS", "yes"}},
+      [] {
+        CHECK_THROWS_AS((void)convolve(), ArgumentError);
+        return true;
+      },
+      &said));
 }
 
 TEST_CASE("a form is planned once; whatever changes cuDNN's choice is another form") {
@@ -133,9 +184,9 @@ TEST_CASE("a form is planned once; whatever changes cuDNN's choice is another fo
     bool right = asks([] { (void)convolve(); }) && !asks([] { (void)convolve(); });
     right &= asks([] { (void)convolve(3); }) && asks([] { (void)convolve(2, {.padding = 2}); });
     right &= asks([] { (void)convolve(2, {.padding = 1, .exact = true}); }) && asks([] { (void)convolve<half>(); });
-    cuda::allow_tf32(true);
+    cuda::allow_tf32_convolutions(true);
     right &= asks([] { (void)convolve(); });
-    cuda::allow_tf32(false);
+    cuda::allow_tf32_convolutions(false);
     right &= !asks([] { (void)convolve(); });
     const auto memory = randn<float, Cuda>({2 * 4 * 6 * 5 + 1}), w = randn<float, Cuda>({8, 4, 3, 3});
     const auto shifted = memory.slice(0, 1, memory.size(0)).reshape({2, 4, 6, 5});
@@ -244,8 +295,10 @@ TEST_CASE("errors name the request, cuDNN's call and what to do") {
 }
 
 TEST_CASE("workspace is bounded: a batch is taken in parts, or another engine serves") {
-  CHECK(in_new_process({}, [] {
-    dnn.engines[2].workspace_of_image = std::int64_t{20} << 20;  // three images' fit in 64 MiB
+  constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+  const Environment small{{"LOCUS_CUDNN_WORKSPACE", "64"}};
+  CHECK(in_new_process(small, [] {
+    dnn.engines[2].workspace_of_image = 20 * mebibyte;  // three images' fit in 64 MiB
     const auto x = randn<float, Cuda>({7, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
     const auto use = [&] { return passes([](const auto& a, const auto& b) { return conv2d(a, b); }, x, w); };
     const Seen forward = seen([&] { (void)conv2d(x, w); });
@@ -255,22 +308,53 @@ TEST_CASE("workspace is bounded: a batch is taken in parts, or another engine se
     return in_parts && dnn.engine == 5 && distance(y, own_y) < 1e-5 && distance(dx, own_dx) < 1e-4 &&
            distance(dw, own_dw) < 1e-4;
   }));
-  CHECK(in_new_process({}, [] {  // sums of 16 bits are rounded once
-    dnn.engines[0].workspace_of_image = std::int64_t{20} << 20;
+  CHECK(in_new_process(small, [] {  // sums of 16 bits are rounded once
+    dnn.engines[0].workspace_of_image = 20 * mebibyte;
     const auto x = variable(randn<half, Cuda>({7, 4, 6, 5})), w = variable(randn<half, Cuda>({8, 4, 3, 3}));
     const auto y = conv2d(x, w);
     const Seen back = seen([&] { sum(y).backward(); });
     return back.launched == 4 + 1 && dnn.engine == 5 && dnn.images == 7;
   }));
-  CHECK(in_new_process({}, [] {  // one image's does not fit
-    dnn.engines[2].workspace_of_image = std::int64_t{65} << 20;
+  CHECK(in_new_process(small, [] {  // one image's does not fit
+    dnn.engines[2].workspace_of_image = 65 * mebibyte;
     return seen([] { (void)convolve(); }).engine == 1 && dnn.images == 2;
+  }));
+  const auto engine = [](std::int64_t padding) {
+    return seen([=] { (void)convolve(2, {.padding = padding}); }).engine;
+  };
+  CHECK(in_new_process({}, [&] {  // the limit is 1 GiB, or as the program says, which makes another form
+    dnn.engines[2].workspace = 65 * mebibyte;
+    bool right = cuda::cudnn_workspace_limit() == 1024 * mebibyte && engine(1) == 5;
+    cuda::limit_cudnn_workspace(64 * mebibyte);
+    right &= engine(1) == 1;
+    cuda::limit_cudnn_workspace(1024 * mebibyte);
+    CHECK_THROWS_AS(cuda::limit_cudnn_workspace(-1), ArgumentError);
+    return right && engine(1) == 5;
+  }));
+  CHECK(in_new_process({}, [&] {  // no more than is free, or unused in the pool, when a form is planned
+    dnn.engines[2].workspace = 65 * mebibyte;
+    simulated::free_memory = 64 * mebibyte;
+    bool right = engine(1) == 1;
+    simulated::free_memory = 66 * mebibyte;
+    right &= engine(1) == 1 && engine(2) == 5;
+    simulated::free_memory = 0;
+    return right && engine(3) == 5;
+  }));
+  CHECK(in_new_process({}, [] {  // planned, and no longer free when it is used
+    dnn.engines[2].workspace = 3 * mebibyte;
+    bool right = is_right(convolve()) && dnn.engine == 5;
+    const auto pool = randn<float, Cuda>({1});
+    simulated::most_memory = mebibyte;
+    std::thread([&] { right &= seen([] { (void)convolve(); }).engine == 1; }).join();
+    simulated::most_memory = std::size_t{1} << 34;
+    return right;
   }));
 }
 
 namespace {
-/// An imaginary GPU, on which the last engine is the fastest.
-void last_is_fastest() {
+/// An imaginary GPU, on which the last engine is the fastest, and kernels take so long.
+void last_is_fastest(double kernel_milliseconds = 4) {
+  simulated::kernel_milliseconds = kernel_milliseconds;
   for (std::size_t i = 0; i < dnn.engines.size(); ++i) dnn.engines[i].milliseconds = 2 - 0.1 * static_cast<double>(i);
 }
 bool is_timed(const Seen& one, std::int64_t engine) { return one.launched > 8 && one.engine == engine; }
@@ -316,6 +400,166 @@ TEST_CASE("a form is timed once, where products are") {
     last_is_fastest();
     for (auto& engine : dnn.engines) engine.runs = CUDNN_STATUS_NOT_SUPPORTED;
     return once().launched == 0;
+  }));
+}
+
+TEST_CASE("products of windows are timed beside cuDNN's engines; the file keeps where they are faster") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  const auto in_process = [&](bool autotune, double kernel_milliseconds, const auto& use) {
+    return in_new_process({{"LOCUS_PLANS", file}, {"LOCUS_AUTOTUNE", autotune ? "1" : "0"}}, [&] {
+      last_is_fastest(kernel_milliseconds);
+      return use();
+    });
+  };
+  const auto by_windows = [] {
+    const auto x = randn<float, Cuda>({2, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
+    const auto use = [&] { return passes([](const auto& a, const auto& b) { return conv2d(a, b); }, x, w); };
+    (void)use();  // is timed
+    const Seen next = seen([&] { CHECK(distance(get<0>(use()), get<0>(without_cudnn(use))) == 0.); });
+    return next.launched == 0 && next.asked == 0;
+  };
+  CHECK(in_process(true, 0.1, by_windows));  // two kernels, or three; the best engine takes 1.6 ms
+  CHECK(in_process(true, 0.1, [] { return seen([] { CHECK(is_right(convolve())); }).launched > 8; }));
+  for (const auto& line : cuda::detail::parse_plans(content_of(file)).lines)
+    if (line.machine.rfind("cuDNN ", 0) == 0) CHECK(line.choice.algorithm[0] == ~std::uint64_t{0});
+  CHECK(in_process(false, 4, [&] {  // the next process times nothing, and asks for nothing
+    return seen([] { CHECK(is_right(convolve())); }).planned == 0 && by_windows();
+  }));
+  CHECK(in_process(true, 4, [] {  // verbs that are slower run twice
+    const auto x = randn<float, Cuda>({3, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
+    const LaunchLog log;
+    return is_timed(seen([&] { (void)conv2d(x, w); }), 0) && log.launches() == 2 * 2 + 1;
+  }));
+  CHECK(in_process(true, 0.1, [] {  // without memory for columns cuDNN serves
+    simulated::most_memory = 8192;
+    const Seen one = seen([] { (void)convolve(5); });
+    simulated::most_memory = std::size_t{1} << 34;
+    return is_timed(one, 0);
+  }));
+}
+
+TEST_CASE("a convolution with a bias is a form of its own, in two launches where no engine adds the bias") {
+  const auto biased = [] {
+    manual_seed(5);
+    const auto x = randn<float, Cuda>({2, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3}), b = randn<float, Cuda>({8});
+    return conv2d(x, w, b, {.padding = 1});
+  };
+  CHECK(in_new_process({}, [&] {  // without such an engine in a second launch, from then on
+    for (auto& engine : dnn.engines) engine.adds_bias = false;
+    bool right = true;
+    for (int i = 0; i < 2; ++i)
+      right &= distance(biased(), without_cudnn(biased)) < 1e-5 && dnn.engine == 5 && !dnn.has_bias;
+    return right && seen([&] { (void)biased(); }).asked == 0;
+  }));
+  CHECK(in_new_process(autotuned, [&] {  // a form of its own
+    last_is_fastest();
+    (void)convolve();
+    const Seen first = seen([&] { CHECK(distance(biased(), without_cudnn(biased)) < 1e-5); });
+    return first.launched > 8 && dnn.has_bias && seen([&] { (void)biased(); }).launched == 1;
+  }));
+  std::string said;
+  CHECK(in_new_process(
+      {{"LOCUS_TRACE", "1"}}, [&] { return (void)biased(), true; }, &said));
+  CHECK(said.find("convolution with bias by cuDNN") != std::string::npos);
+}
+
+namespace {
+/// A batch that is not divided.
+struct OnlyRank final : SharedBatch<float, Cuda> {
+  using Channels = Tensor<float, Cuda>;
+  Channels combine(const Channels& mean, const Channels&, std::int64_t count) const override {
+    return full<float, Cuda>(mean.shape(), static_cast<float>(count));
+  }
+  void average(const Channels& a, const Channels& b, const Channels& elements) const override {
+    for (const Channels& sums : {a, b}) sums.copy_(sums / elements);
+  }
+};
+}  // namespace
+
+TEST_CASE("channels are summed in the launch of their convolution for a batch norm, where timing found that faster") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  struct Found {
+    bool has_sums, is_right, is_asked, is_exact;
+    int launches;  // of the convolution and its norm
+    bool operator==(const Found&) const = default;
+  };
+  const auto train = [](const auto& layer, const auto& norm, const auto& x, bool together) {
+    const auto next = nn::Activation::relu;
+    const auto y = together ? norm.forward_after(layer, trace(x), next) : norm.forward_with(layer(trace(x)), next);
+    sum(square(y)).backward();
+    const std::vector<Reference> found{reference(y.value()), reference(layer.weight.grad()),
+                                       reference(norm.weight.grad()), reference(norm.running_mean.value()),
+                                       reference(norm.running_var.value())};
+    layer.weight.zero_grad(), norm.weight.zero_grad(), norm.bias.zero_grad();
+    return found;
+  };
+  const auto in_process = [&](const char* autotune, const auto& prepare) {
+    return in_new_process({{"LOCUS_PLANS", file}, {"LOCUS_AUTOTUNE", autotune}}, [&] {
+      last_is_fastest();
+      prepare();
+      manual_seed(13);
+      const nn::Conv2d<bfloat16, Cuda> layer{4, 8, 3, {.padding = 1, .bias = false}};
+      layer.weight.channels_last_();
+      const nn::BatchNorm2d<bfloat16, Cuda> norm{8}, other{8};
+      const auto x = (randn<float, Cuda>({3, 4, 6, 5}) + 1.f).eval().as<bfloat16>().channels_last();
+      const auto expected = train(layer, other, x, false);
+      Found result{false, true, false, true, 0};
+      const auto compare = [&](const std::vector<Reference>& found, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+          for (std::size_t k = 0; k < found[i].values.size(); ++k) {
+            const double a = found[i].values[k], b = expected[i].values[k];
+            result.is_right &= std::abs(a - b) <= 0.02 * (1 + std::abs(b));
+            result.is_exact &= a == b;
+          }
+        }
+      };
+      result.is_asked = seen([&] { compare(train(layer, norm, x, true), expected.size()); }).asked > 0;
+      norm.share_batch(Shared<const SharedBatch<float, Cuda>>(new OnlyRank));
+      compare(train(layer, norm, x, true), 3);
+      norm.share_batch({});
+      const LaunchLog log;
+      (void)norm.forward_after(layer, trace(x), nn::Activation::none);
+      result.has_sums = dnn.has_sums, result.launches = static_cast<int>(log.launches());
+      return result;
+    });
+  };
+  const auto nothing = [] {};
+  const Found apart{false, true, false, true, 5};
+  CHECK(in_process("0", nothing) == apart);  // an untimed form is not asked for engines
+  const Found fused = in_process("1", nothing);
+  CHECK(fused.has_sums);
+  CHECK(fused.is_right);
+  CHECK(fused.is_asked);
+  const Found next = in_process("0", nothing);  // the file keeps it
+  CHECK(next.has_sums);
+  CHECK(next.is_right);
+  CHECK(next.launches == 4);
+  CHECK_FALSE(next.is_asked);
+  std::filesystem::remove(file);
+  const Found slow = in_process("1", [] {  // the one engine that sums takes longer than a kernel more
+    for (std::size_t i = 1; i < dnn.engines.size(); ++i) dnn.engines[i].sums = false;
+    dnn.engines[0].milliseconds = 20;
+  });
+  CHECK_FALSE(slow.has_sums);
+  CHECK(slow.is_right);
+  const Found none = in_process("1", [] {
+    for (auto& engine : dnn.engines) engine.sums = false;
+  });
+  CHECK_FALSE(none.has_sums);
+  CHECK(none.is_right);
+  CHECK(in_new_process(autotuned, [] {  // nothing is timed within a capture, nor after it
+    last_is_fastest();
+    const nn::Conv2d<bfloat16, Cuda> layer{4, 8, 3, {.bias = false}};
+    layer.weight.channels_last_();
+    const nn::BatchNorm2d<bfloat16, Cuda> norm{8};
+    const auto x = trace(randn<bfloat16, Cuda>({3, 4, 6, 5}).channels_last());
+    const auto use = [&] { return seen([&] { (void)norm.forward_after(layer, x, nn::Activation::relu); }); };
+    simulated::captured = true;
+    const Seen captured = use();
+    simulated::captured = false;
+    return captured.launched == 1 && use().launched == 1 && !dnn.has_sums;
   }));
 }
 
@@ -368,6 +612,7 @@ TEST_CASE("the file of products keeps what was timed; the next process asks cuDN
   CHECK(is_untimed(in_process(false, [] { return dnn.engines.back().knob = 1 << 24, once(); }), 5));
   // That a batch is taken in parts is kept, too.
   const auto in_parts = [] {
+    cuda::limit_cudnn_workspace(std::int64_t{64} << 20);
     dnn.engines[2].workspace_of_image = std::int64_t{40} << 20;
     return seen([] { (void)convolve(3, {.padding = 2}); });
   };
@@ -416,9 +661,30 @@ TEST_CASE("cuDNN's passes equal products of windows") {
   const auto volume = randn<float, Cuda>({2, 3, 5, 4, 4}), w = randn<float, Cuda>({4, 3, 18});
   const Tensor<float, Cuda> y({2, 4, 3, 4, 4}), expected(y.shape());
   const locus::detail::ConvPasses<float, Cuda> of(shape, Cuda{});
-  CHECK(seen([&] { of.forward(y, false, volume, w.data(), nullptr); }).launched == 1);
-  (void)without_cudnn([&] { return of.forward(expected, false, volume, w.data(), nullptr), 0; });
+  CHECK(seen([&] { of.forward(y, false, volume, w, nullptr); }).launched == 1);
+  (void)without_cudnn([&] { return of.forward(expected, false, volume, w, nullptr), 0; });
   CHECK_CLOSE(y, reference(expected));
+}
+
+TEST_CASE("a bias is added in the launch of its convolution, before rounding, where an engine does so") {
+  const auto check = [](auto zero, bool channels_last, double allowed) {
+    using T = decltype(zero);
+    Tensor<T, Cuda> x = randn<T, Cuda>({2, 8, 5, 6});
+    if (channels_last) x = x.channels_last();
+    Tensor<T, Cuda> w = randn<T, Cuda>({6, 8, 3, 3}), b = randn<T, Cuda>({6});
+    if (channels_last) w = w.channels_last();
+    const auto use = [&] { return conv2d(x, w, b, {.padding = 1}); };
+    const auto expected = without_cudnn(use);
+    const LaunchLog log;
+    const auto y = use();
+    CHECK(log.launches() == 1);
+    CHECK(dnn.has_bias);
+    CHECK_CLOSE(y, reference(expected), allowed);
+  };
+  for (const bool channels_last : {false, true}) {
+    check(float{}, channels_last, 2e-5);
+    check(half{}, channels_last, 2e-2), check(bfloat16{}, channels_last, 1e-1);
+  }
 }
 
 TEST_CASE("channels-last images are read as they lie, and give such results by weights that lie so") {
@@ -482,6 +748,70 @@ TEST_CASE("passes of channels-last images, added to gradients that there are, to
     const auto expected = without_cudnn(gradients);
     for (std::size_t i = 0; i < expected.size(); ++i) CHECK_CLOSE(by_cudnn[i], reference(expected[i]), 1e-4);
   }
+}
+
+TEST_CASE("weights that lie channels-last, and their gradients, are read and written as they lie") {
+  for (const Conv2dOptions& options : {Conv2dOptions{.padding = 1}, Conv2dOptions{.stride = 2, .groups = 2}}) {
+    const auto x = randn<float, Cuda>({2, 8, 5, 6}).channels_last(),
+               w = randn<float, Cuda>({6, 8 / options.groups, 3, 3});
+    const auto g = randn<float, Cuda>(conv2d(x, w, options).shape()).channels_last();
+    const auto use = [&](const Tensor<float, Cuda>& images, const Tensor<float, Cuda>& weights, int launches) {
+      const auto vx = variable(images), vw = variable(weights);
+      for (int i = 0; i < 2; ++i) {  // the second time gradients are added to
+        const LaunchLog log;
+        conv2d(vx, vw, options).backward(g);
+        CHECK(log.launches() == launches);
+      }
+      return std::vector<Tensor<float, Cuda>>{conv2d(images, weights, options), vx.grad(), vw.grad()};
+    };
+    const auto turned = use(x, w, 6), as_they_lie = use(x, w.channels_last(), 3);
+    CHECK(as_they_lie[2].is_channels_last());
+    const auto of_rows = use(x.contiguous(), w.channels_last(), 6);  // beside row-major images they are turned
+    const auto expected = without_cudnn([&] {
+      const auto vx = variable(x), vw = variable(w);
+      for (int i = 0; i < 2; ++i) conv2d(vx, vw, options).backward(g);
+      return std::vector<Tensor<float, Cuda>>{conv2d(x, w, options), vx.grad(), vw.grad()};
+    });
+    const auto by_windows = without_cudnn([&] {
+      const auto vx = variable(x), vw = variable(w.channels_last());
+      for (int i = 0; i < 2; ++i) conv2d(vx, vw, options).backward(g);
+      return std::vector<Tensor<float, Cuda>>{conv2d(x, w.channels_last(), options), vx.grad(), vw.grad()};
+    });
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      for (const auto* const found : {&turned, &as_they_lie, &of_rows, &by_windows})
+        CHECK_CLOSE((*found)[i], reference(expected[i]), 1e-4);
+  }
+}
+
+TEST_CASE("a ResNet whose weights lie channels-last turns none of them") {
+  const models::ResNetOptions options{.classes = 3, .small_images = true, .width = 4, .channels_last = true};
+  const auto images = randn<bfloat16, Cuda>({2, 3, 16, 16});
+  const auto labels = zeros<std::int64_t, Cuda>({2});
+  struct Step {
+    int launches;
+    float loss;
+  };
+  const auto step = [&](bool by_rows) {
+    manual_seed(8);
+    const auto made = [&] { return models::ResNet<bfloat16, Cuda, models::BasicBlock>({1, 1, 1, 1}, options); };
+    const auto model = by_rows ? without_cudnn(made) : made();
+    CHECK(model.conv1.weight.value().is_channels_last() == !by_rows);
+    optim::Sgd optimizer{model.parameters(), {.lr = 0.01f, .momentum = 0.9f}};
+    Step result{};
+    for (int i = 0; i < 3; ++i) {
+      const LaunchLog log;
+      const auto loss = nn::cross_entropy(model(trace(images)), labels);
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      result = {static_cast<int>(log.launches()), static_cast<float>(loss.value().item())};
+    }
+    return result;
+  };
+  const Step turned = step(true), as_they_lie = step(false);
+  CHECK(turned.loss == as_they_lie.loss);
+  // Nine kernels of 3 x 3 in three passes each, but no gradient of the images.
+  CHECK(turned.launches - as_they_lie.launches == 9 * 3 - 1);
 }
 
 TEST_CASE("an empty batch and types that cuDNN does not convolve are not its") {

@@ -25,6 +25,8 @@ struct DnnEngine {
   cudnnStatus_t ready = CUDNN_STATUS_SUCCESS;  ///< status of making a plan of it,
   cudnnStatus_t runs = CUDNN_STATUS_SUCCESS;   ///< and of a launch
   bool is_fallback = false;
+  bool adds_bias = true;  ///< whether it computes a graph of a convolution and the addition of a bias,
+  bool sums = true;       ///< or the sums of channels
 };
 
 /// Behaviour of the simulated cuDNN, set by tests, and observations for them.
@@ -43,6 +45,8 @@ struct Dnn {
   std::int64_t engine = -1;                                   ///< of the last launch,
   std::int64_t images = 0;                                    ///< its batch,
   double beta = 0;                                            ///< the factor of its previous result,
+  bool has_bias = false;                                      ///< whether it added a bias,
+  bool has_sums = false;                                      ///< or summed channels,
   std::vector<std::int64_t> x_strides, w_strides, y_strides;  ///< and the strides of operands
   std::int64_t alignment = 0;                                 ///< the least alignment promised for an operand
 };
@@ -166,6 +170,12 @@ inline std::vector<Rule> rules_of(cudnnBackendDescriptorType_t type) {
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
       return {{800, CUDNN_TYPE_HANDLE, 1, 1},  // CUDNN_ATTR_OPERATIONGRAPH_HANDLE, which older versions need
               {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 64}};
+    case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR:
+      return {{CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1, 1},
+              {CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, 1},
+              {CUDNN_ATTR_OPERATION_GENSTATS_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+              {CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1}};
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
       return {{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
               {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, 1}};
@@ -194,10 +204,12 @@ inline std::size_t bytes_of(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR: return 8;
+    case CUDNN_TYPE_BOOLEAN: return 1;
     default: return 4;
   }
 }
 
+inline bool is_virtual(const Record& tensor) { return tensor.attributes.count(CUDNN_ATTR_TENSOR_IS_VIRTUAL) > 0; }
 /// The operation's operands.
 struct Operands {
   const Record *x, *w, *y, *windows;
@@ -258,9 +270,47 @@ inline cudnnStatus_t check_pass(const Record& operation) {
       stop("cuDNN: a result of other extents than its convolution has");
   }
   const auto type = [](const Record& tensor) { return tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE); };
-  if (type(*o.x) != type(*o.w) || type(*o.y) != type(*o.x)) stop("cuDNN: operands of several types");
+  if (type(*o.x) != type(*o.w) || type(*o.y) != (is_virtual(*o.y) ? CUDNN_DATA_FLOAT : type(*o.x)))
+    stop("cuDNN: operands of several types");
   if (o.alpha != 1 || (o.beta != 0 && o.beta != 1)) stop("cuDNN: a scaled pass");
   return answer(dnn.operation, "the pass is not supported");
+}
+
+/// An addition of one element for each channel.
+inline void check_addition(const Record& operation) {
+  const Record& add = operation.record(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+  const auto y = Operands::extents(operation.record(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+  const auto bias = Operands::extents(operation.record(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+  if (add.value<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_ADD ||
+      add.value<cudnnDataType_t>(CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT ||
+      Operands::extents(operation.record(CUDNN_ATTR_OPERATION_POINTWISE_XDESC)) != y)
+    stop("cuDNN: another operation than an addition of floats");
+  for (std::size_t d = 0; d < y.size(); ++d)
+    if (bias.at(d) != (d == 1 ? y[1] : 1)) stop("cuDNN: no bias of channels");
+}
+/// Sums in float of each channel.
+inline void check_sums(const Record& operation) {
+  const auto y = Operands::extents(operation.record(CUDNN_ATTR_OPERATION_GENSTATS_XDESC));
+  for (const int name : {CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC}) {
+    const Record& sums = operation.record(name);
+    if (sums.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE) != CUDNN_DATA_FLOAT)
+      stop("cuDNN: sums of another type");
+    for (std::size_t d = 0; d < y.size(); ++d)
+      if (Operands::extents(sums).at(d) != (d == 1 ? y[1] : 1)) stop("cuDNN: no sums of channels");
+  }
+}
+/// A pass, and the addition of a bias to what it keeps for that, or sums of its channels.
+inline void check_graph(const Record& graph) {
+  const auto& operations = graph.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
+  const Record& result = *Operands(*operations[0]).y;
+  if (operations.size() == 2 && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR) {
+    if (is_virtual(result) || &operations[1]->record(CUDNN_ATTR_OPERATION_GENSTATS_XDESC) != &result)
+      stop("cuDNN: something else is summed");
+    return;
+  }
+  if (is_virtual(result) != (operations.size() == 2)) stop("cuDNN: a result that is kept, or missing");
+  if (operations.size() == 2 && &operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != &result)
+    stop("cuDNN: a bias is added to something else");
 }
 
 inline const DnnEngine* find_engine(std::int64_t index) {
@@ -316,6 +366,9 @@ inline cudnnStatus_t finalize(Record& record) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR: return check_pass(record);
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: check_addition(record); return CUDNN_STATUS_SUCCESS;
+    case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR: check_sums(record); return CUDNN_STATUS_SUCCESS;
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: check_graph(record); return CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR: ++dnn.asked; return answer(dnn.heuristics, "no engine");
     case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
       record.engine = find_engine(record.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
@@ -344,9 +397,9 @@ double number(const void* data, std::int64_t at) {
 }
 /// All of the pass's products: sums in float64, rounded once.
 template <class T>
-void compute(const Record& operation, void* x, void* w, void* y) {
+void compute(const Record& operation, const Record& results, void* x, void* w, void* y, const void* bias) {
   const Operands o(operation);
-  const auto xs = o.strides(*o.x), ws = o.strides(*o.w), ys = o.strides(*o.y);
+  const auto xs = o.strides(*o.x), ws = o.strides(*o.w), ys = o.strides(results);
   const auto xe = o.extents(*o.x), we = o.extents(*o.w), ye = o.extents(*o.y);
   const auto before = o.option(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
   const auto stride = o.option(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES),
@@ -369,7 +422,7 @@ void compute(const Record& operation, void* x, void* w, void* y) {
     for (std::size_t d = 0; d < index.size(); ++d) sum += index[d] * strides[d];
     return sum;
   };
-  do sums[place(at, rs)] = o.beta != 0 ? number<T>(result, place(at, rs)) : 0;
+  do sums[place(at, rs)] = bias ? number<T>(bias, at[1]) : o.beta != 0 ? number<T>(result, place(at, rs)) : 0;
   while (next(at, re));
   const std::int64_t group_out = ye[1] / (xe[1] / we[1]);
   std::vector<std::int64_t> yi(ye.size()), wi(we.size()), xi(xe.size());
@@ -393,6 +446,27 @@ void compute(const Record& operation, void* x, void* w, void* y) {
     } while (next(tap, taps));
   } while (next(yi, ye));
   for (const auto& [where, sum] : sums) static_cast<T*>(result)[where] = static_cast<T>(static_cast<float>(sum));
+}
+/// The sums of each channel of a result, and of its squares.
+template <class T>
+void sum_channels(const Record& results, const void* y, float* sums, float* squares) {
+  const auto extents = Operands::extents(results), strides = Operands::strides(results);
+  std::vector<double> all(static_cast<std::size_t>(2 * extents[1]));
+  std::vector<std::int64_t> at(extents.size());
+  for (bool more = true; more;) {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) place += at[d] * strides[d];
+    const double value = number<T>(y, place);
+    all[static_cast<std::size_t>(at[1])] += value, all[static_cast<std::size_t>(extents[1] + at[1])] += value * value;
+    more = false;
+    for (std::size_t d = at.size(); d-- > 0 && !more;)
+      if (++at[d] < extents[d]) more = true;
+      else at[d] = 0;
+  }
+  for (std::int64_t c = 0; c < extents[1]; ++c) {
+    sums[c] = static_cast<float>(all[static_cast<std::size_t>(c)]);
+    squares[c] = static_cast<float>(all[static_cast<std::size_t>(extents[1] + c)]);
+  }
 }
 }  // namespace dnn_detail
 }  // namespace simulated
@@ -482,9 +556,13 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
     const bool fallback = record.value<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
     *count = 0;
+    const Held graph = record.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).held[0];
+    const auto& operations = graph->at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
+    const bool fuses = operations.size() == 2;
+    const bool sums = fuses && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR;
     for (const simulated::DnnEngine& engine : simulated::dnn.engines)
-      if (engine.is_fallback == fallback && *count < asked)
-        give(configuration_of(engine, record.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).held[0]), (*count)++);
+      if (engine.is_fallback == fallback && (!fuses || (sums ? engine.sums : engine.adds_bias)) && *count < asked)
+        give(configuration_of(engine, graph), (*count)++);
     return CUDNN_STATUS_SUCCESS;
   }
   if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE) {
@@ -527,12 +605,15 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
     return CUDNN_STATUS_SUCCESS;
   }
   const Operands o(*operation);
-  if (names.size() != 3 || pointers.size() != 3) stop("cuDNN: a launch with other than three operands");
+  const bool has_sums = operations.size() == 2 && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR;
+  const bool has_bias = operations.size() == 2 && !has_sums;
+  const std::size_t operands = has_sums ? 5 : has_bias ? 4 : 3;
+  if (names.size() != operands || pointers.size() != operands) stop("cuDNN: a launch with too few operands, or many");
   simulated::dnn.alignment = 1 << 30;
   const auto pointer = [&](const Record& tensor) {
     const auto alignment = tensor.value<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
     simulated::dnn.alignment = std::min(simulated::dnn.alignment, alignment);
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < operands; ++i) {
       if (names[i] != tensor.value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID)) continue;
       if (!pointers[i] || reinterpret_cast<std::uintptr_t>(pointers[i]) % static_cast<std::uintptr_t>(alignment) != 0)
         stop("cuDNN: an operand that is not aligned as it was said");
@@ -540,7 +621,17 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
     }
     stop("cuDNN: an operand without memory");
   };
-  void *const x = pointer(*o.x), *const w = pointer(*o.w), *const y = pointer(*o.y);
+  const Held results = has_bias ? operations[1]->at(CUDNN_ATTR_OPERATION_POINTWISE_YDESC).held[0]
+                                : operation->at(rules_of(operation->type)[5].name).held[0];
+  void *const x = pointer(*o.x), *const w = pointer(*o.w), *const y = pointer(*results);
+  void* const bias = has_bias ? pointer(operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_BDESC)) : nullptr;
+  const auto sums_at = [&](int name) {
+    return has_sums
+               ? static_cast<float*>(pointer(operations[1]->record(static_cast<cudnnBackendAttributeName_t>(name))))
+               : nullptr;
+  };
+  float *const sums = sums_at(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC), *const squares = sums_at(
+                                                                          CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC);
   void* const workspace = pack.value<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   const auto bytes = static_cast<std::size_t>(workspace_of(plan));
   if (bytes > 0 && !workspace) stop("cuDNN: a launch without its workspace");
@@ -548,15 +639,19 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
   ++simulated::dnn.launched;
   simulated::dnn.engine = engine.engine->index, simulated::dnn.images = images_of(engine), simulated::dnn.beta = o.beta;
   simulated::dnn.x_strides = o.strides(*o.x), simulated::dnn.w_strides = o.strides(*o.w),
-  simulated::dnn.y_strides = o.strides(*o.y);
+  simulated::dnn.y_strides = o.strides(*results), simulated::dnn.has_bias = has_bias,
+  simulated::dnn.has_sums = has_sums;
   reinterpret_cast<simulated::Stream*>(handle.stream)->clock += engine.engine->milliseconds;
   const auto type = o.x->value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
   const auto pass = [=] {
     if (bytes > 0) std::memset(workspace, 0xa5, bytes);
-    if (type == CUDNN_DATA_FLOAT) compute<float>(*operation, x, w, y);
-    else if (type == CUDNN_DATA_HALF) compute<__half>(*operation, x, w, y);
-    else if (type == CUDNN_DATA_BFLOAT16) compute<__nv_bfloat16>(*operation, x, w, y);
+    if (type == CUDNN_DATA_FLOAT) compute<float>(*operation, *results, x, w, y, bias);
+    else if (type == CUDNN_DATA_HALF) compute<__half>(*operation, *results, x, w, y, bias);
+    else if (type == CUDNN_DATA_BFLOAT16) compute<__nv_bfloat16>(*operation, *results, x, w, y, bias);
     else stop("cuDNN: another type");
+    if (sums && type == CUDNN_DATA_HALF) sum_channels<__half>(*results, y, sums, squares);
+    else if (sums && type == CUDNN_DATA_BFLOAT16) sum_channels<__nv_bfloat16>(*results, y, sums, squares);
+    else if (sums) sum_channels<float>(*results, y, sums, squares);
   };
   simulated::perform(handle.stream, std::make_shared<simulated::Node>(simulated::Node{pass}));
   return CUDNN_STATUS_SUCCESS;

@@ -515,7 +515,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
 }
 cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
   if (simulated::fails()) return give(cudaErrorUnknown);
-  *unused = *total = std::size_t{1} << 34;
+  *unused = simulated::free_memory, *total = std::size_t{1} << 34;
   return cudaSuccess;
 }
 cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool_t, cudaStream_t stream) {
@@ -986,6 +986,7 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
     return simulated::blas.refusal;
   }
   simulated::note(simulated::blas.algorithm, number);
+  simulated::note(simulated::blas.rounds_to_tf32, description->data[compute_at] == CUBLAS_COMPUTE_32F_FAST_TF32);
   simulated::note(simulated::blas.epilogue, static_cast<int>(description->data[epilogue_at]));
   simulated::note(simulated::blas.alignment, *std::min_element(algorithm->data, algorithm->data + 4));
   reinterpret_cast<simulated::Stream*>(stream)->clock +=

@@ -104,7 +104,8 @@ struct Event {
 };
 inline std::atomic<bool> captured{false};                            ///< whether streams are captured into graphs
 inline std::atomic<std::size_t> most_memory{std::size_t{1} << 34};   ///< that can be asked for at once,
-inline std::atomic<std::size_t> total_memory{std::size_t{1} << 40};  ///< and that there is
+inline std::atomic<std::size_t> total_memory{std::size_t{1} << 40};  ///< and that there is,
+inline std::atomic<std::size_t> free_memory{std::size_t{1} << 34};   ///< and that is said to be free
 /// Bytes of the block of a GPU's memory that begins there; 0: there is none.
 std::size_t size_of(void* block);
 /// Whether the driver has memory pools: unless LOCUS_SIMULATED_POOLS=0 is in the environment.
@@ -158,6 +159,7 @@ struct Blas {
   int products = 0;                                      ///< and for products
   std::uint64_t algorithm = 0;                           ///< of the last product,
   int epilogue = 0;                                      ///< which had this epilogue,
+  bool rounds_to_tf32 = false;                           ///< this precision,
   std::uint64_t alignment = 0;                           ///< and matrices that it took to be aligned so at least
 };
 inline Blas blas;

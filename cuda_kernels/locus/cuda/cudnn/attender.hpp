@@ -52,7 +52,7 @@ class Attender {
     while (!plan.exists && plan.tried < engines.size()) {
       Calls planned(call);
       plan.way = plan_of(planned, machine_, engines[plan.tried++]);
-      plan.exists = planned.succeeded() && plan.way.workspace <= most_workspace;
+      plan.exists = planned.succeeded() && plan.way.workspace <= cudnn_workspace_limit();
       reason = planned.succeeded() ? join("a workspace of ", plan.way.workspace, " bytes") : planned.reason();
     }
     if (!plan.exists) tell_refusal(call, reason);
@@ -100,7 +100,6 @@ class Attender {
       std::fprintf(stderr, "locus: %s: not so by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
   }
 
-  static constexpr std::int64_t most_workspace = std::int64_t{1} << 30;
   Context& context_;
   Machine machine_;
   cuda::detail::GemmPlanTable<Plan, DnnAttention::Key> plans_;

@@ -72,33 +72,6 @@ void add_bias(Context& context, const Shape& shape, const T* bias, const ConvIma
       Pack<T*>{y.data});
 }
 
-/// Weights (out, in / groups, taps), and their row-major and channels-last strides.
-struct WeightStrides {
-  Shape shape;
-  Strides rows, channels_last;
-  explicit WeightStrides(const ConvShape& of)
-      : shape{of.out, of.group_in(), of.taps()},
-        rows(row_major(shape)),
-        channels_last{of.group_in() * of.taps(), 1, of.group_in()} {}
-};
-/// Gives a pass that reads weights channels-last a copy in that order. With one tap both orders are the same.
-template <class T>
-void turn_weights(Context& context, ConvCall& call, const T* w, Scratch& copy) {
-  if (!call.has_weights_channels_last() || call.shape.taps() == 1) return;
-  const WeightStrides of(call.shape);
-  copy.reserve(static_cast<std::size_t>(call.w_elements()) * sizeof(T));
-  map(context, make_plan<2>(of.shape, std::array<Strides, 2>{of.rows, of.channels_last}),
-      locus::detail::ConvertElement<T, T>{}, Pack<const T*>{w}, Pack<T*>{copy.template as<T>()});
-  call.w = copy.template as<T>();
-}
-/// Copies a weight gradient computed channels-last to its row-major place; adds if `accumulate`.
-template <class T>
-void turn_back(Context& context, const ConvShape& shape, const T* turned, T* dw, bool accumulate) {
-  const WeightStrides of(shape);
-  map(context, make_plan<3>(of.shape, std::array<Strides, 3>{of.channels_last, of.rows, of.rows}), AddTo<T>{},
-      Pack<const T*, const T*>{turned, accumulate ? dw : nullptr}, Pack<T*>{dw});
-}
-
 /// Whether cuDNN may be asked. It may be missing in programs that load it at their first convolution
 /// (cuda_kernels/cudnn_at_first_use.cpp).
 [[nodiscard]] inline bool may_ask(const ConvShape& shape) {
@@ -106,50 +79,77 @@ void turn_back(Context& context, const ConvShape& shape, const T* turned, T* dw,
 }
 }  // namespace detail
 
-/// Each returns false, without effect, where cuDNN must not compute the pass, or does not support it.
+/// Whether cuDNN computes the passes over these images with weights, and their gradient, channels-last: where the
+/// images are, and the order of weights matters.
+template <class T>
+[[nodiscard]] bool reads_weights_channels_last(const ConvShape& shape, const ConvImages<const T>& x,
+                                               const ConvImages<const T>& y) {
+  if (shape.taps() == 1 || shape.group_in() == 1 || !detail::may_ask(shape)) return false;
+  const Shape inputs = detail::input_shape(shape), results = detail::result_shape(shape);
+  return detail::is_dense(x, inputs, true) && detail::is_dense(y, results, true) &&
+         !(detail::is_dense(x, inputs, false) && detail::is_dense(y, results, false));
+}
+
+/// w and dw are in the order that reads_weights_channels_last says. by_verbs, if not null, is timed beside cuDNN's
+/// engines, where these are. Each returns false, without effect, where cuDNN must not compute the pass, does not
+/// support it, or is slower.
 template <class T>
 [[nodiscard]] bool forward(Context& context, const ConvShape& shape, const ConvImages<const T>& x, const T* w,
-                           const T* bias, const ConvImages<T>& y, bool accumulate) {
+                           const T* bias, const ConvImages<T>& y, bool accumulate,
+                           const ConvByVerbs* by_verbs = nullptr) {
   if (!detail::may_ask(shape)) return false;
-  Scratch x_copy(context), w_copy(context);
+  Scratch x_copy(context);
   const Shape results = detail::result_shape(shape);
   ConvCall call =
       detail::call_of(Pass::forward, shape, detail::images_of(context, x, detail::input_shape(shape), x_copy),
                       detail::results_of(y, results), const_cast<T*>(w), accumulate);
-  detail::turn_weights(context, call, w, w_copy);
-  if (!context.state<Convolver>(Context::convolver).run(call)) return false;
+  auto& convolver = context.state<Convolver>(Context::convolver);
+  if (bias && !accumulate) {
+    call.bias = const_cast<T*>(bias);
+    if (convolver.run(call, by_verbs)) return true;
+    call.bias = nullptr;  // cuDNN computes the form alone, if at all
+  }
+  if (!convolver.run(call, by_verbs)) return false;
   if (bias) detail::add_bias(context, results, bias, y);
   return true;
 }
+/// y = conv(x, w), and the sums of its channels, then of their squares, where timing found that faster than `apart`,
+/// which measures the channels after the convolution. False, without effect, otherwise.
+template <class T>
+[[nodiscard]] bool forward_with_sums(Context& context, const ConvShape& shape, const ConvImages<const T>& x, const T* w,
+                                     const ConvImages<T>& y, float* sums, const ConvByVerbs& apart) {
+  if (!detail::may_ask(shape)) return false;
+  Scratch x_copy(context);
+  ConvCall call =
+      detail::call_of(Pass::forward, shape, detail::images_of(context, x, detail::input_shape(shape), x_copy),
+                      detail::results_of(y, detail::result_shape(shape)), const_cast<T*>(w), false);
+  call.sums = sums;
+  return context.state<Convolver>(Context::convolver).run(call, &apart);
+}
 template <class T>
 [[nodiscard]] bool input_gradient(Context& context, const ConvShape& shape, const ConvImages<const T>& g, const T* w,
-                                  const T* bias, const ConvImages<T>& dx, bool accumulate) {
+                                  const T* bias, const ConvImages<T>& dx, bool accumulate,
+                                  const ConvByVerbs* by_verbs = nullptr) {
   if (!detail::may_ask(shape)) return false;
-  Scratch g_copy(context), w_copy(context);
+  Scratch g_copy(context);
   const Shape inputs = detail::input_shape(shape);
-  ConvCall call = detail::call_of(Pass::input_gradient, shape, detail::results_of(dx, inputs),
-                                  detail::images_of(context, g, detail::result_shape(shape), g_copy), const_cast<T*>(w),
-                                  accumulate);
-  detail::turn_weights(context, call, w, w_copy);
-  if (!context.state<Convolver>(Context::convolver).run(call)) return false;
+  const ConvCall call = detail::call_of(Pass::input_gradient, shape, detail::results_of(dx, inputs),
+                                        detail::images_of(context, g, detail::result_shape(shape), g_copy),
+                                        const_cast<T*>(w), accumulate);
+  if (!context.state<Convolver>(Context::convolver).run(call, by_verbs)) return false;
   if (bias) detail::add_bias(context, inputs, bias, dx);
   return true;
 }
 template <class T>
 [[nodiscard]] bool weight_gradient(Context& context, const ConvShape& shape, const ConvImages<const T>& g,
-                                   const ConvImages<const T>& x, T* dw, bool accumulate) {
+                                   const ConvImages<const T>& x, T* dw, bool accumulate,
+                                   const ConvByVerbs* by_verbs = nullptr) {
   if (!detail::may_ask(shape)) return false;
-  Scratch g_copy(context), x_copy(context), turned(context);
-  ConvCall call =
+  Scratch g_copy(context), x_copy(context);
+  const ConvCall call =
       detail::call_of(Pass::weight_gradient, shape, detail::images_of(context, x, detail::input_shape(shape), x_copy),
                       detail::images_of(context, g, detail::result_shape(shape), g_copy), dw, accumulate);
-  if (!call.has_weights_channels_last() || shape.taps() == 1)
-    return context.state<Convolver>(Context::convolver).run(call);
-  turned.reserve(static_cast<std::size_t>(call.w_elements()) * sizeof(T));
-  call.w = turned.template as<T>(), call.accumulate = false;
-  if (!context.state<Convolver>(Context::convolver).run(call)) return false;
-  detail::turn_back(context, shape, turned.template as<T>(), dw, accumulate);
-  return true;
+  return context.state<Convolver>(Context::convolver).run(call, by_verbs);
 }
 
 }}}  // namespace locus::LOCUS_ABI::cuda::dnn

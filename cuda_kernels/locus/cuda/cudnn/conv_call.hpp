@@ -41,7 +41,13 @@ struct ConvCall {
   Images x, y;
   void* w = nullptr;
   bool accumulate = false;
+  void* bias = nullptr;  ///< of a value that is not accumulated: an element for each channel is added, before rounding
+  /// Of a value that is neither accumulated nor has a bias: the sum of each channel of y, and after them the sums of
+  /// squares. Null: not wanted.
+  float* sums = nullptr;
 
+  /// Whether floats may be rounded to TF32.
+  [[nodiscard]] bool rounds_to_tf32() const { return tf32_convolutions_allowed() && !shape.exact; }
   [[nodiscard]] bool has_weights_channels_last() const { return x.channels_last && y.channels_last; }
   /// Spatial dimensions: 2 if ConvShape's first axis is plain and of extent 1, else 3.
   [[nodiscard]] int dims() const { return shape.axis[0].extent == 1 && shape.axis[0].is_plain() ? 2 : 3; }
@@ -50,6 +56,7 @@ struct ConvCall {
   [[nodiscard]] std::int64_t x_elements() const { return shape.batch * shape.in * shape.inputs(); }
   [[nodiscard]] std::int64_t y_elements() const { return shape.batch * shape.out * shape.outputs(); }
   [[nodiscard]] std::int64_t w_elements() const { return shape.out * shape.group_in() * shape.taps(); }
+  [[nodiscard]] float* squares() const { return sums + shape.out; }
   [[nodiscard]] void* result() const {
     return pass == Pass::forward ? y.data : pass == Pass::input_gradient ? x.data : w;
   }
@@ -59,14 +66,14 @@ struct ConvCall {
                                                        : w_elements());
   }
   void set_result(void* data) { (pass == Pass::forward ? y.data : pass == Pass::input_gradient ? x.data : w) = data; }
-  /// Workspace that the pass may take, in bytes.
-  [[nodiscard]] std::int64_t most_workspace() const {
-    const std::int64_t of_weights = element() * w_elements();
-    return of_weights > gpu_conv_workspace ? of_weights : gpu_conv_workspace;
+  /// Workspace that the pass may take, in bytes, of so many that are free.
+  [[nodiscard]] std::int64_t most_workspace(std::int64_t free) const {
+    return locus::detail::smaller(locus::detail::larger(element() * w_elements(), cudnn_workspace_limit()), free);
   }
   /// Whether the batch may be processed in parts. Weight gradients of 16 bits may not: each part would round the sums.
+  /// Neither may sums of channels.
   [[nodiscard]] bool is_divisible() const {
-    return shape.batch > 1 && (pass != Pass::weight_gradient || type == CUDNN_DATA_FLOAT);
+    return shape.batch > 1 && !sums && (pass != Pass::weight_gradient || type == CUDNN_DATA_FLOAT);
   }
   /// The same pass over `most` images from `first` on, or over the rest if fewer.
   [[nodiscard]] ConvCall part(std::int64_t first, std::int64_t most) const {
@@ -104,6 +111,9 @@ struct ConvCall {
   return join(call.pass == Pass::forward          ? "convolution"
               : call.pass == Pass::input_gradient ? "input gradient of a convolution"
                                                   : "weight gradient of a convolution",
+              call.bias   ? " with bias"
+              : call.sums ? " with sums of its channels"
+                          : "",
               " of images ", x, " by weights ", w, " of ", type, ", stride ", stride, ", padding ", padding,
               ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
 }
@@ -118,9 +128,11 @@ struct ConvCall {
 [[nodiscard]] inline cuda::detail::GemmPlanKey key_of(const ConvCall& call) {
   const ConvShape& shape = call.shape;
   const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +
-                             16 * tf32_allowed() + 32 * nondeterministic_cudnn_allowed();
+                             16 * call.rounds_to_tf32() + 32 * nondeterministic_cudnn_allowed() +
+                             64 * (call.sums != nullptr);
+  const std::int64_t of_bias = call.bias ? alignment_of(call.bias) : 0;  // 0: the pass alone
   const std::int64_t alignments =
-      (alignment_of(call.x.data) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);
+      ((of_bias * 32 + alignment_of(call.x.data)) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);
   cuda::detail::GemmPlanKey key{
       {static_cast<int>(call.pass), call.type, flags, alignments, shape.batch, shape.in, shape.out, shape.groups}};
   std::size_t at = 8;
@@ -130,6 +142,7 @@ struct ConvCall {
     key.values[at++] = axis.stride * high + axis.dilation;
     key.values[at++] = axis.before * high + axis.outputs;
   }
+  key.values[at] = cudnn_workspace_limit();
   return key;
 }
 

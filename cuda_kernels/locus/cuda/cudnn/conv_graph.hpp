@@ -1,5 +1,6 @@
 #pragma once
-// The cuDNN graph of one convolution pass, the engines that may compute it, and entries of the plan file for them.
+// The cuDNN graph of one convolution pass, alone, with a bias or with sums of channels, the engines that may compute
+// it, and entries of the plan file for them.
 
 #include <locus/cuda/cudnn/engines.hpp>
 #include <locus/cuda/plan_file.hpp>
@@ -7,23 +8,25 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
 /// Names of a pass's operands in the variant pack of a launch.
-inline constexpr std::int64_t name_of_x = 'x', name_of_w = 'w', name_of_y = 'y';
+inline constexpr std::int64_t name_of_x = 'x', name_of_w = 'w', name_of_y = 'y', name_of_bias = 'b';
+inline constexpr std::int64_t name_of_sums = 'm', name_of_squares = 'q';
 
 namespace detail {
-/// A dense tensor (first, second, rest...).
+/// A dense tensor (first, second, rest...). Without memory: one of floats between two operations of a graph.
 [[nodiscard]] inline Descriptor tensor(Calls& calls, const ConvCall& call, std::int64_t name, const void* data,
-                                       const std::int64_t (&extents)[5], bool channels_last) {
+                                       const std::int64_t (&extents)[5], bool channels_last, cudnnDataType_t type) {
   const int rank = call.dims() + 2;
   std::int64_t strides[5], stride = channels_last ? extents[1] : 1;
   for (int d = rank - 1; d >= 2; --d) strides[d] = stride, stride *= extents[d];
   strides[1] = channels_last ? 1 : stride;
   strides[0] = channels_last ? stride : stride * extents[1];
   Descriptor it(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  calls.set(it, CUDNN_ATTR_TENSOR_DATA_TYPE, call.type);
+  calls.set(it, CUDNN_ATTR_TENSOR_DATA_TYPE, type);
   calls.set(it, CUDNN_ATTR_TENSOR_DIMENSIONS, extents, rank);
   calls.set(it, CUDNN_ATTR_TENSOR_STRIDES, strides, rank);
   calls.set(it, CUDNN_ATTR_TENSOR_UNIQUE_ID, name);
-  calls.set(it, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment_of(data));
+  calls.set(it, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, data ? alignment_of(data) : std::int64_t{16});
+  if (!data) calls.set(it, CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   calls.finalize(it, "cudnnBackendFinalize (a tensor)");
   return it;
 }
@@ -78,15 +81,46 @@ struct OperationNames {
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
 }
+/// The operation y = sum + bias, in float.
+[[nodiscard]] inline Descriptor addition(Calls& calls, const Descriptor& sum, const Descriptor& bias,
+                                         const Descriptor& y) {
+  const Descriptor add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  calls.set(add, CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_ADD);
+  calls.set(add, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  calls.finalize(add, "cudnnBackendFinalize (an addition)");
+  Descriptor it(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  calls.set(it, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, add);
+  calls.set(it, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, sum);
+  calls.set(it, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, bias);
+  calls.set(it, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  calls.finalize(it, "cudnnBackendFinalize (an addition of a bias)");
+  return it;
+}
+
+/// The operation that sums the channels of y, and their squares, in float.
+[[nodiscard]] inline Descriptor statistics(Calls& calls, const Descriptor& y, const Descriptor& sums,
+                                           const Descriptor& squares) {
+  Descriptor it(CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, y);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, sums);
+  calls.set(it, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, squares);
+  calls.finalize(it, "cudnnBackendFinalize (sums of channels)");
+  return it;
+}
 }  // namespace detail
 
-/// A graph of one operation, and the descriptors that it refers to: all must live while cuDNN is queried about the
-/// graph.
+/// A graph of one or two operations, and the descriptors that it refers to: all must live while cuDNN is queried about
+/// the graph.
 struct ConvGraph {
   Descriptor windows, x, w, y, pass, graph;
+  Descriptor sum{}, bias{};      ///< of a pass with a bias: its sum without
+  Descriptor sums{}, squares{};  ///< of the channels
+  Descriptor second{};           ///< operation: the addition of the bias, or the sums
 };
 
-/// A graph of the pass alone. Groups follow from the channels of images and weights.
+/// A graph of the pass. Groups follow from the channels of images and weights.
 [[nodiscard]] inline ConvGraph graph_of(Calls& calls, const Machine& machine, const ConvCall& call) {
   const ConvShape& shape = call.shape;
   std::int64_t x[5] = {shape.batch, shape.in}, w[5] = {shape.out, shape.group_in()}, y[5] = {shape.batch, shape.out};
@@ -96,9 +130,9 @@ struct ConvGraph {
   }
   const detail::OperationNames names = detail::names_of(call.pass);
   ConvGraph it{detail::windows(calls, call),
-               detail::tensor(calls, call, name_of_x, call.x.data, x, call.x.channels_last),
-               detail::tensor(calls, call, name_of_w, call.w, w, call.has_weights_channels_last()),
-               detail::tensor(calls, call, name_of_y, call.y.data, y, call.y.channels_last),
+               detail::tensor(calls, call, name_of_x, call.x.data, x, call.x.channels_last, call.type),
+               detail::tensor(calls, call, name_of_w, call.w, w, call.has_weights_channels_last(), call.type),
+               detail::tensor(calls, call, name_of_y, call.y.data, y, call.y.channels_last, call.type),
                Descriptor(names.type),
                Descriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)};
   calls.set(it.pass, names.alpha, 1.f);
@@ -106,23 +140,35 @@ struct ConvGraph {
   calls.set(it.pass, names.windows, it.windows);
   calls.set(it.pass, names.x, it.x);
   calls.set(it.pass, names.w, it.w);
-  calls.set(it.pass, names.y, it.y);
+  const bool last = call.y.channels_last;
+  if (call.bias) it.sum = detail::tensor(calls, call, 's', nullptr, y, last, CUDNN_DATA_FLOAT);
+  calls.set(it.pass, names.y, call.bias ? it.sum : it.y);
   calls.finalize(it.pass, "cudnnBackendFinalize (a pass of a convolution)");
+  const std::int64_t channels[5] = {1, shape.out, 1, 1, 1};
+  if (call.bias) {
+    it.bias = detail::tensor(calls, call, name_of_bias, call.bias, channels, last, call.type);
+    it.second = detail::addition(calls, it.sum, it.bias, it.y);
+  } else if (call.sums) {
+    it.sums = detail::tensor(calls, call, name_of_sums, call.sums, channels, last, CUDNN_DATA_FLOAT);
+    it.squares = detail::tensor(calls, call, name_of_squares, call.squares(), channels, last, CUDNN_DATA_FLOAT);
+    it.second = detail::statistics(calls, it.y, it.sums, it.squares);
+  }
+  const Descriptor operations[] = {it.pass, it.second};
   if (machine.handle) calls.set(it.graph, graph_handle, machine.handle);
-  calls.set(it.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, it.pass);
+  calls.set(it.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, operations, it.second ? 2 : 1);
   calls.finalize(it.graph, "cudnnBackendFinalize (a graph)");
   return it;
 }
 
-/// Whether an engine keeps Locus's promises: sums in float, deterministic unless the program allows otherwise, TF32
-/// only where allowed, and no transforms where the convolution must be exact.
+/// Whether an engine keeps Locus's promises: sums in float, deterministic unless the program allows otherwise; where
+/// the convolution must be exact, neither TF32 nor transforms.
 [[nodiscard]] inline bool is_allowed(const ConvCall& call, const cudnnBackendNumericalNote_t* notes,
                                      std::int64_t count) {
   const bool is_float = call.type == CUDNN_DATA_FLOAT;
   for (std::int64_t i = 0; i < count; ++i) {
     switch (notes[i]) {
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-        if (is_float && !tf32_allowed()) return false;
+        if (is_float && !call.rounds_to_tf32()) return false;
         break;
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION: return false;
@@ -144,6 +190,9 @@ struct ConvGraph {
 
 /// Knobs that a choice has room for, two in each word after the engine's: the type in 8 bits, the value in 24.
 inline constexpr std::int64_t most_knobs = 14;
+
+/// The choice where the verbs were faster than every engine; no engine has this index.
+inline constexpr cuda::detail::GemmPlanChoice choice_of_verbs{{~std::uint64_t{0}}};
 
 /// Encodes the engine and its knobs for the plan file. False if they do not fit.
 [[nodiscard]] inline bool to_choice(const ConvCall& call, const Descriptor& config,

@@ -13,10 +13,12 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 /// How one form is computed.
 struct ConvPlan {
   ExecutionPlan way;
-  std::size_t tried = 0;      ///< of cuDNN's engines
-  bool exists = false;        ///< false: cuDNN does not compute the form
-  bool wants_memory = false;  ///< an engine expected to be faster needs more workspace than allowed
-  bool is_settled = false;    ///< true: final for the process; false: cuDNN's first answer, until passes are timed
+  std::int64_t most_workspace = 0;  ///< bytes that it may take: found when it is made, as a query of the GPU takes long
+  std::size_t tried = 0;            ///< of cuDNN's engines
+  bool exists = false;              ///< false: cuDNN does not compute the form
+  bool is_slower = false;           ///< because the verbs are faster
+  bool wants_memory = false;        ///< an engine expected to be faster needs more workspace than allowed
+  bool is_settled = false;  ///< true: final for the process; false: cuDNN's first answer, until passes are timed
 };
 
 /// cuDNN, for TunedGemmPlans.
@@ -38,10 +40,10 @@ class Convolver {
   Convolver& operator=(const Convolver&) = delete;
 
   /// Queues the pass, in parts of the batch where that lets a faster engine run. False, without effect, where cuDNN
-  /// does not compute it.
-  [[nodiscard]] bool run(const ConvCall& call) {
-    const std::int64_t batch = call.shape.batch, images = images_at_once(call);
-    if (!run_part(call.part(0, images))) return false;
+  /// does not compute it, or `by_verbs` is faster.
+  [[nodiscard]] bool run(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
+    const std::int64_t batch = call.shape.batch, images = images_at_once(call, by_verbs);
+    if (!run_part(call.part(0, images), images == batch ? by_verbs : nullptr)) return false;
     for (std::int64_t first = images; first < batch; first += images) {
       const ConvCall part = call.part(first, images);
       if (!run_part(part))
@@ -54,9 +56,9 @@ class Convolver {
  private:
   /// Images per part: as many as leave the engine that cuDNN expects to be the fastest enough workspace. The whole
   /// batch if even one image is too many, or cuDNN has no plan for a part.
-  [[nodiscard]] std::int64_t images_at_once(const ConvCall& call) {
+  [[nodiscard]] std::int64_t images_at_once(const ConvCall& call, const ConvByVerbs* by_verbs) {
     std::int64_t images = call.shape.batch;
-    if (!call.is_divisible()) return images;
+    if (!call.is_divisible() || !plan_for(call, by_verbs).wants_memory) return images;
     while (plan_for(call.part(0, images)).wants_memory) {
       if (images == 1) return call.shape.batch;
       images = (images + 1) / 2;
@@ -66,8 +68,8 @@ class Convolver {
       if (!plan_for(call.part(first, images)).exists) return call.shape.batch;
     return images;
   }
-  [[nodiscard]] bool run_part(const ConvCall& call) {
-    ConvPlan& plan = plan_for(call);
+  [[nodiscard]] bool run_part(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
+    ConvPlan& plan = plan_for(call, by_verbs);
     while (plan.exists) {
       if (launch(plan, call)) return true;
       take_next(plan, call);
@@ -75,9 +77,10 @@ class Convolver {
     return false;
   }
 
-  /// False, without effect, where cuDNN refuses the plan after all.
+  /// False, without effect, where cuDNN refuses the plan after all, or its workspace is no longer free.
   [[nodiscard]] bool launch(const ConvPlan& plan, const ConvCall& call) {
-    const Scratch workspace(context_, static_cast<std::size_t>(plan.way.workspace));
+    Scratch workspace(context_);
+    if (plan.way.workspace > 0 && !reserve(workspace, plan, call)) return false;
     LaunchTrace trace(context_);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin(description_of(call));
@@ -94,14 +97,26 @@ class Convolver {
     trace.end();
     return true;
   }
+  [[nodiscard]] static bool reserve(Scratch& workspace, const ConvPlan& plan, const ConvCall& call) try {
+    workspace.reserve(static_cast<std::size_t>(plan.way.workspace));
+    return true;
+  } catch (const OutOfMemory&) {
+    tell_refusal(call, join("no memory for a workspace of ", plan.way.workspace, " bytes"));
+    return false;
+  }
   void queue(Calls& calls, const ExecutionPlan& way, const ConvCall& given, void* result, void* workspace) const {
     ConvCall call = given;
     call.set_result(result);
-    const std::int64_t names[] = {name_of_x, name_of_w, name_of_y};
-    void* const data[] = {call.x.data, call.w, call.y.data};
+    std::int64_t names[] = {name_of_x, name_of_w, name_of_y, name_of_bias, 0};
+    void* data[] = {call.x.data, call.w, call.y.data, call.bias, nullptr};
+    if (call.sums) {
+      names[3] = name_of_sums, names[4] = name_of_squares;
+      data[3] = call.sums, data[4] = call.squares();
+    }
+    const std::int64_t count = call.sums ? 5 : call.bias ? 4 : 3;
     const Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names, 3);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data, 3);
+    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names, count);
+    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data, count);
     calls.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
     calls.finalize(pack, "cudnnBackendFinalize (operands)");
     calls.execute(machine_.handle, way.plan, pack);
@@ -110,37 +125,49 @@ class Convolver {
   [[nodiscard]] LOCUS_COLD static locus::detail::LaunchDescription description_of(const ConvCall& call) {
     const ConvShape& shape = call.shape;
     const std::int64_t depth = shape.group_in() * shape.taps();
-    const char* const verb = call.pass == Pass::forward          ? "convolution by cuDNN"
+    const char* const verb = call.bias                           ? "convolution with bias by cuDNN"
+                             : call.sums                         ? "convolution with sums of its channels by cuDNN"
+                             : call.pass == Pass::forward        ? "convolution by cuDNN"
                              : call.pass == Pass::input_gradient ? "convolution's input gradient by cuDNN"
                                                                  : "convolution's weight gradient by cuDNN";
     return {verb, nullptr, Shape{shape.batch, shape.out, shape.outputs(), depth},
             call.element() * (call.x_elements() + call.y_elements() + call.w_elements()),
             2. * static_cast<double>(call.y_elements()) * static_cast<double>(depth)};
   }
-  /// Says in a trace why launches of the verbs follow instead of a cuDNN launch.
+  /// Says in a trace why another engine or launches of the verbs follow instead of a cuDNN launch.
   static void tell_refusal(const ConvCall& call, const std::string& reason) {
     if (launches_are_traced()) [[unlikely]]
       std::fprintf(stderr, "locus: %s: not so by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
   }
 
-  [[nodiscard]] ConvPlan& plan_for(const ConvCall& call) {
+  [[nodiscard]] ConvPlan& plan_for(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
     const cuda::detail::GemmPlanKey key = key_of(call);
     if (ConvPlan* const known = plans_.find(key); known && (known->is_settled || !may_time())) return *known;
-    const ConvPlan plan = make_plan(key, call);
+    const ConvPlan plan = make_plan(key, call, by_verbs);
     if (ConvPlan* const known = plans_.find(key)) return *known = plan;
     return plans_.add(key, plan);
   }
 
   /// The known choice, or the fastest engine if passes are timed, or cuDNN's first answer.
-  [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call) const {
+  [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call,
+                                   const ConvByVerbs* by_verbs) const {
     const UncapturedCalls anything_goes;
     ConvPlan plan;
+    plan.most_workspace = call.most_workspace(free_bytes());
     Calls calls(call);
     const ConvGraph graph = graph_of(calls, machine_, call);
-    if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named()) settle(key, plan, calls, call, graph);
+    if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named())
+      settle(key, plan, calls, call, graph, by_verbs);
+    if (call.sums) {  // serves only where timing chose it
+      plan.is_settled |= may_time();
+      return plan;
+    }
     if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph.graph), call);
     plan.is_settled |= !plan.exists;  // nothing is to be timed
-    if (!plan.exists) tell_refusal(call, calls.succeeded() ? "cuDNN makes no plan for any engine" : calls.reason());
+    if (!plan.exists)
+      tell_refusal(call, plan.is_slower      ? "products of windows were faster when they were timed"
+                         : calls.succeeded() ? "cuDNN makes no plan for any engine"
+                                             : calls.reason());
     return plan;
   }
 
@@ -150,7 +177,7 @@ class Convolver {
     while (!plan.exists && plan.tried < engines.size()) {
       Calls calls(call);
       plan.way = plan_of(calls, machine_, engines[plan.tried++]);
-      const bool fits = plan.way.workspace <= call.most_workspace();
+      const bool fits = plan.way.workspace <= plan.most_workspace;
       plan.wants_memory |= calls.succeeded() && !fits;
       plan.exists = calls.succeeded() && fits;
     }
@@ -158,6 +185,7 @@ class Convolver {
   /// Gives the plan cuDNN's next engine; clears `exists` if none is left.
   void take_next(ConvPlan& plan, const ConvCall& call) const {
     const UncapturedCalls anything_goes;
+    plan.most_workspace = call.most_workspace(free_bytes());
     Calls calls(call);
     const ConvGraph graph = graph_of(calls, machine_, call);
     take_from(plan, engines_for(calls, machine_, call, graph.graph), call);
@@ -170,18 +198,21 @@ class Convolver {
 
   /// Looks up the plan in the process's table; if passes are timed, adds it there.
   void settle(const cuda::detail::GemmPlanKey& key, ConvPlan& plan, Calls& calls, const ConvCall& call,
-              const ConvGraph& graph) const {
+              const ConvGraph& graph, const ConvByVerbs* by_verbs) const {
     auto& tuned = cuda::detail::TunedGemmPlans::of<ConvPlans>(context_.ordinal());
     if (!calls.succeeded() || adopt(tuned, key, plan, call, graph) || !may_time()) return;
     const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph.graph);
+    if (call.sums && !engines.empty() && !is_captured()) (*by_verbs)();  // times the convolution alone, before the lock
     const Lock one_at_a_time(tuned.timing());
     if (adopt(tuned, key, plan, call, graph)) return;
     take_from(plan, engines, call);
     plan.is_settled = true;
-    if (!plan.exists || tuned.is_full()) return;
-    const bool is_timed = !is_captured() && choose_fastest(plan, engines, call);
-    cuda::detail::GemmPlanChoice choice;
-    if (!plan.exists || !to_choice(call, plan.way.engine, choice)) return;
+    const bool is_timed =
+        plan.exists && !tuned.is_full() && !is_captured() && choose_fastest(plan, engines, call, by_verbs);
+    plan.exists &= is_timed || !call.sums;
+    if (tuned.is_full() || !(plan.exists || plan.is_slower)) return;
+    cuda::detail::GemmPlanChoice choice = choice_of_verbs;
+    if (!plan.is_slower && !to_choice(call, plan.way.engine, choice)) return;
     choice.fused = !plan.wants_memory;  // true: one launch; false: the batch runs in parts
     tuned.choose(key, choice, is_timed);
   }
@@ -191,27 +222,36 @@ class Convolver {
                            const ConvCall& call, const ConvGraph& graph) const {
     cuda::detail::GemmPlanChoice choice;
     if (!tuned.find(key, choice)) return false;
+    if (choice.algorithm == choice_of_verbs.algorithm) return plan.is_slower = plan.is_settled = true;
     Calls calls(call);
     const Descriptor engine = from_choice(calls, machine_, graph, choice);
     const bool allowed = allows(calls, call, engine);
     ExecutionPlan way = plan_of(calls, machine_, engine);
-    if (!calls.succeeded() || !allowed || way.workspace > call.most_workspace()) return false;
+    if (!calls.succeeded() || !allowed || way.workspace > plan.most_workspace) return false;
     plan.way = std::move(way);
     plan.wants_memory = !choice.fused;
     return plan.exists = plan.is_settled = true;
   }
 
+  /// Bytes that this thread may allocate: free ones, and unused ones of the pool. Queries the GPU, without waiting for
+  /// it.
+  [[nodiscard]] std::int64_t free_bytes() const {
+    std::size_t unused = 0, total = 0;
+    cuda::check(cudaMemGetInfo(&unused, &total), "cudaMemGetInfo");
+    const MemoryStats stats = DeviceMemory::of(context_.ordinal()).stats();
+    return static_cast<std::int64_t>(unused) + stats.reserved_bytes - stats.allocated_bytes;
+  }
   [[nodiscard]] bool is_captured() const {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cuda::check(cudaStreamIsCapturing(context_.stream(), &status), "cudaStreamIsCapturing");
     return status != cudaStreamCaptureStatusNone;
   }
 
-  /// Times the pass on each of the first engines that support it and gives the plan the fastest; of two about equal,
-  /// the earlier. Clears `exists` if cuDNN refuses all. False, with the plan unchanged, if memory for that runs out.
-  [[nodiscard]] bool choose_fastest(ConvPlan& plan, const std::vector<Descriptor>& engines, const ConvCall& call) const
-      try {
-    constexpr float clearly = 0.98f;
+  /// Times the pass on each of the first engines that support it, and by verbs, and gives the plan the fastest; of two
+  /// about equal, the earlier. Clears `exists` if cuDNN refuses all, or the verbs are faster. False, with the plan
+  /// unchanged, if memory for that runs out.
+  [[nodiscard]] bool choose_fastest(ConvPlan& plan, const std::vector<Descriptor>& engines, const ConvCall& call,
+                                    const ConvByVerbs* by_verbs) const try {
     std::vector<ConvPlan> ways{plan};
     std::int64_t most = plan.way.workspace;
     for (ConvPlan next = plan; ways.size() < tuning::most_candidates; ways.push_back(next)) {
@@ -241,12 +281,21 @@ class Convolver {
       });
       if (time < clearly * best) plan = way, best = time;
     }
-    plan.exists = best < StreamTimer::never;
-    plan.wants_memory = wants_memory;
+    const float others = by_verbs ? time_of(*by_verbs, timer, best) : StreamTimer::never;
+    plan.is_slower = call.sums ? best >= clearly * others : others < clearly * best;  // sums are less exact
+    plan.exists = best < StreamTimer::never && !plan.is_slower;
+    plan.wants_memory = wants_memory && plan.exists;
     return true;
   } catch (const OutOfMemory&) {
     return false;
   }
+  /// Milliseconds of the verbs; `never` if memory for them runs out. Verbs that take twice as long as `best` run twice.
+  [[nodiscard]] static float time_of(const ConvByVerbs& by_verbs, const StreamTimer& timer, float best) try {
+    return timer.milliseconds([&] { return by_verbs(), true; }, 2 * best);
+  } catch (const OutOfMemory&) {
+    return StreamTimer::never;
+  }
+  static constexpr float clearly = 0.98f;
 
   Context& context_;
   Machine machine_;

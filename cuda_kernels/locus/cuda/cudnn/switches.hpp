@@ -1,5 +1,5 @@
 #pragma once
-// Whether cuDNN computes convolutions, and by which of its engines. Needs no headers of cuDNN.
+// Whether cuDNN computes convolutions, by which of its engines, and in how much memory. Needs no headers of cuDNN.
 
 #include <locus/core/system/environment.hpp>
 
@@ -21,7 +21,18 @@ namespace detail {
   static std::atomic<bool> allowed{locus::detail::switch_from_environment("LOCUS_CUDNN", true)};
   return allowed;
 }
-inline std::atomic<bool> nondeterministic_cudnn{false};
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& nondeterministic_cudnn() {
+  static std::atomic<bool> allowed{locus::detail::switch_from_environment("LOCUS_CUDNN_NONDETERMINISTIC", false)};
+  return allowed;
+}
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<std::int64_t>& cudnn_workspace() {
+  constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+  static std::atomic<std::int64_t> bytes{[] {
+    const int given = locus::detail::number_from_environment("LOCUS_CUDNN_WORKSPACE", "MiB", 0, mebibyte);
+    return given < 0 ? 1024 * mebibyte : given * mebibyte;
+  }()};
+  return bytes;
+}
 }  // namespace detail
 
 /// Whether convolutions, of all threads, may be computed by cuDNN. At first true, unless the environment variable
@@ -29,13 +40,27 @@ inline std::atomic<bool> nondeterministic_cudnn{false};
 inline void allow_cudnn(bool allow) { detail::cudnn_flag().store(allow, std::memory_order_relaxed); }
 [[nodiscard]] inline bool cudnn_allowed() { return detail::cudnn_flag().load(std::memory_order_relaxed); }
 
-/// Whether cuDNN may add up gradients in another order each time. Off at first: one program gives the same bits in
-/// every run. As torch.backends.cudnn.deterministic, which is the opposite.
+/// Whether cuDNN may use engines that add up in another order each time, mostly for gradients of weights. At first
+/// false, unless the environment variable LOCUS_CUDNN_NONDETERMINISTIC is 1: one program gives the same bits in every
+/// run. If true, neither runs nor replays of a captured step repeat bits. As torch.backends.cudnn.deterministic, which
+/// is the opposite and at first false.
 inline void allow_nondeterministic_cudnn(bool allow) {
-  detail::nondeterministic_cudnn.store(allow, std::memory_order_relaxed);
+  detail::nondeterministic_cudnn().store(allow, std::memory_order_relaxed);
 }
 [[nodiscard]] inline bool nondeterministic_cudnn_allowed() {
-  return detail::nondeterministic_cudnn.load(std::memory_order_relaxed);
+  return detail::nondeterministic_cudnn().load(std::memory_order_relaxed);
+}
+
+/// Bytes of workspace that a pass of a convolution by cuDNN, of any thread, may take at a time, from the memory that
+/// the GPU has free when the pass is planned. Weights that are larger raise the limit to their size. At first 1 GiB, or
+/// as many MiB as the environment variable LOCUS_CUDNN_WORKSPACE says. A pass whose fastest engine needs more runs in
+/// parts of the batch. throws ArgumentError for less than 0
+inline void limit_cudnn_workspace(std::int64_t bytes) {
+  if (bytes < 0) fail<ArgumentError>({"limit_cudnn_workspace: ", bytes, " bytes; expected 0 or more"});
+  detail::cudnn_workspace().store(bytes, std::memory_order_relaxed);
+}
+[[nodiscard]] inline std::int64_t cudnn_workspace_limit() {
+  return detail::cudnn_workspace().load(std::memory_order_relaxed);
 }
 
 }}}  // namespace locus::LOCUS_ABI::cuda

@@ -66,8 +66,9 @@ class Replica : public Counted {
     const Tensor<T, D> all = copied_to(flat_[0].gradients(), place);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (!parameters[i].has_grad()) continue;
-      const FlatRange range = range_of(parameters[i]);
-      result[i] = all.slice(0, range.begin, range.begin + range.count).reshape(parameters[i].shape());
+      const Shape& shape = parameters[i].shape();
+      result[i] = Tensor<T, D>(all.buffer(), all.data() + range_of(parameters[i]).begin, shape,
+                               locus::detail::strides_of(shape, format_of(parameters[i])));
     }
     forget_gradients();
     return result;
@@ -79,6 +80,9 @@ class Replica : public Counted {
  private:
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
+  [[nodiscard]] static MemoryFormat format_of(const Parameter<T, D>& parameter) {
+    return locus::detail::dense_format(parameter.value().layout());
+  }
   [[nodiscard]] FlatRange range_of(const Parameter<T, D>& parameter) const {
     std::size_t at = 0;
     while (!(flat_[0].parameters()[at] == parameter)) ++at;
@@ -89,7 +93,8 @@ class Replica : public Counted {
     const auto& first = is_flat ? originals[0].flat_place() : none_;
     for (std::size_t i = 0; i < originals.size(); ++i) {
       const auto& place = originals[i].flat_place();
-      is_flat = is_flat && place.memory && place.memory == first.memory && place.slot + i == first.slot;
+      is_flat = is_flat && place.memory && place.memory == first.memory && place.slot + i == first.slot &&
+                format_of(originals[i]) == format_of(parameters[i]);
       is_same = is_same && values_[i] == Seen{originals[i].value().data(), originals[i].value().version()};
     }
     if (is_same) return;
@@ -99,7 +104,9 @@ class Replica : public Counted {
                        flat_[0].values());
     } else {
       for (std::size_t i = 0; i < originals.size(); ++i)
-        copy_elements_to(originals[i].value().contiguous(), parameters[i].value());
+        copy_elements_to(format_of(parameters[i]) == MemoryFormat::channels_last ? originals[i].value().channels_last()
+                                                                                 : originals[i].value().contiguous(),
+                         parameters[i].value());
     }
     values_.clear();
     for (const auto& original : originals) values_.push_back({original.value().data(), original.value().version()});

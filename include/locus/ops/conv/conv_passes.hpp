@@ -7,7 +7,7 @@
 
 #include <locus/cpu/conv/conv.hpp>
 #include <locus/cuda/convolution.hpp>
-#include <locus/ops/conv/conv_rows.hpp>
+#include <locus/ops/conv/conv_parts.hpp>
 #include <locus/ops/conv/conv_widened.hpp>
 #include <locus/ops/matmul.hpp>
 
@@ -15,48 +15,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Bytes of columns that a device computes at once.
 template <class D>
-inline constexpr std::int64_t column_bytes = HostAccessible<D> ? std::int64_t{4} << 20 : gpu_conv_workspace;
-
-/// Windows in parts of nearly equal size, whose columns have at most so many elements, or one window.
-class ConvParts {
- public:
-  /// per_window: elements that a window needs
-  ConvParts(const ConvShape& shape, std::int64_t per_window, std::int64_t most) : batch_(shape.batch) {
-    std::int64_t left = larger(most / larger(per_window, std::int64_t{1}), std::int64_t{1});
-    for (int d = 2; d >= 0; --d) {
-      outputs_[d] = shape.axis[d].outputs;
-      extent_[d] = share(outputs_[d], left);
-      left = extent_[d] < outputs_[d] ? 1 : left / extent_[d];
-      per_image_ *= pieces(d);
-    }
-    images_ = share(batch_, left);
-  }
-  /// Calls f(part, is_first of its images) for each.
-  template <class F>
-  void for_each(const F& f) const {
-    for (std::int64_t image = 0; image < batch_; image += images_) {
-      for (std::int64_t i = 0; i < per_image_; ++i) {
-        ConvPart part{image, smaller(images_, batch_ - image)};
-        std::int64_t rest = i;
-        for (int d = 2; d >= 0; --d, rest /= pieces(d + 1)) {
-          part.first[d] = static_cast<ConvIndex>(rest % pieces(d) * extent_[d]);
-          part.end[d] = static_cast<ConvIndex>(smaller(part.first[d] + extent_[d], outputs_[d]));
-        }
-        f(part, i == 0);
-      }
-    }
-  }
-  [[nodiscard]] std::int64_t count() const { return ((batch_ - 1) / images_ + 1) * per_image_; }
-  /// The windows of the largest part, over all its images.
-  [[nodiscard]] std::int64_t most_windows() const { return images_ * extent_[0] * extent_[1] * extent_[2]; }
-
- private:
-  /// The size of nearly equal shares of `all`, each at most `most`.
-  static std::int64_t share(std::int64_t all, std::int64_t most) { return (all - 1) / ((all - 1) / most + 1) + 1; }
-  [[nodiscard]] std::int64_t pieces(int d) const { return (outputs_[d] - 1) / extent_[d] + 1; }
-
-  std::int64_t batch_, outputs_[3], extent_[3], images_ = 1, per_image_ = 1;
-};
+inline constexpr std::int64_t column_bytes = HostAccessible<D> ? std::int64_t{4} << 20 : gpu_column_bytes;
 
 /// Images (batch, channels, d, h, w) as functors read them.
 template <class T, class D>
@@ -81,12 +40,13 @@ template <class T, class D>
 /// channels take one, one for dx, and for dw one for each tap and one more. Columns take 64 MiB on Cuda, 4 MiB on
 /// hosts, or as many elements as the weights. Passes in float take 4 MiB of the batch as floats, with its results, or
 /// as many elements as the weights, at a time: one launch converts each operand, and one the result, which is rounded
-/// once. With cuDNN a pass is one launch, two with a bias; its workspace has the same bound as columns, so that a batch
-/// may take several launches. Images that are neither dense nor channels-last are copied; channels-last images and
-/// results take a further launch, which permutes the weights.
+/// once. With cuDNN a pass is one launch, its bias included, two where no engine adds the bias; its
+/// workspace is bounded, so that a batch may take several launches. Images that are neither dense nor channels-last are
+/// copied.
 ///
-/// Images have five dimensions; w, (out, in / groups, taps), is dense. The
-/// written tensors y and dx are dense, too: row-major or channels-last.
+/// Images have five dimensions. Weights (out, in / groups, three dimensions) are read channels-last by cuDNN where
+/// images and results are channels-last, otherwise row-major; a further launch permutes weights, or their gradient,
+/// that lie otherwise. The written tensors y, dx and dw are dense: row-major or channels-last.
 template <class T, class D>
 class ConvPasses {
  public:
@@ -95,13 +55,98 @@ class ConvPasses {
       : shape_(shape), device_(device), most_(larger(most, shape.weights())) {}
 
   /// y = conv(x, w) + bias (+ y)
-  void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const T* w, const T* bias) const {
+  void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const Tensor<T, D>& w,
+               const T* bias) const {
     if (y.empty()) return;
     if constexpr (WidensConvolutions<D, T>)
       if (is_widened<T, D>(shape_)) return widened().forward(y, accumulate, x, w, bias);
     count();
-    if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::forward(device_, shape_, images_of(x), w, bias, results_of(y), accumulate)) return;
+    const auto by_verbs = [&](const Tensor<T, D>& to, bool adds) {
+      forward_by_verbs(to, adds, x, w.contiguous().data(), bias);
+    };
+    if constexpr (ConvolvingDevice<D, T>) {
+      const Tensor<T, D> in_order = in_order_of(w, x, y);
+      const auto by_device = [&](const auto&... verbs) {
+        return Convolution<D>::forward(device_, shape_, images_of(x), in_order.data(), bias, results_of(y), accumulate,
+                                       verbs...);
+      };
+      if (beside_verbs(y, accumulate, by_verbs, by_device)) return;
+    }
+    by_verbs(y, accumulate);
+  }
+
+  /// y = conv(x, w). True: `sums` has the sum of each channel of y, and then the sums of squares, because the device
+  /// found that faster than measure() afterwards.
+  template <class M>
+  [[nodiscard]] bool forward_with_sums(const Tensor<T, D>& y, const Tensor<T, D>& x, const Tensor<T, D>& w,
+                                       [[maybe_unused]] const Tensor<float, D>& sums,
+                                       [[maybe_unused]] const M& measure) const {
+    if constexpr (SumsConvolutions<D, T>) {
+      const auto apart = [&] { forward(y, false, x, w, nullptr), measure(); };
+      const bool fits = !y.empty() && w.layout().is_dense(format_of_weights(x, y));  // to turn weights is a launch
+      if (fits && Convolution<D>::forward_with_sums(device_, shape_, images_of(x), w.data(), results_of(y), sums.data(),
+                                                    ConvByVerbs(apart))) {
+        count();
+        return true;
+      }
+    }
+    forward(y, false, x, w, nullptr);
+    return false;
+  }
+
+  /// dx = the adjoint of conv in its input, applied to g (+ bias of dx's channels) (+ dx)
+  void input_gradient(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<T, D>& w,
+                      const T* bias) const {
+    if (dx.empty()) return;
+    if constexpr (WidensConvolutions<D, T>)
+      if (is_widened<T, D>(shape_)) return widened().input_gradient(dx, accumulate, g, w, bias);
+    count();
+    const auto by_verbs = [&](const Tensor<T, D>& to, bool adds) {
+      input_gradient_by_verbs(to, adds, g, w.contiguous().data(), bias);
+    };
+    if constexpr (ConvolvingDevice<D, T>) {
+      const Tensor<T, D> in_order = in_order_of(w, dx, g);
+      const auto by_device = [&](const auto&... verbs) {
+        return Convolution<D>::input_gradient(device_, shape_, images_of(g), in_order.data(), bias, results_of(dx),
+                                              accumulate, verbs...);
+      };
+      if (beside_verbs(dx, accumulate, by_verbs, by_device)) return;
+    }
+    by_verbs(dx, accumulate);
+  }
+
+  /// dw = the adjoint of conv in its weights, applied to g (+ dw)
+  void weight_gradient(const Tensor<T, D>& dw, bool accumulate, const Tensor<T, D>& g, const Tensor<T, D>& x) const {
+    if (dw.empty()) return;
+    if (g.empty()) {
+      if (!accumulate) dw.fill_(T(0.f));
+      return;
+    }
+    if constexpr (WidensConvolutions<D, T>)
+      if (is_widened<T, D>(shape_)) return widened().weight_gradient(dw, accumulate, g, x);
+    count();
+    const auto by_verbs = [&](const Tensor<T, D>& to, bool adds) {
+      (void)write_in(MemoryFormat::row_major, to, adds, [&](const Tensor<T, D>& rows, bool adds_rows) {
+        weight_gradient_by_verbs(rows, adds_rows, g, x);
+        return true;
+      });
+    };
+    if constexpr (ConvolvingDevice<D, T>) {
+      const auto by_device = [&](const Tensor<T, D>& to, bool adds) {
+        return beside_verbs(to, adds, by_verbs, [&](const auto&... verbs) {
+          return Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), to.data(), adds,
+                                                 verbs...);
+        });
+      };
+      if (write_in(format_of_weights(x, g), dw, accumulate, by_device)) return;
+    }
+    by_verbs(dw, accumulate);
+  }
+
+ private:
+  void forward_by_verbs(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const T* w,
+                        const T* bias) const {
+    [[maybe_unused]] const ConvPrecision<D> precision(shape_);
     const std::int64_t stride = element_stride(x);
     const ConvVerbs verbs = conv_verbs(ConvPass::value, shape_, stride >= 0);
     if (verbs == ConvVerbs::each) {
@@ -131,14 +176,9 @@ class ConvPasses {
     });
   }
 
-  /// dx = the adjoint of conv in its input, applied to g (+ bias of dx's channels) (+ dx)
-  void input_gradient(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const T* w, const T* bias) const {
-    if (dx.empty()) return;
-    if constexpr (WidensConvolutions<D, T>)
-      if (is_widened<T, D>(shape_)) return widened().input_gradient(dx, accumulate, g, w, bias);
-    count();
-    if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, results_of(dx), accumulate)) return;
+  void input_gradient_by_verbs(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const T* w,
+                               const T* bias) const {
+    [[maybe_unused]] const ConvPrecision<D> precision(shape_);
     const ConvVerbs verbs = conv_verbs(ConvPass::input_gradient, shape_, true);
     if (verbs == ConvVerbs::each) {
       const GroupedGradientRow<T> row{shape_, images_of(g), w, bias, results_of(dx), accumulate};
@@ -176,18 +216,10 @@ class ConvPasses {
     });
   }
 
-  /// dw = the adjoint of conv in its weights, applied to g (+ dw)
-  void weight_gradient(const Tensor<T, D>& dw, bool accumulate, const Tensor<T, D>& g, const Tensor<T, D>& x) const {
-    if (dw.empty()) return;
-    if (g.empty()) {
-      if (!accumulate) dw.fill_(T(0.f));
-      return;
-    }
-    if constexpr (WidensConvolutions<D, T>)
-      if (is_widened<T, D>(shape_)) return widened().weight_gradient(dw, accumulate, g, x);
-    count();
-    if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(), accumulate)) return;
+  /// dw is row-major.
+  void weight_gradient_by_verbs(const Tensor<T, D>& dw, bool accumulate, const Tensor<T, D>& g,
+                                const Tensor<T, D>& x) const {
+    [[maybe_unused]] const ConvPrecision<D> precision(shape_);
     if (conv_verbs(ConvPass::weight_gradient, shape_, true) == ConvVerbs::each) return sum_taps(dw, accumulate, g, x);
     const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
     const std::int64_t per_window = shape_.in * shape_.taps() + shape_.out;
@@ -231,7 +263,45 @@ class ConvPasses {
     });
   }
 
- private:
+  /// by_device(), or by_device(the pass by verbs, written to memory of its own where it would be added), for a device
+  /// that times both.
+  template <class V, class F>
+  [[nodiscard]] static bool beside_verbs([[maybe_unused]] const Tensor<T, D>& y, [[maybe_unused]] bool accumulate,
+                                         [[maybe_unused]] const V& by_verbs, const F& by_device) {
+    if constexpr (TimesConvolutionVerbs<D>) {
+      const auto alone = [&] {
+        by_verbs(accumulate ? Tensor<T, D>(y.shape(), y.layout().format(), y.device()) : y, false);
+      };
+      const ConvByVerbs verbs(alone);
+      return by_device(&verbs);
+    } else {
+      return by_device();
+    }
+  }
+
+  /// The order of weights in which the device computes a pass over these images.
+  [[nodiscard]] MemoryFormat format_of_weights([[maybe_unused]] const Tensor<T, D>& x,
+                                               [[maybe_unused]] const Tensor<T, D>& y) const {
+    if constexpr (requires { Convolution<D>::reads_weights_channels_last(shape_, images_of(x), images_of(y)); })
+      if (Convolution<D>::reads_weights_channels_last(shape_, images_of(x), images_of(y)))
+        return MemoryFormat::channels_last;
+    return MemoryFormat::row_major;
+  }
+  [[nodiscard]] Tensor<T, D> in_order_of(const Tensor<T, D>& w, const Tensor<T, D>& x, const Tensor<T, D>& y) const {
+    return format_of_weights(x, y) == MemoryFormat::channels_last ? w.channels_last() : w.contiguous();
+  }
+  /// compute(tensor of the format, whether to add), to dw if it has the format, else to a copy. False, without effect,
+  /// where that returns false.
+  template <class F>
+  [[nodiscard]] bool write_in(MemoryFormat format, const Tensor<T, D>& dw, bool accumulate, const F& compute) const {
+    if (dw.layout().is_dense(format)) return compute(dw, accumulate);
+    const Tensor<T, D> turned(dw.shape(), format, device_);
+    if (!compute(turned, false)) return false;
+    if (accumulate) dw += turned;
+    else copy_elements(turned, dw);
+    return true;
+  }
+
   /// Matrices at equal distances.
   struct Operand {
     MatrixRef<const T> first;

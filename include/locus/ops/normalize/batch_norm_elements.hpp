@@ -34,6 +34,30 @@ struct BatchStatistics {
     return scale / math::sqrt(scaled * scaled + eps * scale * scale);
   }
 };
+/// Mean, variance and deviation of `count` elements, from their sum and the sum of their squares. Of 16-bit elements:
+/// squares in float have more digits than they, so that the difference loses none that the elements have, unless a mean
+/// is hundreds of deviations.
+template <class R>
+struct MomentsOfSums {
+  R count;
+  LOCUS_FN void operator()(R sum, R squares, R& mean, R& var, R& deviation) const {
+    mean = sum / count;
+    const R difference = squares / count - mean * mean;
+    var = difference > R(0) ? difference : difference == difference ? R(0) : difference;
+    deviation = math::sqrt(var);
+  }
+};
+/// The mean of a channel, and its BatchStatistics, from sums.
+template <class R>
+struct StatisticsOfSums {
+  BatchStatistics<R> statistics;
+  LOCUS_FN void operator()(R sum, R squares, R old_mean, R old_var, std::int64_t batches, R& mean, R& rstd, R& new_mean,
+                           R& new_var) const {
+    R var, deviation;
+    MomentsOfSums<R>{statistics.count}(sum, squares, mean, var, deviation);
+    statistics(mean, var, deviation, old_mean, old_var, batches, R(0), rstd, new_mean, new_var);
+  }
+};
 /// Two results of one fold.
 template <class R>
 struct Twofold {
