@@ -204,7 +204,6 @@ inline std::size_t bytes_of(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR: return 8;
-    case CUDNN_TYPE_BOOLEAN: return 1;
     default: return 4;
   }
 }
@@ -299,9 +298,17 @@ inline void check_sums(const Record& operation) {
       if (Operands::extents(sums).at(d) != (d == 1 ? y[1] : 1)) stop("cuDNN: no sums of channels");
   }
 }
-/// A pass, and the addition of a bias to what it keeps for that, or sums of its channels.
+/// Whether an operation is a convolution's pass, with which a graph of convolutions begins.
+inline bool is_convolution(const Record& operation) {
+  return operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
+         operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
+         operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+}
+/// A pass, and the addition of a bias to what it keeps for that, or sums of its channels. Other graphs are checked as
+/// they are computed.
 inline void check_graph(const Record& graph) {
   const auto& operations = graph.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
+  if (!is_convolution(*operations[0])) return;
   const Record& result = *Operands(*operations[0]).y;
   if (operations.size() == 2 && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR) {
     if (is_virtual(result) || &operations[1]->record(CUDNN_ATTR_OPERATION_GENSTATS_XDESC) != &result)
@@ -311,6 +318,7 @@ inline void check_graph(const Record& graph) {
   if (is_virtual(result) != (operations.size() == 2)) stop("cuDNN: a result that is kept, or missing");
   if (operations.size() == 2 && &operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != &result)
     stop("cuDNN: a bias is added to something else");
+  if (operations.size() == 2) check_addition(*operations[1]);
 }
 
 inline const DnnEngine* find_engine(std::int64_t index) {
@@ -320,12 +328,6 @@ inline const DnnEngine* find_engine(std::int64_t index) {
 }
 inline const Record& pass_of(const Record& engine) {
   return engine.record(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).record(CUDNN_ATTR_OPERATIONGRAPH_OPS);
-}
-/// Whether an operation is a convolution's pass, which is a graph by itself.
-inline bool is_convolution(const Record& operation) {
-  return operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
-         operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
-         operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
 }
 inline std::int64_t images_of(const Record& engine) {
   return is_convolution(pass_of(engine)) ? Operands::extents(*Operands(pass_of(engine)).x)[0] : 0;
@@ -366,7 +368,6 @@ inline cudnnStatus_t finalize(Record& record) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR: return check_pass(record);
-    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: check_addition(record); return CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR: check_sums(record); return CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: check_graph(record); return CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR: ++dnn.asked; return answer(dnn.heuristics, "no engine");
