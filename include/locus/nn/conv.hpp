@@ -24,16 +24,16 @@ struct Conv2dOptions {
   std::int64_t groups = 1;
   bool bias = true;
   PadMode padding_mode = PadMode::constant;  ///< fill of the border; constant: zeros
-  bool exact =
-      false;  ///< by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions
+  /// Whether by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions.
+  bool exact = false;
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0, output_padding = 0;
   std::int64_t groups = 1;
   bool bias = true;
   Size2d dilation = 1;
-  bool exact =
-      false;  ///< by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions
+  /// Whether by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions.
+  bool exact = false;
 };
 
 namespace detail {

@@ -23,16 +23,16 @@ struct Conv2dOptions {
   ConvPadding<Size2d> padding = 0;  ///< a number, {height, width}, or "same"
   Size2d dilation = 1;              ///< from one tap to the next
   std::int64_t groups = 1;
-  bool exact =
-      false;  ///< by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions
+  /// Whether by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions.
+  bool exact = false;
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0;
   Size2d output_padding = 0;  ///< extra rows and columns at the end of the result
   std::int64_t groups = 1;
   Size2d dilation = 1;
-  bool exact =
-      false;  ///< by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions
+  /// Whether by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions.
+  bool exact = false;
 };
 
 namespace detail {
