@@ -107,6 +107,7 @@ void train(const CifarImages& images, const CifarOptions& options, D device) {
   fit(model, steps, loss, train, test, history,
       {.epochs = options.epochs - done,
        .first_epoch = done + 1,
+       .capture = options.captures,
        .report_every = std::is_same_v<D, Cpu> ? 1 : 20,
        .after_step =
            [&] {

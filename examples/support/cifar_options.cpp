@@ -40,6 +40,7 @@ CifarOptions::CifarOptions(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--channels-last", channels_last,
                "images lie with their channels side by side, as cuDNN's kernels of 16 bits read them");
+  app.add_flag("--capture,!--no-capture", captures, "capture a step on a GPU, and replay it");
   app.add_option("--seed", seed, "of initial weights, order and changes of the images")->capture_default_str();
   app.add_option(
          "--workers", workers,

@@ -20,6 +20,7 @@ struct CifarOptions {
   std::int64_t cutout = 0;
   std::int64_t width = 64;
   bool channels_last = false;
+  bool captures = true;  ///< steps on a GPU
   std::uint64_t seed = 0;
   int workers = -1;  ///< -1: as many as data::suggested_workers() says
   std::string checkpoint;

@@ -33,8 +33,13 @@ TIMEOUT = 60  # seconds for the tests of one source
 SHORT_TIMEOUT = 15  # the limit after PATIENCE time-outs
 PATIENCE = 2
 
+# Sources of tests that run first, since a run may be cut off: those of code that fewest GPUs have run.
+NEWEST = ("cuda/cudnn", "ops/attention", "ops/linear_cross_entropy", "models/gpt2", "distributed/nccl", "nn/batch_norm",
+          "optim/grad_scaler", "nn/averaged_model", "training/update_bn", "distributed/distributed_gpus")
+
 # Sources of tests whose kernels share memory between threads.
-RACECHECK = ("cuda/verbs", "distributed/gpus", "ops/cross_entropy", "ops/layer_norm", "ops/reduce", "ops/softmax")
+RACECHECK = ("cuda/verbs", "distributed/gpus", "nn/batch_norm", "ops/attention", "ops/channels_last", "ops/cross_entropy",
+             "ops/layer_norm", "ops/reduce", "ops/softmax", "optim/grad_scaler")
 SANITIZER_ERRORS = 9  # the exit status of compute-sanitizer for findings
 SANITIZER_OPTIONS = {"memcheck": ["--report-api-errors", "no"],  # some tests exceed the memory on purpose
                      "racecheck": []}
@@ -183,7 +188,9 @@ def run_judged(context, command, seconds, environment, counts=True):
 
 def run_tests(context):
     """Runs the tests of every source sequentially, because they measure launches and memory of a single GPU."""
-    context.units = [unit for program in test_programs(context.build) for unit in units_of(program, context.run)]
+    units = [unit for program in test_programs(context.build) for unit in units_of(program, context.run)]
+    order = {source: place for place, source in enumerate(NEWEST)}
+    context.units = sorted(units, key=lambda unit: order.get(unit.source, len(order)))
     late = 0
     for unit in context.units:
         seconds = TIMEOUT if late < PATIENCE else SHORT_TIMEOUT

@@ -13,12 +13,14 @@ import alternate  # noqa: E402
 import device_tests  # noqa: E402
 import machine  # noqa: E402
 import measurements  # noqa: E402
+import networks  # noqa: E402
 import targets  # noqa: E402
 from context import parse, parser_of_build, start  # noqa: E402
 
 CHECKS = ("device tests on Cuda, those of graph replay among them", "compute-sanitizer: memcheck and racecheck",
           "losses of training on Cuda beside those on Cpu")
 NUMBERS = ("median", "p10", "p90")
+TINY_AVERAGE = ("--images", "8", "--test-images", "8", "--epochs", "1", "--batch", "4", "--width", "4")
 
 
 def problems_of_numbers(measured):
@@ -68,7 +70,9 @@ def problems_of_targets(report):
 
 def awaits_hardware(report):
     """Every check and workload that still needs a GPU, one line each: after a dry run, all of them."""
-    lines = list(CHECKS) + ["benchmarks/matmul on Cuda", "benchmarks/training_times on Cuda"]
+    lines = list(CHECKS) + ["benchmarks/matmul on Cuda", "benchmarks/training_times on Cuda",
+                            "averages of weights in captured and in launched steps"]
+    lines += [f"images per second of ResNet-18: {name}" for name, *_ in networks.PRECISIONS] + ["tokens per second of GPT-2 124M"]
     theirs = [targets.EAGER] if "unavailable" in report["peer"] else []
     operations = {}
     for work in report["workloads"]:
@@ -99,6 +103,12 @@ def run(context):
     times = context.record.results["training times"] if times is None else times
     context.record.put("training times", times)
     report.add("training times", None if times.get("lines") else why(times, "it printed no lines"))
+    for name, function, *arguments in (("averages", networks.run_averages, "cpu", TINY_AVERAGE),
+                                       ("cifar10", networks.run_cifar10, "cpu", True), ("gpt2", networks.run_gpt2, "cpu", True)):
+        found = context.attempt(name, function, context, *arguments)
+        report.add(name, None if found else why(context.record.results.get(name, {})))
+        if found:
+            context.record.put(name, found)
     verbs = context.attempt("verbs", measurements.run_verbs, context, "cpu", True)
     if not verbs:
         report.fail("verbs", why(context.record.results["verbs"]))

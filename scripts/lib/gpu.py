@@ -13,6 +13,7 @@ import common  # noqa: E402
 import device_tests  # noqa: E402
 import machine  # noqa: E402
 import measurements  # noqa: E402
+import networks  # noqa: E402
 import processes  # noqa: E402
 from context import parse, parser_of_build, start  # noqa: E402
 from record import NOT_RUN  # noqa: E402
@@ -63,7 +64,10 @@ PARTS = (
     ("device tests", device_tests.run_tests, 0.6),
     ("training", on_gpu(measurements.compare_training), 0.3),
     ("sanitizer", device_tests.run_sanitizer, 0.35),
-    ("matmul", on_gpu(run_matmul), 0.4),
+    ("averages", on_gpu(networks.run_averages), 0.2),
+    ("cifar10", on_gpu(networks.run_cifar10), 0.4),
+    ("gpt2", on_gpu(networks.run_gpt2), 0.3),
+    ("matmul", on_gpu(run_matmul), 0.3),
     ("training times", on_gpu(run_training_times), 0.3),
     ("verbs", on_gpu(run_verbs), 0.95),
 )

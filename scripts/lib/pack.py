@@ -32,10 +32,11 @@ import record  # noqa: E402
 LARGEST = 48 << 20  # bytes of all files
 GLIBC = 36  # minor version of glibc 2: the newest that programs may need
 OF_GLIBC = re.compile(r"(libc|libm|libdl|librt|libpthread|ld-linux-x86-64|linux-vdso)\.so(\.\d+)?")
-REQUIRED = ("mnist", "matmul", "training_times", "verbs")
+REQUIRED = ("mnist", "cifar10", "gpt2", "matmul", "training_times", "verbs")
 WANTED = (device_tests.TESTS, *(name for name, *_ in device_tests.FIRST), *REQUIRED)
 # Files that are copied unchanged, relative to the root of the sources.
-BESIDE = ("scripts/lib/*.py", "tests/tools/common.py", "tests/golden/*.txt", "benchmarks/peers/torch_gpu.py", "LICENSE")
+BESIDE = ("scripts/lib/*.py", "tests/tools/common.py", "tests/golden/*.txt", "LICENSE",
+          *(f"benchmarks/peers/torch_{name}.py" for name in ("gpu", "networks", "resnet", "gpt2", "lines")))
 RUN = """#!/bin/sh
 # Runs the programs of this pack on a machine with a GPU: run --help.
 here=$(cd "$(dirname "$0")" && pwd) || exit 1

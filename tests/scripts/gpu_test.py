@@ -30,6 +30,7 @@ import dry_run  # noqa: E402
 import gpu_program_test  # noqa: E402
 import machine  # noqa: E402
 import measurements  # noqa: E402
+import networks  # noqa: E402
 import pack  # noqa: E402
 import packed  # noqa: E402
 import processes  # noqa: E402
@@ -89,7 +90,19 @@ esac
         self.program("build/benchmarks/matmul", 'while [ "$1" != --json ]; do shift; done; echo \'{"products": [1]}\' > "$2"\n')
         self.program("build/benchmarks/training_times", 'echo \'{"environment": {"gpu": "Pretend 1"}}\'; echo "{\\"asked\\": \\"$*\\"}"\n')
         self.program("bin/torch", f'echo "$*" >> {self.root}/asked\necho \'{{"unavailable": "not here"}}\'\n')
+        self.networks()
         self.verbs({})
+
+    def networks(self, launched=0.5):
+        """examples/cifar10, whose averages have the accuracy 0.5 in captured steps, and examples/gpt2."""
+        self.program("build/examples/cifar10", f"""accuracy=0.5
+case "$*" in *--no-capture*) accuracy={launched};; esac
+while [ "$1" != --output ]; do shift; done
+echo "[{{\\"samples_per_second\\": 7.5, \\"train_loss\\": 1, \\"metrics\\": {{\\"average accuracy\\": $accuracy}}}}]" > "$2/history.json"
+""")
+        self.program("build/examples/gpt2",
+                     'echo "step      1: loss 3.5000, learning rate 0.1, 100 tokens/s, 1.5 % of peak"\n'
+                     'echo "step      2: loss 3.2500, learning rate 0.1, 300 tokens/s, 4.5 % of peak"\n')
 
     def driver(self, gpus):
         """An environment without nvidia-smi, in which libcuda.so.1 shows this number of GPUs, whether or not the
@@ -162,7 +175,7 @@ class GpuScript(Pretended):
     def test_a_good_machine(self):
         status, output, results = self.run_script()
         self.assertEqual(status, 0, output)
-        self.assertEqual(output.splitlines()[-1], "17 passed, 0 failed, 6 skipped")
+        self.assertEqual(output.splitlines()[-1], "20 passed, 0 failed, 10 skipped")
         self.assertEqual(results["gpus"][0]["name"], "Pretend 1")
         self.assertEqual({run["tool"] for run in results["sanitizer_runs"] if run["passed"]}, {"memcheck", "racecheck"})
         self.assertTrue(results["training"]["agrees"])
@@ -197,6 +210,29 @@ class GpuScript(Pretended):
         self.assertEqual(record.failures(results), ["device tests: bang", "something new: new", "sanitizer: boom"])
         self.assertEqual(record.count(results), {"passed": 0, "failed": 3, "skipped": 0})
 
+    def test_networks_are_measured(self):
+        status, output, results = self.run_script("--quick")
+        self.assertEqual(status, 0, output)
+        self.assertEqual({name: run["per_second"] for name, run in results["cifar10"]["runs"].items()},
+                         {name: 7.5 for name, *_ in networks.PRECISIONS})
+        self.assertEqual(results["gpt2"]["runs"]["bfloat16"], {"per_second": 300.0, "share_of_peak": 0.045, "loss": 3.25})
+        self.assertEqual(results["averages"]["largest_difference"], 0)
+        self.assertEqual(results["cifar10"]["peer"], {"unavailable": '{"unavailable": "not here"}'})
+
+    def test_averages_that_differ(self):
+        self.networks(launched=0.4)
+        status, output, results = self.run_script("--quick")
+        self.assertEqual((status, results["failures"]),
+                         (1, ["accuracies of averaged weights differ by 0.100 between captured and launched steps"]), output)
+
+    def test_networks_beside_pytorch(self):
+        self.program("bin/torch", 'case "$*" in *torch_networks.py*) '
+                     'echo \'{"variant": "bfloat16", "per_second": 5.0}\';; *) echo \'{"unavailable": "not here"}\';; esac\n')
+        status, output, results = self.run_script("--quick")
+        self.assertEqual(status, 0, output)
+        self.assertIn("bfloat16: 8 images/s, PyTorch 5: 1.50", output)
+        self.assertIn("bfloat16: 300 tokens/s, PyTorch 5: 60.00", output)
+
     def test_a_wrong_result_voids_its_time(self):
         self.verbs({"problem": "wrong: off by 7 times"})
         status, output, results = self.run_script()
@@ -213,7 +249,7 @@ class GpuScript(Pretended):
         self.program("bin/nvidia-smi", "exit 9\n")
         status, output, results = self.run_script("--dry-run")
         self.assertEqual(status, 0, output)
-        self.assertEqual(output.splitlines()[-1], f"{len(results['verbs']['workloads']) + 4} passed, 0 failed, 1 skipped")
+        self.assertEqual(output.splitlines()[-1], f"{len(results['verbs']['workloads']) + 7} passed, 0 failed, 1 skipped")
         for line in ("transfer: all of it", "gemm: product, full sizes (locus, PyTorch eager, cuBLASLt)",
                      "target: Adam, at least 0.93 x copy"):
             self.assertIn(line, results["awaits_hardware"])
@@ -316,6 +352,11 @@ class DeviceTests(Driven):
         self.assertEqual(len(results["failures"]), 4, results["failures"])
         self.assertEqual(results["training"]["agrees"], True)
         self.assertEqual(results["state"], "complete")
+
+    def test_the_newest_sources_run_first(self):
+        self.sources("many", ops_a=GOOD, ops_attention=GOOD, ops_b=GOOD)
+        status, output, results = self.run_gpu("--quick")
+        self.assertEqual([entry["source"] for entry in results["tests"]], ["ops/attention", "ops/softmax", "ops/a", "ops/b"], output)
 
     def test_the_log_has_what_the_programs_print(self):
         self.sources("device", ops_softmax=f"echo a table; {GOOD}")
@@ -503,7 +544,7 @@ class Packs(Pretended):
                          {"ops/softmax": "passed", "ops/a": "crashed: SIGSEGV", "ops/c": "passed"})
         self.assertEqual((results["commit"], results["pack"]["architectures"]), ("abc", ["sm_90"]))
         self.assertEqual(results["matmul"]["products"], [1])
-        self.assertEqual(output.splitlines()[-1], "21 passed, 1 failed, 7 skipped")
+        self.assertEqual(output.splitlines()[-1], "24 passed, 1 failed, 11 skipped")
         self.assertEqual(sorted(path.name for path in (self.root / "out").iterdir()), ["results.json", "results.log"])
         self.assertEqual(list(self.root.glob("locus-pack-*")), [])
         self.assertEqual(list(moved.rglob("__pycache__")), [])
@@ -512,7 +553,7 @@ class Packs(Pretended):
         self.sources("device", ops_softmax="echo skipped: no CUDA device answers; echo 0 passed, 0 failed, 4 skipped")
         status, output, results = self.run_pack(self.make(), env=self.driver(0))
         self.assertEqual(status, 77, output)
-        self.assertEqual(output.splitlines()[-1], "0 passed, 0 failed, 9 skipped")
+        self.assertEqual(output.splitlines()[-1], "0 passed, 0 failed, 12 skipped")
         self.assertIn("skipped device_cuda_test ops/softmax: 4 skipped: no CUDA device answers", output)
         for part in ("training", "sanitizer", "matmul", "training times", "verbs"):
             self.assertIn("libcuda.so.1 lists no GPU", results[part]["unavailable"])
@@ -563,7 +604,7 @@ class Packs(Pretended):
                           "ops/c": "not run: cut off by SIGTERM"})
         self.assertEqual(results["device tests"]["unavailable"], "not run to its end: cut off by SIGTERM")
         self.assertEqual(results["matmul"]["unavailable"], "not run: cut off by SIGTERM")
-        self.assertEqual(output.splitlines()[-1], "6 passed, 0 failed, 10 skipped")
+        self.assertEqual(output.splitlines()[-1], "6 passed, 0 failed, 13 skipped")
         self.assertEqual(list(self.root.glob("locus-pack-*")), [])
 
     def test_terminated_under_the_sanitizer(self):
@@ -597,7 +638,7 @@ class Packs(Pretended):
         manifest = json.loads((folder / "manifest.json").read_text())
         (self.root / "work").mkdir()
         packed.unpack(folder, manifest, self.root / "work")
-        self.assertEqual(len(manifest["programs"]), 6)
+        self.assertEqual(len(manifest["programs"]), 8)
         name = "tests/unstripped_cuda_test"
         manifest["programs"][name] = manifest["programs"]["tests/device_cuda_test"]
         with self.assertRaisesRegex(RuntimeError, f"{name}: not in .*/work as packed; free some space"):
