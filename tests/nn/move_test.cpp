@@ -236,8 +236,8 @@ LOCUS_DEVICE_TEST("a clone has parameters and buffers of its own, of the same na
   CHECK_CLOSE(copy(x), of_layer);
   const nn::Linear<float, D> linear{4, 2};
   CHECK_FALSE(linear.clone().weight == linear.weight);
-  const nn::Module<float, D> module = layer;
-  CHECK(module.clone().template target<Tracker<float, D>>() != nullptr);
+  const nn::Module<float, D> erased = layer;
+  CHECK(erased.clone().template target<Tracker<float, D>>() != nullptr);
 
   const nn::Linear<float, D> tied{4, 4};
   const nn::Sequential<float, D> twice{tied, nn::ReLU{}, tied};

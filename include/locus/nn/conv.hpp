@@ -6,6 +6,8 @@
 #include <locus/ops/conv.hpp>
 #include <locus/ops/pad.hpp>
 
+#include <optional>
+
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// PyTorch's, with its defaults: nn::Conv2d<float, D>{3, 64, 3, {.stride = 2, .padding = 1, .bias = false}}.

@@ -47,7 +47,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 /// Watches the launches of a captured step with collectives.
 class NcclLaunches final : public locus::detail::LaunchObserver {
  public:
-  NcclLaunches(const Shared<NcclWatch>& watch, std::uint64_t capture) : capture(capture), watch_(watch) {}
+  NcclLaunches(const Shared<NcclWatch>& watch, std::uint64_t number) : capture(number), watch_(watch) {}
   const std::uint64_t capture;
 
   /// The step makes one more call; it was counted when it was captured.
