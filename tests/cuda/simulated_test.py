@@ -38,7 +38,7 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            TESTS / "models" / "gpt2_test.cpp",
            TESTS / "nn" / "batch_norm_test.cpp", TESTS / "data" / "transformed_test.cpp",
            *(TESTS / "optim" / f"{name}_test.cpp" for name in ("grad_scaler", "groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
-           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "cudnn_attention", "linalg", "nccl", "nvtx",
+           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
                                          "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
 LEAST_COVERAGE = 97  # % of lines

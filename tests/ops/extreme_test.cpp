@@ -19,9 +19,9 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// A run as devices offer it, whose elements are a little less the second time.
 struct Rounding {
-  [[nodiscard]] std::int32_t size() const { return 4; }
-  fold::Located<float> operator[](std::int64_t k) const { return {k == 2 ? 3.f : 1.f, k}; }
-  template <class Op, class Map> [[nodiscard]] float fold(const Op&, const Map&) const { return 3.0000002f; }
+  [[nodiscard]] LOCUS_FN std::int32_t size() const { return 4; }
+  LOCUS_FN fold::Located<float> operator[](std::int64_t k) const { return {k == 2 ? 3.f : 1.f, k}; }
+  template <class Op, class Map> [[nodiscard]] LOCUS_FN float fold(const Op&, const Map&) const { return 3.0000002f; }
 };
 }  // namespace
 

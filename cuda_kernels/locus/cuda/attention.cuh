@@ -329,7 +329,7 @@ __global__ void __launch_bounds__(AttentionTiles<compute_t<T>, width>::threads)
     store_tile<Tiles>(dv.head(block.batch, block.head), block.first, count, v_width, accumulate_v, of_values, plain);
 }
 
-/// Launches launch(blocks) as one launch of attention.
+/// Calls launch(), and counts it as one launch of attention.
 template <class T, class F>
 void launch_attention(Context& context, const AttentionShape& shape, unsigned blocks, int threads, const F& launch) {
   ++locus::detail::launches.gemm;
@@ -356,16 +356,17 @@ template <class T>
   return !on_tensor_cores || call.pairs() <= static_cast<double>(tuning::most_pairs_by_tiles);
 }
 
-/// Calls f(width) with a width of tiles that the heads fit, as a constant. False if there is none.
+/// Calls f(width) with a width of tiles that the heads fit, as a constant. False if there is none. Forward and backward
+/// passes have one answer: that of the backward pass, which has the most tiles in shared memory.
 template <class T, class F>
-[[nodiscard]] bool with_tile_width(const Context& context, const AttentionCall<T>& call, int tiles, const F& f) {
+[[nodiscard]] bool with_tile_width(const Context& context, const AttentionCall<T>& call, const F& f) {
   using R = compute_t<T>;
   const int64_t width = call.shape.width > call.shape.value_width ? call.shape.width : call.shape.value_width;
   const int64_t heads = call.shape.batch * call.shape.heads;
   const int64_t rows = call.shape.rows > call.shape.keys ? call.shape.rows : call.shape.keys;
   if (heads > INT32_MAX / ((rows - 1) / 64 + 1)) return false;
   const auto tried = [&]<int most>(std::integral_constant<int, most> constant) {
-    if (width > most || AttentionTiles<R, most>::bytes(tiles) > context.shared_memory()) return false;
+    if (width > most || AttentionTiles<R, most>::bytes(4) > context.shared_memory()) return false;
     f(constant);
     return true;
   };
@@ -380,7 +381,7 @@ template <class T, class Drop>
 [[nodiscard]] bool attend(Context& context, const AttentionCall<T>& call, const Drop& drop, const AttentionHeads<T>& y,
                           const AttentionNumbers<compute_t<T>>& numbers) {
   if (!call.shape.has_products() || !detail::prefers_tiles(call)) return false;
-  return detail::with_tile_width(context, call, 3, [&](auto width) {
+  return detail::with_tile_width(context, call, [&](auto width) {
     using Tiles = detail::AttentionTiles<compute_t<T>, width>;
     const auto kernel = &detail::attention_forward<T, Drop, width>;
     const auto blocks = static_cast<unsigned>(detail::attention_blocks<Tiles>(call.shape, call.shape.rows));
@@ -394,7 +395,7 @@ template <class T, class Drop>
   });
 }
 
-/// The same.
+/// The gradients, of a call that attend() has taken.
 template <class T, class Drop>
 [[nodiscard]] bool attend_backward(Context& context, const AttentionCall<T>& call, const Drop& drop,
                                    const AttentionHeads<const T>& y, const AttentionNumbers<compute_t<T>>& numbers,
@@ -403,7 +404,7 @@ template <class T, class Drop>
   using R = compute_t<T>;
   if (!call.shape.has_products() || !detail::prefers_tiles(call)) return false;
   const auto& shape = call.shape;
-  return detail::with_tile_width(context, call, 4, [&](auto width) {
+  return detail::with_tile_width(context, call, [&](auto width) {
     using Tiles = detail::AttentionTiles<R, width>;
     const int64_t rows = shape.batch * shape.heads * shape.rows;
     const Scratch deltas(context, static_cast<std::size_t>(rows) * sizeof(R));

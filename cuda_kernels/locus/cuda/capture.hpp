@@ -137,9 +137,10 @@ class CapturedStep final : public locus::detail::StepCapture {
     Context& caller = Context::current(context_.ordinal());
     caller.refuse_capture("a captured step within it", "capture the outer one alone");
     const OrdinalGuard guard(context_.ordinal());
+    if (replayed_)
+      for (const auto& each : checks_) each->run();
     for (const auto& observer : observers_) observer->before();
     if (replayed_) {
-      for (const auto& each : checks_) each->run();
       for (const auto& action : actions_) action->run();
     } else {
       order(context_.stream(), caller.stream());  // the captured memory was last used in the context's stream
@@ -167,13 +168,14 @@ class CapturedStep final : public locus::detail::StepCapture {
     std::swap(context_.memory_.stream, beside_);
   }
   std::uint64_t end_beside() override {
-    const Shared<Event> done(new Event(context_.ordinal()));
     const cudaStream_t stream = context_.stream();
-    std::swap(context_.memory_.stream, beside_);
+    abandon_beside();
+    const Shared<Event> done(new Event(context_.ordinal()));
     done->record(stream);
     done_beside_.push_back(done);
     return done_beside_.size();
   }
+  void abandon_beside() noexcept override { std::swap(context_.memory_.stream, beside_); }
   void join_beside(std::uint64_t ticket) override {
     const OrdinalGuard guard(context_.ordinal());
     done_beside_[ticket - 1]->block(context_.stream());

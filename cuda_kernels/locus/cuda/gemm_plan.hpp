@@ -69,7 +69,7 @@ struct AlignedCopies {
 [[nodiscard]] inline AlignedCopies worthwhile_copies(const BlasProduct& p) {
   constexpr std::int64_t needed = 16;
   const std::int64_t element = bytes_of(p.type);
-  if (!(element == 2 || (p.type == CUDA_R_32F && tf32_allowed()))) return {};
+  if (!(element == 2 || (p.type == CUDA_R_32F && product_rounds_to_tf32()))) return {};
   const auto is_misaligned = [&](const void* data, std::int64_t ld, std::int64_t batch_stride) {
     return reinterpret_cast<std::uintptr_t>(data) % needed != 0 || ld * element % needed != 0 ||
            batch_stride * element % needed != 0;

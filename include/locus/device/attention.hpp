@@ -58,7 +58,8 @@ struct AttentionCall {
 };
 
 /// Two numbers for each query, (batch, heads, rows), that turn scores into probabilities p = e^(score - largest) scale:
-/// the largest score, 0 if all are -infinity; and 1 over the sum of e^(score - largest), 0 if the sum is 0.
+/// the largest score, 0 if all are -infinity; and 1 over the sum of e^(score - largest), 0 if the sum is 0. Or the
+/// logarithm of the sum of e^score, and 1.
 template <class R>
 struct AttentionNumbers {
   R *largests, *scales;

@@ -49,6 +49,8 @@ class StepCapture {
   virtual void begin_beside() = 0;
   /// Returns a ticket for join_beside(), never 0.
   virtual std::uint64_t end_beside() = 0;
+  /// In place of end_beside(), if the work beside the step failed.
+  virtual void abandon_beside() noexcept = 0;
   /// The step's later work follows the work of the ticket.
   virtual void join_beside(std::uint64_t ticket) = 0;
   /// A unique number of this capture; never 0.
@@ -77,13 +79,14 @@ class BesideStep {
   /// During a capture: captures f()'s work beside the step's later work.
   template <class F>
   explicit BesideStep(const F& f) : capture_(step_capture->number()) {
-    struct Between {
-      std::uint64_t& ticket;
-      explicit Between(std::uint64_t& its_ticket) : ticket(its_ticket) { step_capture->begin_beside(); }
-      ~Between() noexcept(false) { ticket = step_capture->end_beside(); }
-    };
-    const Between between(ticket_);
-    f();
+    step_capture->begin_beside();
+    try {
+      f();
+    } catch (...) {
+      step_capture->abandon_beside();
+      throw;
+    }
+    ticket_ = step_capture->end_beside();
   }
   /// Orders the step's later work after this work. No-op after the capture, whose end waits for all work.
   void join() const {

@@ -13,6 +13,7 @@
 #include <locus/models/resnet.hpp>
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/loss.hpp>
+#include <locus/ops/attention.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
@@ -212,7 +213,7 @@ TEST_CASE("what cuDNN does not compute, products of windows do, and a trace says
   std::string said;
   const std::string request =
       "locus: convolution of images (2, 4, 6, 5) by weights (8, 4, 3, 3) of float32, stride (1, 1), padding (1, 1), "
-      "dilation (1, 1), 1 group: not so by cuDNN (";
+      "dilation (1, 1), 1 group: not by cuDNN (";
   CHECK(refused([] { dnn.operation = CUDNN_STATUS_NOT_SUPPORTED; }, said));
   CHECK(said.find(request + "cudnnBackendFinalize (a pass of a convolution): CUDNN_STATUS_NOT_SUPPORTED, the pass is "
                             "not supported)\n") != std::string::npos);
@@ -829,6 +830,9 @@ TEST_CASE("a captured step of convolutions replays what it computed") {
   CHECK(train(true) == eager);
   CHECK(eager.front() > eager.back());
 }
+
+// In this translation unit, since the macro above comes before all headers.
+#include "cudnn_attention.cpp"
 
 #else
 TEST_CASE("convolutions by cuDNN") { SKIP_TEST("no cudnn_graph.h beside the toolkit"); }

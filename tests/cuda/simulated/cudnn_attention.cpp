@@ -1,44 +1,8 @@
 // Attention by cuDNN's fused engines: the graphs, which the stand-in computes operation by operation, the calls that
 // are its, refusals, and captured steps. Heads are wider than a tile of Locus's own kernels, so that cuDNN is asked.
-// The case about plans, which a process makes once, comes first, in processes of its own.
+// The case about plans, which a process makes once, comes first, in processes of its own. Part of cudnn.cpp.
 
-#if __has_include(<cudnn_graph.h>)
-#define LOCUS_CUDNN 1
-#endif
-
-#include <locus/autograd/expression.hpp>
-#include <locus/cpu/backend.hpp>
-#include <locus/cuda/step_runner.hpp>
-#include <locus/device/capture.hpp>
-#include <locus/ops/attention.hpp>
-#include <locus/ops/reduce.hpp>
-#include <locus/tensor/factory.hpp>
-#include <locus/tensor/random.hpp>
-
-#include <doctest/doctest.h>
-
-#include <support/reference.hpp>
-#include <support/skip.hpp>
-
-#include "process.hpp"
-
-#if LOCUS_CUDNN
-#include "cudnn_stand_in.hpp"
-
-using namespace locus;
-using namespace locus_test;
-
-namespace {
-using simulated::dnn;
-using simulated::in_new_process;
-
-template <class Use>
-auto without_cudnn(const Use& use) {
-  cuda::allow_cudnn(false);
-  const auto result = use();
-  cuda::allow_cudnn(true);
-  return result;
-}
+namespace of_attention {
 /// Heads beside each other: (batch, heads, rows, width) of (batch, rows, heads width).
 template <class T>
 Tensor<T, Cuda> heads(std::int64_t rows, std::int64_t width, std::uint64_t seed) {
@@ -73,7 +37,6 @@ int asked(const AttentionOptions<T, Cuda>& options = {}, std::int64_t width = 13
   (void)scaled_dot_product_attention(trace(q), q, q, options);
   return dnn.launched - before;
 }
-}  // namespace
 
 TEST_CASE("a form is planned once; an engine that fails where it is used is passed over; a trace tells refusals") {
   CHECK(in_new_process({}, [] {
@@ -89,14 +52,15 @@ TEST_CASE("a form is planned once; an engine that fails where it is used is pass
   }));
   std::string said;
   CHECK(in_new_process(
-      {{"LOCUS_TRACE", "1"}},
+      {},
       [] {
+        trace_launches(true);
         for (auto& engine : dnn.engines) engine.ready = CUDNN_STATUS_NOT_SUPPORTED;
         return asked({.is_causal = true}) == 0;
       },
       &said));
   CHECK(said.find("locus: attention of queries (2, 2, 3, 136), keys (2, 2, 3, 136) and values (2, 2, 3, 136) of "
-                  "float16, causal: not so by cuDNN (cudnnBackendFinalize (a plan): CUDNN_STATUS_NOT_SUPPORTED") !=
+                  "float16, causal: not by cuDNN (cudnnBackendFinalize (a plan): CUDNN_STATUS_NOT_SUPPORTED") !=
         std::string::npos);
   CHECK(in_new_process({}, [] {  // a workspace that is not allowed
     for (auto& engine : dnn.engines) engine.workspace = std::int64_t{2} << 30;
@@ -162,6 +126,4 @@ TEST_CASE("a captured step of attention by cuDNN replays what it computed") {
   CHECK(eager[0] != eager[2]);
 }
 
-#else
-TEST_CASE("attention by cuDNN") { SKIP_TEST("no cudnn_graph.h beside the toolkit"); }
-#endif
+}  // namespace of_attention

@@ -27,7 +27,9 @@ class Attender {
     Plan* plan = plans_.find(key);
     if (!plan) plan = &plans_.add(key, make_plan(call, 0));
     while (plan->exists) {
-      if (launch(*plan, call)) return true;
+      Scratch workspace(context_);
+      if (plan->way.workspace > 0 && !reserve(workspace, *plan, call)) return false;  // there may be memory next time
+      if (launch(*plan, call, workspace.as<void>())) return true;
       *plan = make_plan(call, plan->tried);
     }
     return false;
@@ -59,10 +61,8 @@ class Attender {
     return plan;
   }
 
-  /// False, without effect, where cuDNN refuses the plan after all, or there is no memory for its workspace.
-  [[nodiscard]] bool launch(const Plan& plan, const DnnAttention& call) {
-    Scratch workspace(context_);
-    if (plan.way.workspace > 0 && !reserve(workspace, plan, call)) return false;
+  /// False, without effect, where cuDNN refuses the plan after all.
+  [[nodiscard]] bool launch(const Plan& plan, const DnnAttention& call, void* workspace) {
     LaunchTrace trace(context_);
     const AttentionShape& s = call.shape;
     const std::array<std::int64_t, 4> extents{s.batch, s.heads, s.rows, s.keys};
@@ -74,7 +74,7 @@ class Attender {
     const Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, operands.names, operands.count);
     calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, operands.data, operands.count);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace.as<void>());
+    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
     calls.finalize(pack, "cudnnBackendFinalize (operands)");
     calls.execute(machine_.handle, plan.way.plan, pack);
     if (!calls.succeeded()) {
@@ -97,7 +97,7 @@ class Attender {
   /// Says in a trace why other kernels follow instead of cuDNN's.
   static void tell_refusal(const DnnAttention& call, const std::string& reason) {
     if (launches_are_traced()) [[unlikely]]
-      std::fprintf(stderr, "locus: %s: not so by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
+      std::fprintf(stderr, "locus: %s: not by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
   }
 
   Context& context_;

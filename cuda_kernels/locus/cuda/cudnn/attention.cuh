@@ -97,14 +97,16 @@ template <class T, class Drop>
   if constexpr (is_attended<T>) {
     if (!detail::may_attend(call, drop)) return false;
     const AttentionShape& shape = call.shape;
+    DnnAttention pass = detail::attention_call(call, true);
+    const Shape results = pass.extents(shape.rows, shape.value_width);
+    pass.y = {y, results};
+    if (!pass.is_aligned()) return false;  // before memory for gradients is allocated
     const detail::AttentionTarget<T> to_q(context, dq, shape, shape.rows, shape.width);
     const detail::AttentionTarget<T> to_k(context, dk, shape, shape.keys, shape.width);
     const detail::AttentionTarget<T> to_v(context, dv, shape, shape.keys, shape.value_width);
     const Scratch sums(context, sizeof(float) * static_cast<std::size_t>(shape.batch * shape.heads * shape.rows));
     Scratch g_copy(context);
-    DnnAttention pass = detail::attention_call(call, true);
-    const Shape results = pass.extents(shape.rows, shape.value_width);
-    pass.y = {y, results}, pass.g = {detail::spread_heads(context, g, results, g_copy), results};
+    pass.g = {detail::spread_heads(context, g, results, g_copy), results};
     pass.dq = pass.of_rows(to_q.heads, shape.width), pass.dk = pass.of_keys(to_k.heads, shape.width);
     pass.dv = pass.of_keys(to_v.heads, shape.value_width);
     pass.stats = numbers.largests, pass.sums = sums.template as<float>();

@@ -49,13 +49,14 @@ struct DnnAttention {
     return {heads, extents(shape.keys, width)};
   }
 
-  using Key = cuda::detail::PlanKey<32>;
+  using Key = cuda::detail::PlanKey<33>;
   [[nodiscard]] Key key() const {
     Key key{{is_backward + 2 * is_causal + 4 * nondeterministic_cudnn_allowed(), type, shape.batch, shape.heads,
              shape.rows, shape.keys, shape.width, shape.value_width}};
     std::size_t at = 8;
     for (const DnnHeads* const heads : {&q, &k, &v, &y, &g, &dq, &dk, &dv})
       for (int d = 0; d < 3; ++d) key.values[at++] = heads->strides[d];
+    key.values[at] = cudnn_workspace_limit();
     return key;
   }
   /// Whether the operands are such as cuDNN's fused engines read: rows at multiples of 16 bytes.

@@ -119,8 +119,10 @@ class Calls {
   void set(const Descriptor& d, cudnnBackendAttributeName_t name, const Descriptor* values, std::int64_t count) {
     if (!succeeded()) return;
     constexpr std::int64_t most = 32;
+    if (count > most)
+      return refuse(CUDNN_STATUS_NOT_SUPPORTED, "more descriptors in an attribute than Locus passes on");
     cudnnBackendDescriptor_t handles[most];
-    for (std::int64_t i = 0; i < count && i < most; ++i) handles[i] = values[i].get();
+    for (std::int64_t i = 0; i < count; ++i) handles[i] = values[i].get();
     note(cudnnBackendSetAttribute(d.get(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, handles),
          "cudnnBackendSetAttribute");
   }

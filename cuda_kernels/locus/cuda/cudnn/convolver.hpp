@@ -137,7 +137,7 @@ class Convolver {
   /// Says in a trace why another engine or launches of the verbs follow instead of a cuDNN launch.
   static void tell_refusal(const ConvCall& call, const std::string& reason) {
     if (launches_are_traced()) [[unlikely]]
-      std::fprintf(stderr, "locus: %s: not so by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
+      std::fprintf(stderr, "locus: %s: not by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
   }
 
   [[nodiscard]] ConvPlan& plan_for(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {

@@ -1,5 +1,6 @@
 #pragma once
-// Whether cuDNN computes convolutions, by which of its engines, and in how much memory. Needs no headers of cuDNN.
+// Whether cuDNN computes convolutions and attention, by which of its engines, and in how much memory. Needs no headers
+// of cuDNN.
 
 #include <locus/core/system/environment.hpp>
 
@@ -35,8 +36,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether convolutions, of all threads, may be computed by cuDNN. At first true, unless the environment variable
-/// LOCUS_CUDNN is 0. As torch.backends.cudnn.enabled.
+/// Whether convolutions and attention, of all threads, may be computed by cuDNN. At first true, unless the environment
+/// variable LOCUS_CUDNN is 0. As torch.backends.cudnn.enabled.
 inline void allow_cudnn(bool allow) { detail::cudnn_flag().store(allow, std::memory_order_relaxed); }
 [[nodiscard]] inline bool cudnn_allowed() { return detail::cudnn_flag().load(std::memory_order_relaxed); }
 
@@ -51,10 +52,10 @@ inline void allow_nondeterministic_cudnn(bool allow) {
   return detail::nondeterministic_cudnn().load(std::memory_order_relaxed);
 }
 
-/// Bytes of workspace that a pass of a convolution by cuDNN, of any thread, may take at a time, from the memory that
-/// the GPU has free when the pass is planned. Weights that are larger raise the limit to their size. At first 1 GiB, or
-/// as many MiB as the environment variable LOCUS_CUDNN_WORKSPACE says. A pass whose fastest engine needs more runs in
-/// parts of the batch. throws ArgumentError for less than 0
+/// Bytes of workspace that a pass of a convolution or of attention by cuDNN, of any thread, may take, from the memory
+/// that the GPU has free when the pass is planned. Weights that are larger raise the limit to their size. At first 1
+/// GiB, or as many MiB as the environment variable LOCUS_CUDNN_WORKSPACE says. A pass whose fastest engine needs more
+/// runs in parts of the batch. throws ArgumentError for less than 0
 inline void limit_cudnn_workspace(std::int64_t bytes) {
   if (bytes < 0) fail<ArgumentError>({"limit_cudnn_workspace: ", bytes, " bytes; expected 0 or more"});
   detail::cudnn_workspace().store(bytes, std::memory_order_relaxed);

@@ -51,9 +51,12 @@ struct AlgorithmLimits {
 }
 
 /// The algorithm for a sum of `bytes` per rank. Rings need three ranks and begin each chunk at another rank; with
-/// fewer, or for sums in rank order, two-shot.
+/// fewer, or for sums in rank order, two-shot. Sums in rank order make neither rings nor sums by machine, even if these
+/// are wanted.
 [[nodiscard]] constexpr Algorithm choose_algorithm(Links links, std::int64_t bytes, int ranks,
                                                    Algorithm wanted = Algorithm::automatic, Sums sums = Sums::fastest) {
+  const bool in_another_order = wanted == Algorithm::ring || wanted == Algorithm::by_machine;
+  if (sums == Sums::in_rank_order && in_another_order) return Algorithm::two_shot;
   if (wanted != Algorithm::automatic) return wanted;
   const AlgorithmLimits limits = algorithm_limits(links);
   if (bytes <= limits.one_shot) return Algorithm::one_shot;

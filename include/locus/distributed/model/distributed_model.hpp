@@ -101,8 +101,7 @@ LOCUS_REFUSALS_END
 /// The average weighs ranks equally. If their batches differ in size, .weigh_by_samples = true gives the result of one
 /// process with all samples.
 /// cost: of a pass, all_reduce of the gradients in buckets, and, without .static_graph, of one byte for each parameter;
-/// a
-///       broadcast of buffers
+///       a broadcast of buffers
 /// throws on all ranks ShapeError or ArgumentError where models differ, by names, shapes, element types or options;
 /// DeviceError for a model on another ordinal than the communicator; ArgumentError for one that is distributed already;
 /// CollectiveError where a rank does not call it

@@ -66,7 +66,9 @@ class NcclLaunches final : public locus::detail::LaunchObserver {
     watch_->host().note_call(what_, sequence_);
     before_ = Stream<Cuda>::current(watch_->device()).record();
   }
-  void after() override { watch_->add(what_, sequence_, before_, Stream<Cuda>::current(watch_->device()).record()); }
+  void after() override {
+    watch_->add(what_, sequence_, before_, Stream<Cuda>::current(watch_->device()).record(), true);
+  }
 
  private:
   Shared<NcclWatch> watch_;

@@ -85,12 +85,14 @@ class NcclWatch : public Counted {
       fail<OutOfMemory>({"dist::nccl: the system grants no thread for the watch over collectives; use fewer threads"});
     has_thread_ = true;
   }
-  /// A call in flight. before, after: the GPU has come to it, and is done.
-  void add(const Fingerprint& what, std::int64_t sequence, const Event<Cuda>& before, const Event<Cuda>& after) {
+  /// A call in flight. before, after: the GPU has come to it, and is done. in_step: between them lies a whole replay,
+  /// which may take as long as it likes.
+  void add(const Fingerprint& what, std::int64_t sequence, const Event<Cuda>& before, const Event<Cuda>& after,
+           bool in_step = false) {
     {
       const Lock lock(mutex_);
       if (calls_.empty()) begun_ = watch_.seconds();
-      calls_.push_back({what, sequence, before, after});
+      calls_.push_back({what, sequence, before, after, in_step});
     }
     wake();
   }
@@ -115,6 +117,7 @@ class NcclWatch : public Counted {
     Fingerprint what;
     std::int64_t sequence;
     Event<Cuda> before, after;
+    bool in_step = false;
   };
   static constexpr int look_every = 20;  ///< ms
 
@@ -168,7 +171,7 @@ class NcclWatch : public Counted {
     }
     nccl.require_sound();
     host_->require_others(first.what, first.sequence, waited);
-    if (waited > host_->options().timeout) raise_nothing_moved(*host_, first.what, first.sequence);
+    if (waited > host_->options().timeout && !first.in_step) raise_nothing_moved(*host_, first.what, first.sequence);
     return true;
   }
   /// Keeps the first failure. The fault is there before the GPU goes on.

@@ -14,11 +14,11 @@ class ConvParts {
     std::int64_t left = larger(most / larger(per_window, std::int64_t{1}), std::int64_t{1});
     for (int d = 2; d >= 0; --d) {
       outputs_[d] = shape.axis[d].outputs;
-      extent_[d] = share(outputs_[d], left);
+      extent_[d] = equal_part(outputs_[d], left);
       left = extent_[d] < outputs_[d] ? 1 : left / extent_[d];
       per_image_ *= pieces(d);
     }
-    images_ = share(batch_, left);
+    images_ = equal_part(batch_, left);
   }
   /// Calls f(part, is_first of its images) for each.
   template <class F>
@@ -40,8 +40,6 @@ class ConvParts {
   [[nodiscard]] std::int64_t most_windows() const { return images_ * extent_[0] * extent_[1] * extent_[2]; }
 
  private:
-  /// The size of nearly equal shares of `all`, each at most `most`.
-  static std::int64_t share(std::int64_t all, std::int64_t most) { return (all - 1) / ((all - 1) / most + 1) + 1; }
   [[nodiscard]] std::int64_t pieces(int d) const { return (outputs_[d] - 1) / extent_[d] + 1; }
 
   std::int64_t batch_, outputs_[3], extent_[3], images_ = 1, per_image_ = 1;
