@@ -350,6 +350,88 @@ class Peer:
         return {**self.functions(sets(torch.contiguous_format), {"PyTorch eager": step}, check),
                 **self.functions(sets(torch.channels_last), {"PyTorch channels-last": step}, check)}
 
+    def attention(self, work):
+        batch, heads, length, width = work["sizes"]
+        dtype, training = work["dtype"], work["operation"] == "training"
+
+        def attended(x):
+            q, k, v = (part.view(x.shape[0], length, heads, width).transpose(1, 2) for part in x.split(heads * width, 2))
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape[0], length, heads * width)
+
+        def step(s):
+            s.x.grad = None
+            y = attended(s.x)
+            if training:
+                y.backward(s.g)
+            return y.detach()
+
+        def check(s):
+            if training and not s.x.grad.isfinite().all():
+                return float("nan")
+            return off(s.y[-1:], attended(s.x.detach()[-1:].double()), dtype) if length <= 4096 else 0.0
+
+        def make():
+            x = self.randn(batch, length, 3 * heads * width, dtype=dtype).requires_grad_(training)
+            return types.SimpleNamespace(x=x, g=self.randn(batch, length, heads * width, dtype=dtype))
+
+        return self.functions(self.rotation(make), {"PyTorch eager": step}, check)
+
+    def batch_norm(self, work):
+        images, channels, side = work["sizes"]
+        dtype, training = work["dtype"], work["operation"] == "training"
+
+        def sets(memory_format):
+            def make():
+                x, g = (self.randn(images, channels, side, side, dtype=dtype).to(memory_format=memory_format) for _ in range(2))
+                return types.SimpleNamespace(x=x.requires_grad_(training), g=g, norm=torch.nn.BatchNorm2d(channels).to(x.device))
+
+            return self.rotation(make)
+
+        def step(s):
+            s.x.grad = s.norm.weight.grad = s.norm.bias.grad = None
+            y = s.norm(s.x)
+            if training:
+                y.backward(s.g)
+            return y.detach()
+
+        def check(s):
+            if training and not s.x.grad.isfinite().all():
+                return float("nan")
+            x = s.x.detach().double()
+            scale = (x.var((0, 2, 3), unbiased=False, keepdim=True) + 1e-5).rsqrt()
+            return off(s.y, (x - x.mean((0, 2, 3), keepdim=True)) * scale, dtype)
+
+        return {**self.functions(sets(torch.contiguous_format), {"PyTorch eager": step}, check),
+                **self.functions(sets(torch.channels_last), {"PyTorch channels-last": step}, check)}
+
+    def embedding(self, work):
+        count, rows, cols = work["sizes"]
+        least = rows - 1 if work["operation"] == "equal indices" else 0
+
+        def make():
+            return types.SimpleNamespace(table=self.randn(rows, cols).requires_grad_(True), g=self.randn(count, cols),
+                                         indices=torch.randint(least, rows, (count,), device=self.device.name))
+
+        def step(s):
+            s.table.grad = None
+            y = F.embedding(s.indices, s.table)
+            y.backward(s.g)
+            return y.detach()
+
+        def check(s):
+            row = s.indices[0]
+            picked = s.g[s.indices == row].double()
+            error = off(s.table.grad[row], picked.sum(0), "f32", scale=picked.abs().sum(0).max().item())
+            return max(error, 0.0 if torch.equal(s.y, s.table.detach()[s.indices]) else float("inf"))
+
+        return self.functions(self.rotation(make), {"PyTorch eager": step}, check)
+
+    def transpose(self, work):
+        rows, cols = work["sizes"]
+        sets = self.rotation(lambda: types.SimpleNamespace(x=self.randn(rows, cols, dtype=work["dtype"])))
+        return self.functions(sets, {"PyTorch eager": lambda s: s.x.t().contiguous()},
+                              lambda s: 0.0 if torch.equal(s.y, s.x.t()) else float("inf"))
+
     def transfer(self, work):
         count, side = work["sizes"][0] // 4, 16 if self.dry_run else 4096
         host, a, copies = torch.randn(count), self.randn(side, side), torch.cuda.Stream()

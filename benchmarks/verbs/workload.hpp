@@ -60,6 +60,14 @@ template <class D>
 void add_small(Workloads& workloads, Scale scale, D device);
 template <class D>
 void add_conv(Workloads& workloads, Scale scale, D device);
+template <class D>
+void add_attention(Workloads& workloads, Scale scale, D device);
+template <class D>
+void add_batch_norm(Workloads& workloads, Scale scale, D device);
+template <class D>
+void add_embedding(Workloads& workloads, Scale scale, D device);
+template <class D>
+void add_transposes(Workloads& workloads, Scale scale, D device);
 /// Transfers between the host and a GPU, which exist only for Cuda.
 void add_transfers(Workloads& workloads, Scale scale, locus::Cuda device);
 

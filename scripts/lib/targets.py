@@ -69,6 +69,10 @@ TARGETS = (
     Target("step", "step of the perceptron, at least 1.5 x the best of compile, graphs and fused Adam", 1.5,
            (GRAPH, COMPILE, BOTH), measure="wall", ours=None),
     Target("step", "step of the perceptron, at most 20 us", 20e-6, (), measure="wall", ours=None),
+    Target("attention", "attention, at least 0.9 x PyTorch's", 0.9, (EAGER,)),
+    Target("batch_norm", "batch norm, at least 1.0 x PyTorch's faster layout", 1.0, (EAGER, CHANNELS_LAST), ours=None),
+    Target("embedding", "lookups and their gradient, at least 1.0 x PyTorch eager", 1.0, (EAGER,)),
+    Target("transpose", "transposes, at least 0.9 x copy", 0.9, (COPY,)),
     Target("conv", "convolution, at least 0.95 x PyTorch's faster layout", 0.95, (EAGER, CHANNELS_LAST), ours=None),
 )
 

@@ -175,7 +175,7 @@ class GpuScript(Pretended):
     def test_a_good_machine(self):
         status, output, results = self.run_script()
         self.assertEqual(status, 0, output)
-        self.assertEqual(output.splitlines()[-1], "20 passed, 0 failed, 10 skipped")
+        self.assertEqual(output.splitlines()[-1], "24 passed, 0 failed, 10 skipped")
         self.assertEqual(results["gpus"][0]["name"], "Pretend 1")
         self.assertEqual({run["tool"] for run in results["sanitizer_runs"] if run["passed"]}, {"memcheck", "racecheck"})
         self.assertTrue(results["training"]["agrees"])
@@ -544,7 +544,7 @@ class Packs(Pretended):
                          {"ops/softmax": "passed", "ops/a": "crashed: SIGSEGV", "ops/c": "passed"})
         self.assertEqual((results["commit"], results["pack"]["architectures"]), ("abc", ["sm_90"]))
         self.assertEqual(results["matmul"]["products"], [1])
-        self.assertEqual(output.splitlines()[-1], "24 passed, 1 failed, 11 skipped")
+        self.assertEqual(output.splitlines()[-1], "28 passed, 1 failed, 11 skipped")
         self.assertEqual(sorted(path.name for path in (self.root / "out").iterdir()), ["results.json", "results.log"])
         self.assertEqual(list(self.root.glob("locus-pack-*")), [])
         self.assertEqual(list(moved.rglob("__pycache__")), [])
