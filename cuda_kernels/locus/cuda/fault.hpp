@@ -10,25 +10,30 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// While a GPU has a fault, elements in its memory may be wrong: calls in which the host waits for the GPU throw it.
+/// While a GPU has a fault, elements in its memory may be wrong: calls in which the host waits for the GPU throw it. A
+/// fault whose owner is gone before any call threw it is thrown by the next one, once.
 class Faults {
  public:
-  /// `owner` names the fault for remove(). Any thread may call it. No-op without memory for the fault.
+  /// `owner` names the fault. Any thread may call it. No-op without memory for the fault.
   LOCUS_OUT_OF_LINE static void add(int ordinal, const void* owner, const std::exception_ptr& error) noexcept {
     const Lock lock(instance().mutex_);
     try {
-      instance().faults_.push_back({ordinal, owner, error});
+      instance().faults_.push_back({ordinal, owner, error, false});
       count_.fetch_add(1);
     } catch (const std::bad_alloc&) {}
   }
-  LOCUS_OUT_OF_LINE static void remove(const void* owner) noexcept {
+  /// A call of the owner's has thrown its fault.
+  LOCUS_OUT_OF_LINE static void note_thrown(const void* owner) noexcept {
     const Lock lock(instance().mutex_);
-    auto& faults = instance().faults_;
-    for (std::size_t i = faults.size(); i-- > 0;) {
-      if (faults[i].owner != owner) continue;
-      faults.erase(faults.begin() + static_cast<std::ptrdiff_t>(i));
-      count_.fetch_sub(1);
-    }
+    for (Fault& fault : instance().faults_)
+      if (fault.owner == owner) fault.is_thrown = true;
+  }
+  /// The owner is gone, and with it its fault, once that was thrown.
+  LOCUS_OUT_OF_LINE static void disown(const void* owner) noexcept {
+    const Lock lock(instance().mutex_);
+    for (Fault& fault : instance().faults_)
+      if (fault.owner == owner) fault.owner = nullptr;
+    instance().forget_thrown();
   }
   /// throws the first fault of the GPU, if it has any
   static void require_none(int ordinal) {
@@ -39,15 +44,27 @@ class Faults {
  private:
   struct Fault {
     int ordinal;
-    const void* owner;
+    const void* owner;  ///< null: gone
     std::exception_ptr error;
+    bool is_thrown;
   };
+  void forget_thrown() noexcept {
+    for (std::size_t i = faults_.size(); i-- > 0;) {
+      if (faults_[i].owner || !faults_[i].is_thrown) continue;
+      faults_.erase(faults_.begin() + static_cast<std::ptrdiff_t>(i));
+      count_.fetch_sub(1);
+    }
+  }
   LOCUS_OUT_OF_LINE static void raise(int ordinal) {
     std::exception_ptr error;
     {
       const Lock lock(instance().mutex_);
-      for (const Fault& fault : instance().faults_)
-        if (fault.ordinal == ordinal && !error) error = fault.error;
+      for (Fault& fault : instance().faults_) {
+        if (fault.ordinal != ordinal) continue;
+        fault.is_thrown = true;
+        if (!error) error = fault.error;
+      }
+      instance().forget_thrown();
     }
     if (error) std::rethrow_exception(error);
   }

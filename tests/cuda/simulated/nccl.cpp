@@ -264,6 +264,24 @@ TEST_CASE("a failure is thrown by the wait for a handle, by the next call, and a
   CHECK_NOTHROW((void)ones<float, Cuda>({3}).to<Cpu>());
 }
 
+TEST_CASE("a failure that no call threw while the communicator lived is thrown by the next wait for the GPU, once") {
+  const auto thrown = in_ranks<dist::NcclEngine>(2, [](const dist::Communicator<Cuda>& comm) {
+    reduce_and_wait(comm);
+    comm.barrier();
+    if (comm.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      return comm.abort("out of luck");
+    }
+    const Tensor<float, Cuda> x({8}, comm.device());
+    x.fill_(1);
+    comm.all_reduce(x);
+  });
+  for (const std::string& error : thrown) CHECK(error == "");
+  const auto x = ones<float, Cuda>({3});
+  CHECK_THROWS_AS((void)x.to<Cpu>(), CollectiveError);
+  CHECK_NOTHROW((void)x.to<Cpu>());
+}
+
 TEST_CASE("a rank whose part of a collective NCCL refuses has failed: the next call meets nothing of this one") {
   std::string refused;
   const auto thrown = in_ranks<dist::NcclEngine>(2, [&](const dist::Communicator<Cuda>& comm) {

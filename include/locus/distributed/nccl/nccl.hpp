@@ -30,7 +30,7 @@ inline namespace with_nccl {
 ///
 /// A thread looks at the collectives in flight every 20 ms. If another rank fails, is gone, leaves, or does not make
 /// the call within the time-out, it aborts NCCL; from then on each call of the communicator, and each call that waits
-/// for this GPU, throws the error.
+/// for this GPU, throws the error. If none did while the communicator lived, the next wait for this GPU does.
 ///
 /// throws RendezvousError, CudaUnavailable, CudaError if two processes of a machine have one GPU, CollectiveError if a
 /// rank fails or is gone meanwhile

@@ -55,7 +55,7 @@ class NcclWatch : public Counted {
     }
     if (has_thread_ && !has_failed_.load()) nccl.finish();
     else nccl.abort();
-    cuda::Faults::remove(this);
+    cuda::Faults::disown(this);
   }
 
   NcclRank nccl;
@@ -74,7 +74,7 @@ class NcclWatch : public Counted {
   /// this one until then.
   void leave() noexcept {
     has_left_ = true;
-    finish_calls();
+    while (!has_failed_.load() && forget_done()) usleep(leave_every);
   }
   [[nodiscard]] bool has_left() const { return has_left_; }
 
@@ -119,18 +119,8 @@ class NcclWatch : public Counted {
     Event<Cuda> before, after;
     bool in_step = false;
   };
-  static constexpr int look_every = 20;  ///< ms
-
-  void finish_calls() noexcept {
-    try {
-      while (forget_done()) last_event().wait();
-    } catch (const std::exception&) {  // the fault of this GPU, or it does not answer
-    }
-  }
-  [[nodiscard]] Event<Cuda> last_event() const {
-    const Lock lock(mutex_);
-    return calls_.empty() ? Event<Cuda>() : calls_.back().after;
-  }
+  static constexpr int look_every = 20;    ///< ms
+  static constexpr int leave_every = 100;  ///< us
   void wake() {
     count_.fetch_add(1);
     count_.notify();
@@ -193,6 +183,7 @@ class NcclWatch : public Counted {
       const Lock lock(mutex_);
       failure = failure_;
     }
+    cuda::Faults::note_thrown(this);
     std::rethrow_exception(failure);
   }
 
