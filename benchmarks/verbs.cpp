@@ -1,6 +1,6 @@
 // Every kind of operation in Locus, beside other implementations, each checked against float64 before its time counts:
 // products, linear layers, fused expressions, operations on rows, reductions, Adam, a training step, small operations,
-// convolutions, attention, batch norm, lookups, transposes, transfers.
+// convolutions, attention, batch norm, lookups, transposes, networks, transfers.
 //
 //   verbs --device cpu                       a table of all of them
 //   verbs --device cuda --only rows --json rows.json
@@ -47,6 +47,7 @@ Workloads workloads_on(Scale scale, D device) {
   add_batch_norm(all, scale, device);
   add_embedding(all, scale, device);
   add_transposes(all, scale, device);
+  add_networks(all, scale, device);
   return all;
 }
 

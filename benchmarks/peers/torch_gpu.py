@@ -13,6 +13,7 @@ import copy
 import gc
 import itertools
 import json
+import math
 import os
 import sys
 import time
@@ -23,6 +24,9 @@ try:
     from torch.nn import functional as F
 except ImportError as error:
     torch, missing = None, str(error)
+else:
+    import torch_gpt2
+    import torch_resnet
 
 ROUNDING = {"f32": 2e-5, "tf32": 2e-3, "bf16": 2e-2}  # of results, relative to the largest element
 DTYPES = {} if torch is None else {"f32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
@@ -431,6 +435,79 @@ class Peer:
         sets = self.rotation(lambda: types.SimpleNamespace(x=self.randn(rows, cols, dtype=work["dtype"])))
         return self.functions(sets, {"PyTorch eager": lambda s: s.x.t().contiguous()},
                               lambda s: 0.0 if torch.equal(s.y, s.x.t()) else float("inf"))
+
+    def network(self, work):
+        """Trains in bfloat16 by autocast, and images channels-last there."""
+        autocast = work["dtype"] == "bf16"
+        if self.device.on_gpu:
+            torch.backends.cudnn.allow_tf32 = work["dtype"] == "tf32"
+            torch.backends.cudnn.benchmark = True
+        maker = self.gpt2_block if work["operation"] == "gpt2 block" else self.resnet18_step
+        functions = {"PyTorch eager": {}}
+        if self.device.on_gpu:
+            functions["PyTorch CUDA graph"] = {"graph": True}
+        if self.compiles:
+            functions["PyTorch compile"] = {"mode": "max-autotune"}
+        return {name: made(lambda: maker(work["sizes"], autocast, **ways)) for name, ways in functions.items()}
+
+    def gpt2_block(self, sizes, autocast, mode=None, graph=False):
+        texts, length, width, heads = sizes
+        block = torch_gpt2.Block(torch_gpt2.Sizes(length, width, 1, heads, 1, 0.0)).to(self.device.name)
+        x, g = self.randn(texts, length, width).requires_grad_(), self.randn(texts, length, width)
+        if autocast:
+            x, g = x.detach().bfloat16().requires_grad_(), g.bfloat16()
+        forward = torch.compile(block, dynamic=False, mode=mode) if mode else block
+        y = None
+
+        def run():
+            nonlocal y
+            if mode:
+                torch.compiler.cudagraph_mark_step_begin()
+            x.grad = None
+            block.zero_grad()
+            with torch.autocast(x.device.type, torch.bfloat16, enabled=autocast):
+                found = forward(x)
+            found.backward(g.to(found.dtype))
+            y = found.detach()
+
+        run_once = captured(run) if graph else run
+
+        def check():
+            expected = copy.deepcopy(block).double()(x.detach().double())
+            run_once()
+            return math.nan if not x.grad.isfinite().all() else off(y, expected.detach(), "bf16" if autocast else "tf32")
+
+        return Variant(run_once, check)
+
+    def resnet18_step(self, sizes, autocast, mode=None, graph=False):
+        count, side, width = sizes
+        layout = torch.channels_last if autocast else torch.contiguous_format
+        model = torch_resnet.resnet18(width).to(self.device.name, memory_format=layout)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, nesterov=True)
+        images = self.randn(count, 3, side, side).contiguous(memory_format=layout)
+        labels = torch.randint(0, 10, (count,), device=self.device.name)
+        forward = torch.compile(model, dynamic=False, mode=mode) if mode else model
+        loss = None
+
+        def run():
+            nonlocal loss
+            if mode:
+                torch.compiler.cudagraph_mark_step_begin()
+            optimizer.zero_grad()
+            with torch.autocast(images.device.type, torch.bfloat16, enabled=autocast):
+                of_batch = F.cross_entropy(forward(images), labels)
+            of_batch.backward()
+            optimizer.step()
+            loss = of_batch.detach()
+
+        run_once = captured(run) if graph else run
+
+        def check():
+            expected = F.cross_entropy(copy.deepcopy(model).double()(images.double()), labels).detach()
+            run_once()
+            return off(loss, expected, "bf16" if autocast else "tf32")
+
+        return Variant(run_once, check)
 
     def transfer(self, work):
         count, side = work["sizes"][0] // 4, 16 if self.dry_run else 4096

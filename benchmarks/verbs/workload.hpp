@@ -68,6 +68,8 @@ template <class D>
 void add_embedding(Workloads& workloads, Scale scale, D device);
 template <class D>
 void add_transposes(Workloads& workloads, Scale scale, D device);
+template <class D>
+void add_networks(Workloads& workloads, Scale scale, D device);
 /// Transfers between the host and a GPU, which exist only for Cuda.
 void add_transfers(Workloads& workloads, Scale scale, locus::Cuda device);
 

@@ -14,6 +14,9 @@ import processes
 import record
 
 
+BUDGET, LONG_BUDGET = 570, 1500  # seconds
+
+
 @dataclasses.dataclass
 class Context:
     root: pathlib.Path  # root of the sources, or of a pack
@@ -26,6 +29,7 @@ class Context:
     no_gpu: typing.Optional[str] = None  # why there is no GPU
     quick: bool = False
     compiles: bool = True  # whether PyTorch is also measured with torch.compile
+    long: bool = False  # whether the benchmarks measure more sizes, more often
     units: list = dataclasses.field(default_factory=list)  # the device tests, by source
 
     @property
@@ -71,14 +75,17 @@ class Context:
         return found
 
 
-def parser():
+def parser(budget=BUDGET):
     """The options that a pack accepts, too."""
     options = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--torch", metavar="PYTHON", help="the Python that has PyTorch; default: the first one that has")
     options.add_argument("--quick", action="store_true", help="no compute-sanitizer, and matrices up to 2048 only")
     options.add_argument("--no-compile", action="store_true",
                          help="PyTorch without torch.compile, whose max-autotune may take minutes for a training step")
-    options.add_argument("--budget", type=float, default=570, metavar="SECONDS", help="be done within so many; default: %(default)g")
+    options.add_argument("--long", action="store_true", help="more sizes and turns of the benchmarks, in 25 minutes")
+    options.add_argument("--budget", type=float, metavar="SECONDS",
+                         help=f"be done within so many; default: {budget}, with --long {LONG_BUDGET}")
+    options.set_defaults(usual_budget=budget)
     return options
 
 
@@ -93,6 +100,8 @@ def parser_of_build():
 def parse(options, arguments=None):
     started = time.monotonic()
     options = options.parse_args(arguments)
+    if options.budget is None:
+        options.budget = LONG_BUDGET if options.long else options.usual_budget
     options.deadline = started + options.budget
     options.date = datetime.datetime.now(datetime.timezone.utc)
     return options
@@ -106,4 +115,4 @@ def start(root, options, facts, path, log):
                    torch=options.torch or machine.python_with("torch") or sys.executable,
                    deadline=options.deadline,
                    environment={"LOCUS_TEST_DIR": str(root / "tests")}, no_gpu=facts.get("no_gpu"), quick=options.quick,
-                   compiles=not options.no_compile)
+                   compiles=not options.no_compile, long=options.long)

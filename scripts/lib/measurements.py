@@ -85,7 +85,7 @@ def run_training_times(context, device, argument_lists):
 def run_verbs(context, device, tiny=False):
     """Runs benchmarks/verbs in turns with PyTorch, and judges the targets."""
     ours = [context.build / "benchmarks" / "verbs", "--device", device, "--serve",
-            *(["--sizes", "tiny"] if tiny else ["--turns", "5"])]
+            *(["--sizes", "tiny"] if tiny else ["--turns", "15" if context.long else "5"])]
 
     def measured(report):
         work = report["workloads"][-1]
@@ -93,7 +93,7 @@ def run_verbs(context, device, tiny=False):
         context.record.put("verbs", report)
 
     report = alternate.measure(ours, alternate.torch_command(context.root, context.torch, device, tiny, context.compiles),
-                               environment={**context.environment, "LOCUS_AUTOTUNE": "1"}, rounds=2 if tiny else 3, deadline=context.deadline,
+                               environment={**context.environment, "LOCUS_AUTOTUNE": "1"}, rounds=2 if tiny else 5 if context.long else 3, deadline=context.deadline,
                                progress=lambda name: context.record.show(f"   {name}"), measured=measured)
     context.record.say(targets.table(report))
     if "unavailable" in report["peer"]:

@@ -23,9 +23,10 @@ PRECISIONS = (
 )
 TUNED = {"LOCUS_AUTOTUNE": "1"}
 # Sizes of a run: of a GPU, and to try the scripts on a CPU.
-IMAGES, TINY_IMAGES = (25600, 128), (8, 4)
-TOKENS, TINY_TOKENS = (4, 1024, 60), (2, 16, 3)
+IMAGES, LONG_IMAGES, TINY_IMAGES = [(25600, 128)], [(50000, 128), (50000, 512)], [(8, 4)]  # of an epoch, of a batch
+TOKENS, LONG_TOKENS, TINY_TOKENS = [(4, 1024, 60)], [(4, 1024, 120), (16, 1024, 60)], [(2, 16, 3)]  # texts, length, steps
 AVERAGE = ("--images", "12800", "--test-images", "2000", "--epochs", "3", "--batch", "128", "--width", "16", "--average", "0.99")
+LONG_AVERAGE = ("--epochs", "10", "--batch", "128", "--width", "64", "--average", "0.99")
 # Accuracies of averages in captured and launched steps may differ by so much: sums of gradients are in one order, but
 # running statistics of few images are coarse.
 CLOSE = 0.05
@@ -54,31 +55,34 @@ def peer(context, network, device, batch, steps, tiny):
     return found if done.status == 0 and found else {"unavailable": last_line(done.output) or done.ending}
 
 
-def tell_ratios(context, unit, ours, theirs):
-    for name, run in ours.items():
-        other = theirs.get(name)
+def tell_ratios(context, unit, found):
+    for name, run in found["runs"].items():
+        other = found["peer"].get(name)
         beside = f", PyTorch {other['per_second']:.0f}: {run['per_second'] / other['per_second']:.2f}" if other else ""
-        context.record.say(f"   {name}: {run['per_second']:.0f} {unit}/s{beside}")
+        context.record.say(f"   {name}, batches of {found['batch']}: {run['per_second']:.0f} {unit}/s{beside}")
 
 
 def run_cifar10(context, device="cuda", tiny=False):
-    """Images per second of each precision in the last of two epochs."""
-    images, batch = TINY_IMAGES if tiny else IMAGES
-    sizes = ["--images", images, "--test-images", batch, "--batch", batch, "--epochs", "2", *(["--width", "4"] if tiny else [])]
-    found = {}
-    for name, options, environment in PRECISIONS:
-        if tiny and device == "cpu" and "--type" in options:
-            continue  # half the programs' time, for the same lines of the scripts
-        records = train_images(context, device, [*sizes, *options], {**TUNED, **environment})
-        found[name] = {"per_second": records[-1]["samples_per_second"], "loss": records[-1]["train_loss"]}
-        context.record.put("cifar10", {"runs": found})
-    theirs = peer(context, "cifar10", device, batch, 2 if tiny else 50, tiny)
-    tell_ratios(context, "images", found, theirs)
-    return {"runs": found, "peer": theirs}
+    """Images per second of each precision in the last of two epochs, for each size of a batch."""
+    measured = []
+    for images, batch in TINY_IMAGES if tiny else LONG_IMAGES if context.long else IMAGES:
+        sizes = ["--images", images, "--test-images", batch, "--batch", batch, "--epochs", "2", *(["--width", "4"] if tiny else [])]
+        found = {"batch": batch, "runs": {}}
+        measured.append(found)
+        for name, options, environment in PRECISIONS:
+            if tiny and device == "cpu" and "--type" in options:
+                continue  # half the programs' time, for the same lines of the scripts
+            records = train_images(context, device, [*sizes, *options], {**TUNED, **environment})
+            found["runs"][name] = {"per_second": records[-1]["samples_per_second"], "loss": records[-1]["train_loss"]}
+            context.record.put("cifar10", {"batches": measured})
+        found["peer"] = peer(context, "cifar10", device, batch, 2 if tiny else 50, tiny)
+        tell_ratios(context, "images", found)
+    return {"batches": measured}
 
 
-def run_averages(context, device="cuda", options=AVERAGE):
+def run_averages(context, device="cuda", options=None):
     """Accuracies of averaged weights whose statistics are recomputed, after each epoch, with and without capture."""
+    options = options or (LONG_AVERAGE if context.long else AVERAGE)
     found = {name: [record["metrics"]["average accuracy"] for record in train_images(context, device, [*options, *more], FULL)]
              for name, more in (("captured", []), ("launched", ["--no-capture"]))}
     apart = max(abs(a - b) for a, b in zip(found["captured"], found["launched"]))
@@ -91,14 +95,13 @@ def write_tokens(path, count, vocabulary):
     path.write_bytes(array.array("H", (random.randrange(vocabulary) for _ in range(count))).tobytes())
 
 
-def run_gpt2(context, device="cuda", tiny=False):
-    """Tokens per second of examples/gpt2, and its share of the device's peak, from the second half of its steps on."""
-    batch, length, steps = TINY_TOKENS if tiny else TOKENS
+def train_tokens(context, device, texts, length, steps, tiny):
+    """The last line that examples/gpt2 reports: tokens per second, the share of the device's peak, and the loss."""
     size = ["--size", "tiny", "--vocabulary", "64", "--peak", "1"] if tiny else ["--size", "124M"]
     with tempfile.TemporaryDirectory() as scratch:
         tokens = pathlib.Path(scratch) / "tokens.bin"
-        write_tokens(tokens, batch * length * (steps + 2), 64 if tiny else 50257)
-        command = [context.build / "examples" / "gpt2", "--device", device, "--train", tokens, "--batch", batch, "--context", length,
+        write_tokens(tokens, texts * length * (steps + 2), 64 if tiny else 50257)
+        command = [context.build / "examples" / "gpt2", "--device", device, "--train", tokens, "--batch", texts, "--context", length,
                    "--steps", steps, "--report-every", max(1, steps // 3), *size]
         done = context.run(command, environment=TUNED)
         context.record.note(done.output)
@@ -108,8 +111,16 @@ def run_gpt2(context, device="cuda", tiny=False):
     if not lines:
         raise RuntimeError("gpt2 printed no tokens per second")
     loss, speed, share = map(float, lines[-1])
-    found = {"bfloat16": {"per_second": speed, "share_of_peak": share / 100, "loss": loss}}
-    context.record.put("gpt2", {"runs": found})
-    theirs = peer(context, "gpt2", device, batch, 1 if tiny else 20, tiny)
-    tell_ratios(context, "tokens", found, theirs)
-    return {"runs": found, "peer": theirs}
+    return {"per_second": speed, "share_of_peak": share / 100, "loss": loss}
+
+
+def run_gpt2(context, device="cuda", tiny=False):
+    """Tokens per second of examples/gpt2 in bfloat16, for each size of a batch."""
+    measured = []
+    for texts, length, steps in TINY_TOKENS if tiny else LONG_TOKENS if context.long else TOKENS:
+        found = {"batch": texts, "runs": {"bfloat16": train_tokens(context, device, texts, length, steps, tiny)}}
+        measured.append(found)
+        context.record.put("gpt2", {"batches": measured})
+        found["peer"] = peer(context, "gpt2", device, texts, 1 if tiny else 20, tiny)
+        tell_ratios(context, "tokens", found)
+    return {"batches": measured}

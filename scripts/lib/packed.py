@@ -95,9 +95,8 @@ def main():
     import gpu
     import machine
 
-    known = context.parser()
+    known = context.parser(BUDGET)
     known.description, known.prog = __doc__.partition("\n\n")[2], "run"
-    known.set_defaults(budget=BUDGET)
     known.add_argument("--out", type=pathlib.Path, metavar="DIR", default=pathlib.Path("locus-results"),
                        help="write the results there; default: locus-results")
     known.add_argument("--work", metavar="DIR", help="unpack below this folder; default: a temporary one")

@@ -18,6 +18,7 @@ ONLY_ON_GPU = {
     "rows": [COMPILE],
     "reduce": ["CUB"],
     "step": [CAPTURED, GRAPH, COMPILE, BOTH],
+    "network": [CAPTURED, "locus channels-last captured", GRAPH, COMPILE],
     "conv": ["locus windows", "locus channels-last", "locus nondeterministic"],
 }
 ONLY_ON_GPU_GROUPS = ("transfer",)
@@ -73,6 +74,8 @@ TARGETS = (
     Target("batch_norm", "batch norm, at least 1.0 x PyTorch's faster layout", 1.0, (EAGER, CHANNELS_LAST), ours=None),
     Target("embedding", "lookups and their gradient, at least 1.0 x PyTorch eager", 1.0, (EAGER,)),
     Target("transpose", "transposes, at least 0.9 x copy", 0.9, (COPY,)),
+    Target("network", "block of GPT-2 and step of ResNet-18, at least 1.0 x PyTorch's best", 1.0, (EAGER, GRAPH, COMPILE),
+           measure="wall", ours=None),
     Target("conv", "convolution, at least 0.95 x PyTorch's faster layout", 0.95, (EAGER, CHANNELS_LAST), ours=None),
 )
 

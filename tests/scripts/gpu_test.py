@@ -175,7 +175,7 @@ class GpuScript(Pretended):
     def test_a_good_machine(self):
         status, output, results = self.run_script()
         self.assertEqual(status, 0, output)
-        self.assertEqual(output.splitlines()[-1], "24 passed, 0 failed, 10 skipped")
+        self.assertEqual(output.splitlines()[-1], "25 passed, 0 failed, 10 skipped")
         self.assertEqual(results["gpus"][0]["name"], "Pretend 1")
         self.assertEqual({run["tool"] for run in results["sanitizer_runs"] if run["passed"]}, {"memcheck", "racecheck"})
         self.assertTrue(results["training"]["agrees"])
@@ -213,11 +213,20 @@ class GpuScript(Pretended):
     def test_networks_are_measured(self):
         status, output, results = self.run_script("--quick")
         self.assertEqual(status, 0, output)
-        self.assertEqual({name: run["per_second"] for name, run in results["cifar10"]["runs"].items()},
+        images, = results["cifar10"]["batches"]
+        texts, = results["gpt2"]["batches"]
+        self.assertEqual({name: run["per_second"] for name, run in images["runs"].items()},
                          {name: 7.5 for name, *_ in networks.PRECISIONS})
-        self.assertEqual(results["gpt2"]["runs"]["bfloat16"], {"per_second": 300.0, "share_of_peak": 0.045, "loss": 3.25})
+        self.assertEqual(texts["runs"]["bfloat16"], {"per_second": 300.0, "share_of_peak": 0.045, "loss": 3.25})
         self.assertEqual(results["averages"]["largest_difference"], 0)
-        self.assertEqual(results["cifar10"]["peer"], {"unavailable": '{"unavailable": "not here"}'})
+        self.assertEqual(images["peer"], {"unavailable": '{"unavailable": "not here"}'})
+
+    def test_a_long_run_measures_more(self):
+        status, output, results = self.run_script("--quick", "--long")
+        self.assertEqual(status, 0, output)
+        for part, sizes in (("cifar10", networks.LONG_IMAGES), ("gpt2", networks.LONG_TOKENS)):
+            self.assertEqual([found["batch"] for found in results[part]["batches"]],
+                             [size[1] if part == "cifar10" else size[0] for size in sizes])
 
     def test_averages_that_differ(self):
         self.networks(launched=0.4)
@@ -230,8 +239,8 @@ class GpuScript(Pretended):
                      'echo \'{"variant": "bfloat16", "per_second": 5.0}\';; *) echo \'{"unavailable": "not here"}\';; esac\n')
         status, output, results = self.run_script("--quick")
         self.assertEqual(status, 0, output)
-        self.assertIn("bfloat16: 8 images/s, PyTorch 5: 1.50", output)
-        self.assertIn("bfloat16: 300 tokens/s, PyTorch 5: 60.00", output)
+        self.assertIn("bfloat16, batches of 128: 8 images/s, PyTorch 5: 1.50", output)
+        self.assertIn("bfloat16, batches of 4: 300 tokens/s, PyTorch 5: 60.00", output)
 
     def test_a_wrong_result_voids_its_time(self):
         self.verbs({"problem": "wrong: off by 7 times"})
@@ -544,7 +553,7 @@ class Packs(Pretended):
                          {"ops/softmax": "passed", "ops/a": "crashed: SIGSEGV", "ops/c": "passed"})
         self.assertEqual((results["commit"], results["pack"]["architectures"]), ("abc", ["sm_90"]))
         self.assertEqual(results["matmul"]["products"], [1])
-        self.assertEqual(output.splitlines()[-1], "28 passed, 1 failed, 11 skipped")
+        self.assertEqual(output.splitlines()[-1], "29 passed, 1 failed, 11 skipped")
         self.assertEqual(sorted(path.name for path in (self.root / "out").iterdir()), ["results.json", "results.log"])
         self.assertEqual(list(self.root.glob("locus-pack-*")), [])
         self.assertEqual(list(moved.rglob("__pycache__")), [])
