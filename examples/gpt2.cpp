@@ -77,18 +77,21 @@ double validation_loss(const M& model, Batches& batches, std::int64_t most) {
   return sum / static_cast<double>(count);
 }
 
-/// Prints a line for some steps: speed is measured from the line before.
+/// Prints a line for some steps: speed is measured from the line before, memory of tensors from the beginning.
+template <Device D>
 class Report {
  public:
-  Report(const GPT2TrainingOptions& options, double operations, double peak)
+  Report(const GPT2TrainingOptions& options, double operations, double peak, D device)
       : tokens_of_step_(static_cast<double>(options.accumulate * options.batch * options.context)),
         operations_(operations),
-        peak_(peak) {}
+        peak_(peak),
+        device_(device) {}
   void add_step() { ++steps_; }
   void print(std::int64_t step, double loss, double lr) {
     const double speed = static_cast<double>(steps_) * tokens_of_step_ / watch_.seconds();
-    std::printf("step %6lld: loss %.4f, learning rate %.3g, %.0f tokens/s, %.1f %% of peak\n",
-                static_cast<long long>(step), loss, lr, speed, 100 * speed * operations_ / peak_);
+    const double memory = static_cast<double>(memory_stats(device_).peak_bytes);
+    std::printf("step %6lld: loss %.4f, learning rate %.3g, %.0f tokens/s, %.1f %% of peak, %.0f MB at most\n",
+                static_cast<long long>(step), loss, lr, speed, 100 * speed * operations_ / peak_, 1e-6 * memory);
     std::fflush(stdout);
     restart();
   }
@@ -97,6 +100,7 @@ class Report {
 
  private:
   double tokens_of_step_, operations_, peak_;
+  D device_;
   std::int64_t steps_ = 0;
   Stopwatch watch_;
 };
@@ -149,7 +153,7 @@ void train(const GPT2TrainingOptions& options, D device) {
     since_checkpoint = Stopwatch();
   };
   const double peak = options.peak > 0 ? options.peak * 1e12 : measured_peak<T>(device);
-  Report report(options, operations_per_token(model, options), peak);
+  Report report(options, operations_per_token(model, options), peak, device);
   const auto validate = [&] {
     if (options.valid.empty()) return;
     std::printf("step %6lld: validation loss %.4f\n", static_cast<long long>(scheduler.steps()),

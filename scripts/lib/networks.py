@@ -57,9 +57,12 @@ def peer(context, network, device, batch, steps, tiny):
 
 def tell_ratios(context, unit, found):
     for name, run in found["runs"].items():
+        line = f"   {name}, batches of {found['batch']}: {run['per_second']:.0f} {unit}/s, {run['peak_bytes'] / 1e6:.0f} MB"
         other = found["peer"].get(name)
-        beside = f", PyTorch {other['per_second']:.0f}: {run['per_second'] / other['per_second']:.2f}" if other else ""
-        context.record.say(f"   {name}, batches of {found['batch']}: {run['per_second']:.0f} {unit}/s{beside}")
+        if other:
+            line += f"; PyTorch {other['per_second']:.0f}: {run['per_second'] / other['per_second']:.2f}"
+            line += f", {other['peak_bytes'] / 1e6:.0f} MB" if other.get("peak_bytes") else ""
+        context.record.say(line)
 
 
 def run_cifar10(context, device="cuda", tiny=False):
@@ -73,7 +76,9 @@ def run_cifar10(context, device="cuda", tiny=False):
             if tiny and device == "cpu" and "--type" in options:
                 continue  # half the programs' time, for the same lines of the scripts
             records = train_images(context, device, [*sizes, *options], {**TUNED, **environment})
-            found["runs"][name] = {"per_second": records[-1]["samples_per_second"], "loss": records[-1]["train_loss"]}
+            last = records[-1]
+            found["runs"][name] = {"per_second": last["samples_per_second"], "loss": last["train_loss"],
+                                   "peak_bytes": last["memory"]["peak_bytes"]}
             context.record.put("cifar10", {"batches": measured})
         found["peer"] = peer(context, "cifar10", device, batch, 2 if tiny else 50, tiny)
         tell_ratios(context, "images", found)
@@ -96,7 +101,7 @@ def write_tokens(path, count, vocabulary):
 
 
 def train_tokens(context, device, texts, length, steps, tiny):
-    """The last line that examples/gpt2 reports: tokens per second, the share of the device's peak, and the loss."""
+    """The last line that examples/gpt2 reports: tokens per second, the share of the device's peak, loss and memory."""
     size = ["--size", "tiny", "--vocabulary", "64", "--peak", "1"] if tiny else ["--size", "124M"]
     with tempfile.TemporaryDirectory() as scratch:
         tokens = pathlib.Path(scratch) / "tokens.bin"
@@ -107,11 +112,11 @@ def train_tokens(context, device, texts, length, steps, tiny):
         context.record.note(done.output)
         if done.status != 0:
             raise RuntimeError(f"gpt2 {done.ending}: {last_line(done.output)}")
-    lines = re.findall(r"loss ([\d.]+), .*? ([\d.]+) tokens/s, ([\d.]+) % of peak", done.output)
+    lines = re.findall(r"loss ([\d.]+), .*? ([\d.]+) tokens/s, ([\d.]+) % of peak, ([\d.]+) MB", done.output)
     if not lines:
         raise RuntimeError("gpt2 printed no tokens per second")
-    loss, speed, share = map(float, lines[-1])
-    return {"per_second": speed, "share_of_peak": share / 100, "loss": loss}
+    loss, speed, share, memory = map(float, lines[-1])
+    return {"per_second": speed, "share_of_peak": share / 100, "loss": loss, "peak_bytes": 1e6 * memory}
 
 
 def run_gpt2(context, device="cuda", tiny=False):

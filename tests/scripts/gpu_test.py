@@ -98,11 +98,11 @@ esac
         self.program("build/examples/cifar10", f"""accuracy=0.5
 case "$*" in *--no-capture*) accuracy={launched};; esac
 while [ "$1" != --output ]; do shift; done
-echo "[{{\\"samples_per_second\\": 7.5, \\"train_loss\\": 1, \\"metrics\\": {{\\"average accuracy\\": $accuracy}}}}]" > "$2/history.json"
+echo "[{{\\"samples_per_second\\": 7.5, \\"train_loss\\": 1, \\"memory\\": {{\\"peak_bytes\\": 5}}, \\"metrics\\": {{\\"average accuracy\\": $accuracy}}}}]" > "$2/history.json"
 """)
         self.program("build/examples/gpt2",
-                     'echo "step      1: loss 3.5000, learning rate 0.1, 100 tokens/s, 1.5 % of peak"\n'
-                     'echo "step      2: loss 3.2500, learning rate 0.1, 300 tokens/s, 4.5 % of peak"\n')
+                     'echo "step      1: loss 3.5000, learning rate 0.1, 100 tokens/s, 1.5 % of peak, 2 MB at most"\n'
+                     'echo "step      2: loss 3.2500, learning rate 0.1, 300 tokens/s, 4.5 % of peak, 3 MB at most"\n')
 
     def driver(self, gpus):
         """An environment without nvidia-smi, in which libcuda.so.1 shows this number of GPUs, whether or not the
@@ -217,7 +217,8 @@ class GpuScript(Pretended):
         texts, = results["gpt2"]["batches"]
         self.assertEqual({name: run["per_second"] for name, run in images["runs"].items()},
                          {name: 7.5 for name, *_ in networks.PRECISIONS})
-        self.assertEqual(texts["runs"]["bfloat16"], {"per_second": 300.0, "share_of_peak": 0.045, "loss": 3.25})
+        self.assertEqual(texts["runs"]["bfloat16"], {"per_second": 300.0, "share_of_peak": 0.045, "loss": 3.25, "peak_bytes": 3e6})
+        self.assertEqual(images["runs"]["float"]["peak_bytes"], 5)
         self.assertEqual(results["averages"]["largest_difference"], 0)
         self.assertEqual(images["peer"], {"unavailable": '{"unavailable": "not here"}'})
 
@@ -239,8 +240,8 @@ class GpuScript(Pretended):
                      'echo \'{"variant": "bfloat16", "per_second": 5.0}\';; *) echo \'{"unavailable": "not here"}\';; esac\n')
         status, output, results = self.run_script("--quick")
         self.assertEqual(status, 0, output)
-        self.assertIn("bfloat16, batches of 128: 8 images/s, PyTorch 5: 1.50", output)
-        self.assertIn("bfloat16, batches of 4: 300 tokens/s, PyTorch 5: 60.00", output)
+        self.assertIn("bfloat16, batches of 128: 8 images/s, 0 MB; PyTorch 5: 1.50", output)
+        self.assertIn("bfloat16, batches of 4: 300 tokens/s, 3 MB; PyTorch 5: 60.00", output)
 
     def test_a_wrong_result_voids_its_time(self):
         self.verbs({"problem": "wrong: off by 7 times"})
