@@ -2,6 +2,7 @@
 // Attention whose scores stay in registers and shared memory (Dao, "FlashAttention-2", 2023): a block has 64 queries,
 // or, for the gradients of keys and values, 64 keys of a head. Sums have a fixed order: equal calls give equal bits.
 
+#include <locus/core/math.hpp>
 #include <locus/cuda/attention_tiles.cuh>
 #include <locus/cuda/for_each_row.cuh>
 #include <locus/cuda/gemm.hpp>

@@ -45,7 +45,7 @@ Forwarded(Y, Tuple<Saved...>) -> Forwarded<Y, Saved...>;
 /// returns the operation that computes those that are wanted. It is asked where the operation is recorded.
 template <class Op, class... X>
 concept DifferentiatesForward = requires(const Op& op) {
-  { op.wanting(sizeof(X) > 0 ...) } -> std::same_as<Op>;
+  { op.wanting(std::same_as<X, X>...) } -> std::same_as<Op>;
 };
 
 /// The target of the gradient of one input; false if none is wanted.

@@ -27,10 +27,10 @@ class SumByMachine {
         own_(static_cast<int>(locals_.size())) {}
 
   /// Bytes of temporary memory that run() needs.
-  [[nodiscard]] std::int64_t room_bytes() const { return 2 * own_ * part_bytes + 2 * bytes_of_sums(); }
+  [[nodiscard]] std::int64_t room_bytes() const { return 2 * part_bytes * own_ + 2 * bytes_of_sums(); }
   void run(unsigned char* room) {
     rooms_ = room;
-    sums_ = room + 2 * own_ * part_bytes;
+    sums_ = room + 2 * part_bytes * own_;
     const std::int64_t pieces = pieces_of(call_.what.count, piece_elements());
     Piece now = pieces > 0 ? begin(0) : Piece{};
     for (std::int64_t i = 0; i < pieces; ++i) {
