@@ -5,6 +5,7 @@
 // link, though nothing is computed.
 
 #include <locus/cuda/cudnn/attention_graph.hpp>
+#include <locus/cuda/cudnn/conv_choice.hpp>
 #include <locus/cuda/cudnn/conv_graph.hpp>
 
 #include <doctest/doctest.h>
@@ -84,8 +85,9 @@ struct Answer {
 };
 Answer ask(const Machine& machine, const ConvCall& call) {
   Calls calls(call);
-  const ConvGraph graph = graph_of(calls, machine, call);
-  const std::vector<Descriptor> engines = engines_for(calls, machine, call, graph.graph);
+  ConvGraph builder(calls, call);
+  const Descriptor graph = builder.finish(machine);
+  const std::vector<Descriptor> engines = engines_for(calls, machine, call, graph);
   Answer answer{calls.reason()};
   answer.engines = static_cast<std::int64_t>(engines.size());
   if (!calls.succeeded()) return answer;

@@ -142,6 +142,18 @@ TEST_CASE("of cuDNN's engines the first serves that keeps what Locus promises") 
   CHECK(in_new_process({{"LOCUS_CUDNN", "0"}}, [&] { return seen(of_float).asked; }) == 0);
 }
 
+TEST_CASE("convolutions and attention share the one handle of a context") {
+  CHECK(in_new_process({}, [] {
+    const auto attend = [] {
+      const auto q = randn<half, Cuda>({1, 2, 3, 136});
+      return seen([&] { (void)scaled_dot_product_attention(q, q, q); }).launched == 1;
+    };
+    bool right = is_right(convolve()) && attend() && is_right(convolve()) && dnn.handles == 1;
+    std::thread([&] { right &= attend() && is_right(convolve()); }).join();
+    return right && dnn.handles == 2;
+  }));
+}
+
 TEST_CASE("TF32 has a switch for convolutions, by cuDNN or by windows, and one for products") {
   struct Rounded {
     bool products, convolutions, windows, exact;
@@ -274,7 +286,7 @@ TEST_CASE("errors name the request, cuDNN's call and what to do") {
     return said;
   };
   CHECK(error([] { dnn.creation = CUDNN_STATUS_NOT_INITIALIZED; }) ==
-        "convolution: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED, nothing answers; cuDNN does not start: update the "
+        "cuDNN: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED, nothing answers; cuDNN does not start: update the "
         "NVIDIA driver, or compute without cuDNN (LOCUS_CUDNN=0)");
   CHECK(error([] { dnn.creation = CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH; }).find("LD_LIBRARY_PATH") !=
         std::string::npos);

@@ -41,6 +41,7 @@ struct Dnn {
   cudnnStatus_t creation = CUDNN_STATUS_SUCCESS;              ///< status of cudnnCreate,
   cudnnStatus_t operation = CUDNN_STATUS_SUCCESS;             ///< of finalizing a pass's descriptor,
   cudnnStatus_t heuristics = CUDNN_STATUS_SUCCESS;            ///< and of finalizing heuristics
+  int handles = 0;                                            ///< that were made
   int asked = 0, planned = 0, launched = 0;                   ///< heuristics, plans, launches
   std::int64_t engine = -1;                                   ///< of the last launch,
   std::int64_t images = 0;                                    ///< its batch,
@@ -496,6 +497,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (cudaMalloc(&memory, 64) != cudaSuccess) return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
   (void)cudaFree(memory);
   *handle = reinterpret_cast<cudnnHandle_t>(new Handle);
+  ++simulated::dnn.handles;
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {

@@ -2,16 +2,11 @@
 // Convolution passes on a GPU by cuDNN; device/convolution.hpp specifies them.
 
 #include <locus/cuda/cudnn/convolver.hpp>
-#include <locus/cuda/map.cuh>
+#include <locus/cuda/cudnn/operands.cuh>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
 namespace detail {
-template <class T>
-struct AddTo {
-  LOCUS_FN void operator()(compute_t<T> added, compute_t<T> to, compute_t<T>& out) const { out = to + added; }
-};
-
 /// Whether images are dense, in channels-last order or channel after channel.
 template <class T>
 [[nodiscard]] bool is_dense(const ConvImages<T>& x, const Shape& shape, bool channels_last) {
@@ -35,11 +30,8 @@ template <class T>
 [[nodiscard]] FoundImages images_of(Context& context, const ConvImages<const T>& x, const Shape& shape, Scratch& copy) {
   const bool by_channels = is_dense(x, shape, false), channels_last = is_dense(x, shape, true);
   if (by_channels || channels_last) return {{const_cast<T*>(x.data), !by_channels}, by_channels && channels_last};
-  copy.reserve(static_cast<std::size_t>(elements(shape)) * sizeof(T));
   const Strides from{x.stride[0], x.stride[1], x.stride[2], x.stride[3], x.stride[4]};
-  map(context, make_plan<2>(shape, std::array<Strides, 2>{from, row_major(shape)}),
-      locus::detail::ConvertElement<T, T>{}, Pack<const T*>{x.data}, Pack<T*>{copy.template as<T>()});
-  return {{copy.template as<T>(), false}, false};
+  return {{copy_dense(context, x.data, shape, from, copy), false}, false};
 }
 /// Results for cuDNN to write: dense, in either order.
 template <class T>

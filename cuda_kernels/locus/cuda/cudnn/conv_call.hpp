@@ -3,14 +3,9 @@
 
 #include <locus/core/shape.hpp>
 #include <locus/cuda/cudnn/switches.hpp>
+#include <locus/cuda/cudnn/types.hpp>
 #include <locus/cuda/gemm_product.hpp>
 #include <locus/device/convolution.hpp>
-
-#include <cudnn_graph.h>
-
-#if CUDNN_MAJOR < 9
-#error "Locus needs cuDNN 9 or newer: install it, or compile with -DLOCUS_CUDNN=0 (with Meson, -Dcudnn=disabled)"
-#endif
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
@@ -19,12 +14,6 @@ enum class Pass { forward, input_gradient, weight_gradient };
 /// Element types that cuDNN convolves, adding up in float. (Its engines of double are few, and slow.)
 template <class T>
 inline constexpr bool is_convolved = std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
-template <class T>
-[[nodiscard]] constexpr cudnnDataType_t type_of() {
-  if constexpr (std::is_same_v<T, float>) return CUDNN_DATA_FLOAT;
-  else if constexpr (std::is_same_v<T, half>) return CUDNN_DATA_HALF;
-  else return CUDNN_DATA_BFLOAT16;
-}
 
 /// Dense images of a pass: channel after channel, or channels-last, with the channels of an element side by side.
 struct Images {
@@ -105,17 +94,14 @@ struct ConvCall {
     x.push_back(axis.extent), w.push_back(axis.kernel), stride.push_back(axis.stride), padding.push_back(axis.before);
     dilation.push_back(axis.dilation);
   }
-  const auto type = call.type == CUDNN_DATA_FLOAT  ? dtype_name<float>()
-                    : call.type == CUDNN_DATA_HALF ? dtype_name<half>()
-                                                   : dtype_name<bfloat16>();
   return join(call.pass == Pass::forward          ? "convolution"
               : call.pass == Pass::input_gradient ? "input gradient of a convolution"
                                                   : "weight gradient of a convolution",
               call.bias   ? " with bias"
               : call.sums ? " with sums of its channels"
                           : "",
-              " of images ", x, " by weights ", w, " of ", type, ", stride ", stride, ", padding ", padding,
-              ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
+              " of images ", x, " by weights ", w, " of ", name_of(call.type), ", stride ", stride, ", padding ",
+              padding, ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
 }
 
 /// Alignment of an address in bytes, at most 16: the most that cuDNN's engines ask for.

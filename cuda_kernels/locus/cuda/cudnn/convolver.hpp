@@ -1,12 +1,12 @@
 #pragma once
 // Convolution passes by cuDNN, with a cache of plans by form.
 
+#include <locus/cuda/cudnn/conv_choice.hpp>
 #include <locus/cuda/cudnn/conv_graph.hpp>
+#include <locus/cuda/cudnn/library.hpp>
 #include <locus/cuda/stream_timer.hpp>
-#include <locus/cuda/trace.hpp>
 #include <locus/cuda/tuned_gemm_plans.hpp>
 #include <locus/cuda/tuning.hpp>
-#include <locus/device/trace/launch_log.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
@@ -30,12 +30,7 @@ struct ConvPlans {
 class Convolver {
  public:
   /// throws CudaError where cuDNN does not start
-  explicit Convolver(Context& context) : context_(context) {
-    const UncapturedCalls anything_goes;
-    check(cudnnCreate(&machine_.handle), "cudnnCreate", "convolution");
-    check(cudnnSetStream(machine_.handle, context.stream()), "cudnnSetStream", "convolution");
-  }
-  ~Convolver() { (void)cudnnDestroy(machine_.handle); }
+  explicit Convolver(Context& context) : context_(context), machine_(Library::machine_of(context)) {}
   Convolver(const Convolver&) = delete;
   Convolver& operator=(const Convolver&) = delete;
 
@@ -71,73 +66,18 @@ class Convolver {
   [[nodiscard]] bool run_part(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
     ConvPlan& plan = plan_for(call, by_verbs);
     while (plan.exists) {
-      if (launch(plan, call)) return true;
+      if (launch(context_, machine_, plan.way, call) == Launched::queued) return true;
       take_next(plan, call);
     }
     return false;
   }
 
-  /// False, without effect, where cuDNN refuses the plan after all, or its workspace is no longer free.
-  [[nodiscard]] bool launch(const ConvPlan& plan, const ConvCall& call) {
-    Scratch workspace(context_);
-    if (plan.way.workspace > 0 && !reserve(workspace, plan, call)) return false;
-    LaunchTrace trace(context_);
-    if (locus::detail::launches_are_observed()) [[unlikely]]
-      trace.begin(description_of(call));
-    Calls calls(call);
-    queue(calls, plan.way, call, call.result(), workspace.as<void>());
-    if (!calls.succeeded()) {
-      cuda::check(cudaGetLastError(), "convolution");  // A sticky error is an earlier launch's.
-      tell_refusal(call, calls.reason());
-      return false;
-    }
-    const ConvShape& shape = call.shape;
-    context_.launched("convolution", std::array<std::int64_t, 4>{shape.batch, shape.in, shape.out, shape.outputs()});
-    ++locus::detail::launches.gemm;
-    trace.end();
-    return true;
-  }
-  [[nodiscard]] static bool reserve(Scratch& workspace, const ConvPlan& plan, const ConvCall& call) try {
-    workspace.reserve(static_cast<std::size_t>(plan.way.workspace));
-    return true;
-  } catch (const OutOfMemory&) {
-    tell_refusal(call, join("no memory for a workspace of ", plan.way.workspace, " bytes"));
-    return false;
-  }
-  void queue(Calls& calls, const ExecutionPlan& way, const ConvCall& given, void* result, void* workspace) const {
-    ConvCall call = given;
+  /// Queues a pass that writes `result`, to be timed.
+  [[nodiscard]] bool try_out(const ExecutionPlan& way, ConvCall call, void* result, void* workspace) const {
     call.set_result(result);
-    std::int64_t names[] = {name_of_x, name_of_w, name_of_y, name_of_bias, 0};
-    void* data[] = {call.x.data, call.w, call.y.data, call.bias, nullptr};
-    if (call.sums) {
-      names[3] = name_of_sums, names[4] = name_of_squares;
-      data[3] = call.sums, data[4] = call.squares();
-    }
-    const std::int64_t count = call.sums ? 5 : call.bias ? 4 : 3;
-    const Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names, count);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data, count);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
-    calls.finalize(pack, "cudnnBackendFinalize (operands)");
-    calls.execute(machine_.handle, way.plan, pack);
-  }
-
-  [[nodiscard]] LOCUS_COLD static locus::detail::LaunchDescription description_of(const ConvCall& call) {
-    const ConvShape& shape = call.shape;
-    const std::int64_t depth = shape.group_in() * shape.taps();
-    const char* const verb = call.bias                           ? "convolution with bias by cuDNN"
-                             : call.sums                         ? "convolution with sums of its channels by cuDNN"
-                             : call.pass == Pass::forward        ? "convolution by cuDNN"
-                             : call.pass == Pass::input_gradient ? "convolution's input gradient by cuDNN"
-                                                                 : "convolution's weight gradient by cuDNN";
-    return {verb, nullptr, Shape{shape.batch, shape.out, shape.outputs(), depth},
-            call.element() * (call.x_elements() + call.y_elements() + call.w_elements()),
-            2. * static_cast<double>(call.y_elements()) * static_cast<double>(depth)};
-  }
-  /// Says in a trace why another engine or launches of the verbs follow instead of a cuDNN launch.
-  static void tell_refusal(const ConvCall& call, const std::string& reason) {
-    if (launches_are_traced()) [[unlikely]]
-      std::fprintf(stderr, "locus: %s: not by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
+    Calls calls(call);
+    operands_of(call).launch(calls, machine_, way, workspace);
+    return calls.succeeded();
   }
 
   [[nodiscard]] ConvPlan& plan_for(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
@@ -155,14 +95,15 @@ class Convolver {
     ConvPlan plan;
     plan.most_workspace = call.most_workspace(free_bytes());
     Calls calls(call);
-    const ConvGraph graph = graph_of(calls, machine_, call);
+    ConvGraph builder(calls, call);
+    const Descriptor graph = builder.finish(machine_);
     if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named())
       settle(key, plan, calls, call, graph, by_verbs);
     if (call.sums) {  // serves only where timing chose it
       plan.is_settled |= may_time();
       return plan;
     }
-    if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph.graph), call);
+    if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph), call);
     plan.is_settled |= !plan.exists;  // nothing is to be timed
     if (!plan.exists)
       tell_refusal(call, plan.is_slower      ? "products of windows were faster when they were timed"
@@ -187,8 +128,9 @@ class Convolver {
     const UncapturedCalls anything_goes;
     plan.most_workspace = call.most_workspace(free_bytes());
     Calls calls(call);
-    const ConvGraph graph = graph_of(calls, machine_, call);
-    take_from(plan, engines_for(calls, machine_, call, graph.graph), call);
+    ConvGraph builder(calls, call);
+    const Descriptor graph = builder.finish(machine_);
+    take_from(plan, engines_for(calls, machine_, call, graph), call);
   }
 
   [[nodiscard]] static bool may_time() {
@@ -198,10 +140,10 @@ class Convolver {
 
   /// Looks up the plan in the process's table; if passes are timed, adds it there.
   void settle(const cuda::detail::GemmPlanKey& key, ConvPlan& plan, Calls& calls, const ConvCall& call,
-              const ConvGraph& graph, const ConvByVerbs* by_verbs) const {
+              const Descriptor& graph, const ConvByVerbs* by_verbs) const {
     auto& tuned = cuda::detail::TunedGemmPlans::of<ConvPlans>(context_.ordinal());
     if (!calls.succeeded() || adopt(tuned, key, plan, call, graph) || !may_time()) return;
-    const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph.graph);
+    const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph);
     if (call.sums && !engines.empty() && !is_captured()) (*by_verbs)();  // times the convolution alone, before the lock
     const Lock one_at_a_time(tuned.timing());
     if (adopt(tuned, key, plan, call, graph)) return;
@@ -219,7 +161,7 @@ class Convolver {
 
   /// Adopts the known choice for the form. False if there is none, or cuDNN does not accept it.
   [[nodiscard]] bool adopt(cuda::detail::TunedGemmPlans& tuned, const cuda::detail::GemmPlanKey& key, ConvPlan& plan,
-                           const ConvCall& call, const ConvGraph& graph) const {
+                           const ConvCall& call, const Descriptor& graph) const {
     cuda::detail::GemmPlanChoice choice;
     if (!tuned.find(key, choice)) return false;
     if (choice.algorithm == choice_of_verbs.algorithm) return plan.is_slower = plan.is_settled = true;
@@ -274,11 +216,7 @@ class Convolver {
     const bool wants_memory = plan.wants_memory;  // set by an engine tried before the first usable one
     float best = StreamTimer::never;
     for (const ConvPlan& way : ways) {
-      const float time = timer.milliseconds([&] {
-        Calls calls(call);
-        queue(calls, way.way, call, result, workspace.as<void>());
-        return calls.succeeded();
-      });
+      const float time = timer.milliseconds([&] { return try_out(way.way, call, result, workspace.as<void>()); });
       if (time < clearly * best) plan = way, best = time;
     }
     const float others = by_verbs ? time_of(*by_verbs, timer, best) : StreamTimer::never;
@@ -298,7 +236,7 @@ class Convolver {
   static constexpr float clearly = 0.98f;
 
   Context& context_;
-  Machine machine_;
+  const Machine& machine_;
   cuda::detail::GemmPlanTable<ConvPlan> plans_;
 };
 
