@@ -30,7 +30,13 @@ struct ConvCall {
   Images x, y;
   void* w = nullptr;
   bool accumulate = false;
-  void* bias = nullptr;  ///< of a value that is not accumulated: an element for each channel is added, before rounding
+  /// The epilogue of a value that is not accumulated, computed before rounding: an element of bias is added to each
+  /// channel, and then relu applied. cuDNN's relu may turn NaN into 0.
+  void* bias = nullptr;
+  bool relu = false;
+  /// An epilogue that is a launch of its own after this one, and belongs to the form because it is timed with it: 1 for
+  /// a bias, 2 for relu, 3 for both.
+  int finish = 0;
   /// Of a value that is neither accumulated nor has a bias: the sum of each channel of y, and after them the sums of
   /// squares. Null: not wanted.
   float* sums = nullptr;
@@ -45,6 +51,9 @@ struct ConvCall {
   [[nodiscard]] std::int64_t x_elements() const { return shape.batch * shape.in * shape.inputs(); }
   [[nodiscard]] std::int64_t y_elements() const { return shape.batch * shape.out * shape.outputs(); }
   [[nodiscard]] std::int64_t w_elements() const { return shape.out * shape.group_in() * shape.taps(); }
+  [[nodiscard]] bool has_epilogue() const { return bias || relu; }
+  /// Whether the form serves only where timing chose it: sums and relu are less exact than by launches of their own.
+  [[nodiscard]] bool must_be_timed() const { return sums || relu; }
   [[nodiscard]] float* squares() const { return sums + shape.out; }
   [[nodiscard]] void* result() const {
     return pass == Pass::forward ? y.data : pass == Pass::input_gradient ? x.data : w;
@@ -97,9 +106,11 @@ struct ConvCall {
   return join(call.pass == Pass::forward          ? "convolution"
               : call.pass == Pass::input_gradient ? "input gradient of a convolution"
                                                   : "weight gradient of a convolution",
-              call.bias   ? " with bias"
-              : call.sums ? " with sums of its channels"
-                          : "",
+              call.bias && call.relu ? " with bias and relu"
+              : call.bias            ? " with bias"
+              : call.relu            ? " with relu"
+              : call.sums            ? " with sums of its channels"
+                                     : "",
               " of images ", x, " by weights ", w, " of ", name_of(call.type), ", stride ", stride, ", padding ",
               padding, ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
 }
@@ -115,7 +126,7 @@ struct ConvCall {
   const ConvShape& shape = call.shape;
   const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +
                              16 * call.rounds_to_tf32() + 32 * nondeterministic_cudnn_allowed() +
-                             64 * (call.sums != nullptr);
+                             64 * (call.sums != nullptr) + 128 * call.relu + 256 * call.finish;
   const std::int64_t of_bias = call.bias ? alignment_of(call.bias) : 0;  // 0: the pass alone
   const std::int64_t alignments =
       ((of_bias * 32 + alignment_of(call.x.data)) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);

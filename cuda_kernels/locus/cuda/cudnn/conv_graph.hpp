@@ -1,5 +1,5 @@
 #pragma once
-// The cuDNN graph of one convolution pass, alone, with a bias or with sums of channels, and the engines that may
+// The cuDNN graph of one convolution pass, alone, with bias and relu or with sums of channels, and the engines that may
 // compute it.
 
 #include <locus/cuda/cudnn/conv_call.hpp>
@@ -68,9 +68,15 @@ class ConvGraph {
     const T x = operand(name_of_x, call.x.data, extents_.x, call.x.channels_last);
     const T w = operand(name_of_w, call.w, extents_.w, call.has_weights_channels_last());
     const T y = operand(name_of_y, call.y.data, extents_.y, call.y.channels_last);
-    const T sum = call.bias ? graph_.value(extents_.y, y.strides, CUDNN_DATA_FLOAT) : y;
+    const auto float_or_last = [&](bool is_last) {
+      return is_last ? y : graph_.value(extents_.y, y.strides, CUDNN_DATA_FLOAT);
+    };
+    T sum = float_or_last(!call.has_epilogue());
     graph_.convolution(detail::names_of(call.pass), windows_, x, w, sum, call.accumulate);
-    if (call.bias) graph_.pointwise(CUDNN_POINTWISE_ADD, sum, of_channels(name_of_bias, call.bias, call.type), y);
+    if (call.bias)
+      sum = graph_.pointwise(CUDNN_POINTWISE_ADD, sum, of_channels(name_of_bias, call.bias, call.type),
+                             float_or_last(!call.relu));
+    if (call.relu) graph_.pointwise(CUDNN_POINTWISE_RELU_FWD, sum, y);
     if (call.sums)
       graph_.channel_sums(y, of_channels(name_of_sums, call.sums, CUDNN_DATA_FLOAT),
                           of_channels(name_of_squares, call.squares(), CUDNN_DATA_FLOAT));
@@ -129,7 +135,9 @@ class ConvGraph {
 [[nodiscard]] LOCUS_COLD inline locus::detail::LaunchDescription description_of(const ConvCall& call) {
   const ConvShape& shape = call.shape;
   const std::int64_t depth = shape.group_in() * shape.taps();
-  const char* const verb = call.bias                           ? "convolution with bias by cuDNN"
+  const char* const verb = call.bias && call.relu              ? "convolution with bias and relu by cuDNN"
+                           : call.bias                         ? "convolution with bias by cuDNN"
+                           : call.relu                         ? "convolution with relu by cuDNN"
                            : call.sums                         ? "convolution with sums of its channels by cuDNN"
                            : call.pass == Pass::forward        ? "convolution by cuDNN"
                            : call.pass == Pass::input_gradient ? "convolution's input gradient by cuDNN"

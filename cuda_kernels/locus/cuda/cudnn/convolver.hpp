@@ -16,7 +16,7 @@ struct ConvPlan {
   std::int64_t most_workspace = 0;  ///< bytes that it may take: found when it is made, as a query of the GPU takes long
   std::size_t tried = 0;            ///< of cuDNN's engines
   bool exists = false;              ///< false: cuDNN does not compute the form
-  bool is_slower = false;           ///< because the verbs are faster
+  bool is_slower = false;           ///< because other launches are faster
   bool wants_memory = false;        ///< an engine expected to be faster needs more workspace than allowed
   bool is_settled = false;  ///< true: final for the process; false: cuDNN's first answer, until passes are timed
 };
@@ -26,7 +26,14 @@ struct ConvPlans {
   [[nodiscard]] static std::string library() { return join("cuDNN ", cudnnGetVersion()); }
 };
 
-/// One context's cuDNN. cost: a lookup and the call itself once a pass of the same form has been made
+/// Launches beside those of a pass.
+struct Beside {
+  const ConvLaunches* others = nullptr;  ///< that compute the same, finished, and are timed beside cuDNN's engines
+  const ConvLaunches* finish = nullptr;  ///< of the epilogue that ConvCall::finish names
+  bool others_are_planned = false;  ///< whether the others make plans of this table, which one thread at a time does
+};
+
+/// One context's convolutions by cuDNN. cost: a lookup and the call itself once a pass of the same form has been made
 class Convolver {
  public:
   /// throws CudaError where cuDNN does not start
@@ -34,26 +41,27 @@ class Convolver {
   Convolver(const Convolver&) = delete;
   Convolver& operator=(const Convolver&) = delete;
 
-  /// Queues the pass, in parts of the batch where that lets a faster engine run. False, without effect, where cuDNN
-  /// does not compute it, or `by_verbs` is faster.
-  [[nodiscard]] bool run(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
-    const std::int64_t batch = call.shape.batch, images = images_at_once(call, by_verbs);
-    if (!run_part(call.part(0, images), images == batch ? by_verbs : nullptr)) return false;
+  /// Queues the pass, in parts of the batch where that lets a faster engine run, and then `finish`. False, without
+  /// effect, where cuDNN does not compute it, or the other launches, which do the same work, are faster.
+  [[nodiscard]] bool run(const ConvCall& call, const Beside& beside = {}) {
+    const std::int64_t batch = call.shape.batch, images = images_at_once(call, beside);
+    if (!run_part(call.part(0, images), images == batch ? beside : Beside{})) return false;
     for (std::int64_t first = images; first < batch; first += images) {
       const ConvCall part = call.part(first, images);
       if (!run_part(part))
         fail<CudaError>({text_of(part), ": cuDNN refuses it, though it computed the images before; ",
                          remedy(CUDNN_STATUS_NOT_SUPPORTED)});
     }
+    if (beside.finish) (*beside.finish)();
     return true;
   }
 
  private:
   /// Images per part: as many as leave the engine that cuDNN expects to be the fastest enough workspace. The whole
   /// batch if even one image is too many, or cuDNN has no plan for a part.
-  [[nodiscard]] std::int64_t images_at_once(const ConvCall& call, const ConvByVerbs* by_verbs) {
+  [[nodiscard]] std::int64_t images_at_once(const ConvCall& call, const Beside& beside) {
     std::int64_t images = call.shape.batch;
-    if (!call.is_divisible() || !plan_for(call, by_verbs).wants_memory) return images;
+    if (!call.is_divisible() || !plan_for(call, beside).wants_memory) return images;
     while (plan_for(call.part(0, images)).wants_memory) {
       if (images == 1) return call.shape.batch;
       images = (images + 1) / 2;
@@ -63,8 +71,8 @@ class Convolver {
       if (!plan_for(call.part(first, images)).exists) return call.shape.batch;
     return images;
   }
-  [[nodiscard]] bool run_part(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
-    ConvPlan& plan = plan_for(call, by_verbs);
+  [[nodiscard]] bool run_part(const ConvCall& call, const Beside& beside = {}) {
+    ConvPlan& plan = plan_for(call, beside);
     while (plan.exists) {
       if (launch(context_, machine_, plan.way, call) == Launched::queued) return true;
       take_next(plan, call);
@@ -80,17 +88,17 @@ class Convolver {
     return calls.succeeded();
   }
 
-  [[nodiscard]] ConvPlan& plan_for(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
+  [[nodiscard]] ConvPlan& plan_for(const ConvCall& call, const Beside& beside = {}) {
     const cuda::detail::GemmPlanKey key = key_of(call);
     if (ConvPlan* const known = plans_.find(key); known && (known->is_settled || !may_time())) return *known;
-    const ConvPlan plan = make_plan(key, call, by_verbs);
+    const ConvPlan plan = make_plan(key, call, beside);
     if (ConvPlan* const known = plans_.find(key)) return *known = plan;
     return plans_.add(key, plan);
   }
 
   /// The known choice, or the fastest engine if passes are timed, or cuDNN's first answer.
   [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call,
-                                   const ConvByVerbs* by_verbs) const {
+                                   const Beside& beside) const {
     const UncapturedCalls anything_goes;
     ConvPlan plan;
     plan.most_workspace = call.most_workspace(free_bytes());
@@ -98,15 +106,15 @@ class Convolver {
     ConvGraph builder(calls, call);
     const Descriptor graph = builder.finish(machine_);
     if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named())
-      settle(key, plan, calls, call, graph, by_verbs);
-    if (call.sums) {  // serves only where timing chose it
+      settle(key, plan, calls, call, graph, beside);
+    if (call.must_be_timed()) {
       plan.is_settled |= may_time();
       return plan;
     }
     if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph), call);
     plan.is_settled |= !plan.exists;  // nothing is to be timed
     if (!plan.exists)
-      tell_refusal(call, plan.is_slower      ? "products of windows were faster when they were timed"
+      tell_refusal(call, plan.is_slower      ? "other launches were faster when they were timed"
                          : calls.succeeded() ? "cuDNN makes no plan for any engine"
                                              : calls.reason());
     return plan;
@@ -140,18 +148,19 @@ class Convolver {
 
   /// Looks up the plan in the process's table; if passes are timed, adds it there.
   void settle(const cuda::detail::GemmPlanKey& key, ConvPlan& plan, Calls& calls, const ConvCall& call,
-              const Descriptor& graph, const ConvByVerbs* by_verbs) const {
+              const Descriptor& graph, const Beside& beside) const {
     auto& tuned = cuda::detail::TunedGemmPlans::of<ConvPlans>(context_.ordinal());
     if (!calls.succeeded() || adopt(tuned, key, plan, call, graph) || !may_time()) return;
     const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph);
-    if (call.sums && !engines.empty() && !is_captured()) (*by_verbs)();  // times the convolution alone, before the lock
+    if (beside.others && beside.others_are_planned && !engines.empty() && !is_captured())
+      (*beside.others)();  // before the lock
     const Lock one_at_a_time(tuned.timing());
     if (adopt(tuned, key, plan, call, graph)) return;
     take_from(plan, engines, call);
     plan.is_settled = true;
     const bool is_timed =
-        plan.exists && !tuned.is_full() && !is_captured() && choose_fastest(plan, engines, call, by_verbs);
-    plan.exists &= is_timed || !call.sums;
+        plan.exists && !tuned.is_full() && !is_captured() && choose_fastest(plan, engines, call, beside);
+    plan.exists &= is_timed || !call.must_be_timed();
     if (tuned.is_full() || !(plan.exists || plan.is_slower)) return;
     cuda::detail::GemmPlanChoice choice = choice_of_verbs;
     if (!plan.is_slower && !to_choice(call, plan.way.engine, choice)) return;
@@ -189,11 +198,11 @@ class Convolver {
     return status != cudaStreamCaptureStatusNone;
   }
 
-  /// Times the pass on each of the first engines that support it, and by verbs, and gives the plan the fastest; of two
-  /// about equal, the earlier. Clears `exists` if cuDNN refuses all, or the verbs are faster. False, with the plan
-  /// unchanged, if memory for that runs out.
+  /// Times the pass on each of the first engines that support it, finished, and the other launches, and gives the plan
+  /// the fastest; of two about equal, the earlier. Clears `exists` if cuDNN refuses all, or the others are faster.
+  /// False, with the plan unchanged, if memory for that runs out.
   [[nodiscard]] bool choose_fastest(ConvPlan& plan, const std::vector<Descriptor>& engines, const ConvCall& call,
-                                    const ConvByVerbs* by_verbs) const try {
+                                    const Beside& beside) const try {
     std::vector<ConvPlan> ways{plan};
     std::int64_t most = plan.way.workspace;
     for (ConvPlan next = plan; ways.size() < tuning::most_candidates; ways.push_back(next)) {
@@ -216,20 +225,25 @@ class Convolver {
     const bool wants_memory = plan.wants_memory;  // set by an engine tried before the first usable one
     float best = StreamTimer::never;
     for (const ConvPlan& way : ways) {
-      const float time = timer.milliseconds([&] { return try_out(way.way, call, result, workspace.as<void>()); });
+      const float time = timer.milliseconds([&] {
+        const bool is_queued = try_out(way.way, call, result, workspace.as<void>());
+        if (beside.finish && !call.accumulate) (*beside.finish)();  // which adds to the result itself
+        return is_queued;
+      });
       if (time < clearly * best) plan = way, best = time;
     }
-    const float others = by_verbs ? time_of(*by_verbs, timer, best) : StreamTimer::never;
-    plan.is_slower = call.sums ? best >= clearly * others : others < clearly * best;  // sums are less exact
+    const float others = beside.others ? time_of(*beside.others, timer, best) : StreamTimer::never;
+    plan.is_slower = call.must_be_timed() ? best >= clearly * others : others < clearly * best;
     plan.exists = best < StreamTimer::never && !plan.is_slower;
     plan.wants_memory = wants_memory && plan.exists;
     return true;
   } catch (const OutOfMemory&) {
     return false;
   }
-  /// Milliseconds of the verbs; `never` if memory for them runs out. Verbs that take twice as long as `best` run twice.
-  [[nodiscard]] static float time_of(const ConvByVerbs& by_verbs, const StreamTimer& timer, float best) try {
-    return timer.milliseconds([&] { return by_verbs(), true; }, 2 * best);
+  /// Milliseconds of other launches; `never` if memory for them runs out. If they take twice as long as `best`, they
+  /// run twice.
+  [[nodiscard]] static float time_of(const ConvLaunches& others, const StreamTimer& timer, float best) try {
+    return timer.milliseconds([&] { return others(), true; }, 2 * best);
   } catch (const OutOfMemory&) {
     return StreamTimer::never;
   }
