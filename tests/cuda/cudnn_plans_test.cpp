@@ -5,6 +5,7 @@
 // link, though nothing is computed.
 
 #include <locus/cuda/cudnn/attention_graph.hpp>
+#include <locus/cuda/cudnn/conv_choice.hpp>
 #include <locus/cuda/cudnn/conv_graph.hpp>
 
 #include <doctest/doctest.h>
@@ -84,8 +85,9 @@ struct Answer {
 };
 Answer ask(const Machine& machine, const ConvCall& call) {
   Calls calls(call);
-  const ConvGraph graph = graph_of(calls, machine, call);
-  const std::vector<Descriptor> engines = engines_for(calls, machine, call, graph.graph);
+  ConvGraph builder(calls, call);
+  const Descriptor graph = builder.finish(machine);
+  const std::vector<Descriptor> engines = engines_for(calls, machine, call, graph);
   Answer answer{calls.reason()};
   answer.engines = static_cast<std::int64_t>(engines.size());
   if (!calls.succeeded()) return answer;
@@ -156,7 +158,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("on an H100 and an A100 cuDNN adds a bias in the launch of the convolution, in each type and layout") {
+TEST_CASE("on an H100 and an A100 cuDNN adds a bias, and applies relu, in the launch of the convolution") {
   NEEDS_MACHINE(first);
   const ConvShape shapes[] = {square(128, 3, 64, axis(32, 3, 1, 1)), square(128, 64, 128, axis(32, 3, 2, 1)),
                               square(128, 64, 128, axis(32, 1, 2)), square(64, 1, 6, axis(28, 5, 1, 2))};
@@ -167,6 +169,8 @@ TEST_CASE("on an H100 and an A100 cuDNN adds a bias in the launch of the convolu
         for (const bool channels_last : {false, true}) {
           ConvCall call = call_of(Pass::forward, type, shape, channels_last);
           call.bias = reinterpret_cast<void*>(4096 * 4);
+          check_planned(machine, call);
+          call.relu = true;
           check_planned(machine, call);
         }
       }

@@ -18,7 +18,9 @@
 
 #include <doctest/doctest.h>
 
+#include <support/channel_sums.hpp>
 #include <support/convolution_steps.hpp>
+#include <support/fused_relu.hpp>
 #include <support/reference.hpp>
 #include <support/skip.hpp>
 
@@ -128,6 +130,43 @@ TEST_CASE("a bias is added in the launch of its convolution on a GPU, once, befo
     check(float{}, channels_last), check(half{}, channels_last), check(bfloat16{}, channels_last);
 }
 
+TEST_CASE("relu is applied in the launch of its convolution on a GPU, where that is allowed") {
+  NEEDS_CUDNN();
+  const auto check = [](auto zero, bool channels_last) {
+    using T = decltype(zero);
+    manual_seed(33);
+    Tensor<T, Cuda> x = randn<float, Cuda>({8, 16, 20, 20}).template as<T>(),
+                    w = (randn<float, Cuda>({24, 16, 3, 3}) * (1 / 12.f)).template as<T>();
+    const Tensor<T, Cuda> b = randn<T, Cuda>({24});
+    if (channels_last) x = x.channels_last(), w = w.channels_last();
+    for (const bool may_fuse : {false, true}) {
+      const FusedRelu fused(may_fuse);
+      const auto vx = variable(x), vw = variable(w), vb = variable(b);
+      const auto apart = relu(conv2d(vx, vw, vb, {.padding = 1})).eval();
+      apart.backward(apart.value());
+      const auto dx = vx.grad().clone(), dw = vw.grad().clone(), db = vb.grad().clone();
+      vx.zero_grad(), vw.zero_grad(), vb.zero_grad();
+      (void)conv2d(x, w, b, {.padding = 1, .relu = true});
+      const LaunchLog log;
+      const auto y = conv2d(vx, vw, vb, {.padding = 1, .relu = true});
+      CHECK(log.launches() <= 2);
+      CHECK((log.launches() == 2 || may_fuse));  // one launch only if timing found that faster
+      y.backward(y.value());
+      CHECK_CLOSE(y, reference(apart), 3 * allowed<T>());
+      CHECK_CLOSE(vx.grad(), reference(dx), 30 * allowed<T>());
+      CHECK_CLOSE(vw.grad(), reference(dw), 300 * allowed<T>());  // sums of 3,200 products
+      CHECK_CLOSE(vb.grad(), reference(db), 300 * allowed<T>());
+    }
+  };
+  const bool before = cuda::gemm_is_autotuned();
+  for (const bool tuned : {false, true}) {
+    cuda::autotune_gemm(tuned);
+    for (const bool channels_last : {false, true})
+      check(float{}, channels_last), check(half{}, channels_last), check(bfloat16{}, channels_last);
+  }
+  cuda::autotune_gemm(before);
+}
+
 TEST_CASE("weights that lie channels-last are read and written as they lie on a GPU") {
   NEEDS_CUDNN();
   manual_seed(30);
@@ -153,15 +192,20 @@ TEST_CASE("weights that lie channels-last are read and written as they lie on a 
 
 TEST_CASE("a batch norm of channels that cuDNN summed with the convolution equals one that measures them on a GPU") {
   NEEDS_CUDNN();
-  const auto check = [](auto zero, std::int64_t channels, std::int64_t side) {
+  const auto check = [](auto zero, std::int64_t channels, std::int64_t side, bool must_sum) {
     using T = decltype(zero);
     manual_seed(32);
     const nn::Conv2d<T, Cuda> layer{channels, 64, 3, {.padding = 1, .bias = false}};
     nn::channels_last_(layer);
     const nn::BatchNorm2d<T, Cuda> norm{64}, other{64};
     const auto x = (randn<float, Cuda>({16, channels, side, side}) + 0.5f).eval().template as<T>().channels_last();
+    if (must_sum) REQUIRE(chooses_channel_sums(x, layer.weight.value()));
+    const LaunchLog of_both;
     const auto together = norm.forward_after(layer, trace(x), nn::Activation::none);
+    const auto launches = of_both.launches();
+    const LaunchLog of_each;
     const auto apart = other.forward_with(layer(trace(x)), nn::Activation::none);
+    if (must_sum) CHECK(launches == of_each.launches() - 1);
     const auto near = [](const auto& a, const auto& b, double most) {
       const Reference found = reference(a), expected = reference(b);
       double distance = 0;
@@ -174,10 +218,13 @@ TEST_CASE("a batch norm of channels that cuDNN summed with the convolution equal
     near(norm.running_var.value(), other.running_var.value(), 1e-3);
   };
   const bool before = cuda::gemm_is_autotuned();
-  for (const bool tuned : {false, true}) {
-    cuda::autotune_gemm(tuned);
-    check(bfloat16{}, 64, 32), check(half{}, 64, 32), check(half{}, 16, 15);
-  }
+  cuda::autotune_gemm(false);
+  check(bfloat16{}, 64, 32, false);
+  cuda::autotune_gemm(true);
+  // From compute capability 8.0 on cuDNN has engines for 64 channels, and so the sums' form is asked for and must
+  // serve.
+  const bool has_engines = cuda::Context::current(0).compute_capability() >= 80;
+  check(bfloat16{}, 64, 32, has_engines), check(half{}, 64, 32, has_engines), check(half{}, 16, 15, false);
   cuda::autotune_gemm(before);
 }
 

@@ -1,6 +1,7 @@
 // Runs on: host, cuda (windows).
 // Convolution layers: PyTorch's values, names and initial values; copies; refusals.
 
+#include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
 #include <locus/nn/averaged_model.hpp>
 #include <locus/ops/sort.hpp>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 using namespace locus;
 using namespace locus_test;
@@ -38,6 +40,38 @@ LOCUS_DEVICE_TEST("layers with every border are PyTorch's", D) {
     check(std::string("conv1d_layer_same_") + name, "conv_line",
           Line{4, 2, 3, {.padding = "same", .dilation = 2, .padding_mode = mode}});
   }
+}
+
+LOCUS_DEVICE_TEST("in a chain a convolution computes the relu after it", D) {
+  const auto check = [](const auto& layer, const auto& x) {
+    using Layer = std::remove_cvref_t<decltype(layer)>;
+    const nn::Sequential<float, D> together{Layer(layer), nn::ReLU{}};
+    const auto use = [&](const auto& f) {
+      const auto y = f(trace(x));
+      sum(y * y).backward();
+      const std::vector<Tensor<float, D>> found{y.value(), layer.weight.grad().clone(), layer.bias.grad().clone()};
+      layer.weight.zero_grad(), layer.bias.zero_grad();
+      return found;
+    };
+    const auto found = use([&](const auto& a) { return together(a); });
+    const auto expected = use([&](const auto& a) { return relu(layer(a)).eval(); });
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK_CLOSE(found[i], reference(expected[i]));
+    CHECK_CLOSE(together(x), reference(found[0]));
+    CHECK_THROWS_AS((void)layer.forward_with(x, nn::Activation::tanh), ArgumentError);
+    if constexpr (!ConvolvingDevice<D, float>) {  // no launch is relu's own
+      const auto launches = [&](const auto& f) {
+        const LaunchLog log;
+        (void)f(x);
+        return log.launches();
+      };
+      const int after = std::is_same_v<D, Cuda> ? 1 : 0;
+      CHECK(launches(together) <= launches(layer) + after);
+    }
+  };
+  const nn::Conv2dOptions reflecting{.padding = 1, .padding_mode = PadMode::reflect};
+  check(nn::Conv2d<float, D>{2, 3, 3, {.padding = 1}}, randn<float, D>({2, 2, 5, 4}));
+  check(nn::Conv2d<float, D>{2, 3, 3, reflecting}, randn<float, D>({2, 2, 5, 4}));
+  check(nn::Conv1d<float, D>{2, 3, 3}, randn<float, D>({2, 2, 5}));
 }
 
 LOCUS_DEVICE_TEST("parameters have PyTorch's names, shapes and first values", D) {

@@ -230,6 +230,53 @@ LOCUS_DEVICE_TEST("gradients agree with finite differences", D) {
   CHECK(gradcheck([](auto a, auto v) { return sum(conv2d(a, v) * conv2d(a, v)) + sum(a * 2.0); }, x, w));
 }
 
+LOCUS_DEVICE_TEST("option relu gives relu of the result, and its gradients", D) {
+  const auto check = [](const auto& x, const Shape& weights, Conv2dOptions options, double allowed = 2e-5) {
+    using T = value_of<decltype(x)>;
+    CAPTURE(to_string(x.shape()));
+    CAPTURE(to_string(weights));
+    const auto w = randn<T, D>(weights), b = randn<T, D>({weights[0]});
+    const auto g = randn<T, D>(conv2d(x, w, options).shape());
+    const auto passes = [&](bool together, bool has_bias) {
+      options.relu = together;
+      const auto vx = variable(x), vw = variable(w), vb = variable(b);
+      const auto use = [&](const auto& y) {
+        y.backward(g);
+        return std::vector{y.value(), vx.grad(), vw.grad()};
+      };
+      const auto y = has_bias ? conv2d(vx, vw, vb, options) : conv2d(vx, vw, options);
+      auto found = use(together ? y : relu(y).eval());
+      if (has_bias) found.push_back(vb.grad());
+      return found;
+    };
+    for (const bool has_bias : {false, true}) {
+      const auto together = passes(true, has_bias), apart = passes(false, has_bias);
+      for (std::size_t i = 0; i < apart.size(); ++i) CHECK_CLOSE(together[i], reference(apart[i]), allowed);
+    }
+  };
+  const auto x = randn<float, D>({2, 8, 7, 6});
+  check(x, {5, 8, 3, 3}, {.padding = 1});
+  check(x, {6, 4, 3, 2}, {.stride = 2, .groups = 2});
+  check(x, {5, 8, 1, 1}, {});
+  check(x, {8, 1, 3, 3}, {.padding = 1, .groups = 8});
+  check(x.channels_last(), {5, 8, 3, 3}, {.padding = 1});
+  check(x.channels_last(), {5, 8, 1, 1}, {});
+  check(x.select(0, 1), {5, 8, 3, 3}, {});
+  if constexpr (all_dtypes<D>) {
+    check(x.template as<half>(), {5, 8, 3, 3}, {.padding = 1}, 4e-2);
+    check(x.template as<bfloat16>(), {5, 8, 3, 3}, {.padding = 1}, 3e-1);
+  }
+  const auto line = randn<float, D>({2, 3, 9}), w = randn<float, D>({4, 3, 3});
+  CHECK_CLOSE(conv1d(line, w, {.relu = true}), reference(relu(conv1d(line, w))));
+}
+
+LOCUS_DEVICE_TEST("relu of a convolution keeps NaN", D) {
+  const auto x = ones<float, D>({1, 1, 3, 3}), w = full<float, D>({1, 1, 1, 1}, -1.f);
+  x.select(2, 1).select(2, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+  const Reference y = reference(conv2d(x, w, {.exact = true, .relu = true}));
+  for (std::size_t i = 0; i < 9; ++i) CHECK((i == 4 ? std::isnan(y.values[i]) : y.values[i] == 0));
+}
+
 LOCUS_DEVICE_TEST("views are convolved as they lie, and images without a batch", D) {
   const auto x = randn<float, D>({2, 7, 6, 3}), w = randn<float, D>({3, 3, 4, 2}), one = randn<float, D>({1, 2, 1, 3});
   const auto check = [](const auto& view, const auto& weights, const Conv2dOptions& options) {
@@ -317,6 +364,11 @@ LOCUS_DEVICE_TEST("launches are those that the comments promise, on devices with
     check({8, 8, 3, 3}, {.padding = 1}, 2, 5);
     check({8, 8, 1, 1}, {}, 1, 4);
     check({8, 1, 3, 3}, {.padding = 1, .groups = 8}, 1, 11);
+    // Relu is applied as results are stored, on Cuda by the launch after cuBLASLt's; backward takes a launch for it.
+    const int after = std::is_same_v<D, Cuda> ? 1 : 0;
+    check({8, 8, 3, 3}, {.padding = 1, .relu = true}, 2 + after, 5 + 1);
+    check({8, 8, 1, 1}, {.relu = true}, 1 + after, 4 + 1);
+    check({8, 1, 3, 3}, {.padding = 1, .groups = 8, .relu = true}, 1, 11 + 1);
   }
 }
 

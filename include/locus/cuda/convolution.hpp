@@ -58,15 +58,24 @@ struct Convolution<Cuda> {
     requires cuda::dnn::is_convolved<T>
   [[nodiscard]] static bool forward(Cuda device, const ConvShape& shape, const ConvImages<const T>& x, const T* w,
                                     const T* bias, const ConvImages<T>& y, bool accumulate,
-                                    const ConvByVerbs* by_verbs = nullptr) {
+                                    const ConvLaunches* by_verbs = nullptr) {
     const cuda::OrdinalGuard guard(device.ordinal);
-    return cuda::dnn::forward(cuda::Context::current(device.ordinal), shape, x, w, bias, y, accumulate, by_verbs);
+    return cuda::dnn::forward(cuda::Context::current(device.ordinal), shape, x, w, {bias, false}, y, accumulate,
+                              by_verbs);
+  }
+  template <class T>
+    requires cuda::dnn::is_convolved<T>
+  [[nodiscard]] static bool forward_with_relu(Cuda device, const ConvShape& shape, const ConvImages<const T>& x,
+                                              const T* w, const T* bias, const ConvImages<T>& y,
+                                              const ConvLaunches* by_verbs = nullptr) {
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::dnn::forward(cuda::Context::current(device.ordinal), shape, x, w, {bias, true}, y, false, by_verbs);
   }
   template <class T>
     requires cuda::dnn::is_convolved<T>
   [[nodiscard]] static bool forward_with_sums(Cuda device, const ConvShape& shape, const ConvImages<const T>& x,
                                               const T* w, const ConvImages<T>& y, float* sums,
-                                              const ConvByVerbs& apart) {
+                                              const ConvLaunches& apart) {
     const cuda::OrdinalGuard guard(device.ordinal);
     return cuda::dnn::forward_with_sums(cuda::Context::current(device.ordinal), shape, x, w, y, sums, apart);
   }
@@ -74,7 +83,7 @@ struct Convolution<Cuda> {
     requires cuda::dnn::is_convolved<T>
   [[nodiscard]] static bool input_gradient(Cuda device, const ConvShape& shape, const ConvImages<const T>& g,
                                            const T* w, const T* bias, const ConvImages<T>& dx, bool accumulate,
-                                           const ConvByVerbs* by_verbs = nullptr) {
+                                           const ConvLaunches* by_verbs = nullptr) {
     const cuda::OrdinalGuard guard(device.ordinal);
     return cuda::dnn::input_gradient(cuda::Context::current(device.ordinal), shape, g, w, bias, dx, accumulate,
                                      by_verbs);
@@ -83,7 +92,7 @@ struct Convolution<Cuda> {
     requires cuda::dnn::is_convolved<T>
   [[nodiscard]] static bool weight_gradient(Cuda device, const ConvShape& shape, const ConvImages<const T>& g,
                                             const ConvImages<const T>& x, T* dw, bool accumulate,
-                                            const ConvByVerbs* by_verbs = nullptr) {
+                                            const ConvLaunches* by_verbs = nullptr) {
     const cuda::OrdinalGuard guard(device.ordinal);
     return cuda::dnn::weight_gradient(cuda::Context::current(device.ordinal), shape, g, x, dw, accumulate, by_verbs);
   }

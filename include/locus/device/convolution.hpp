@@ -124,11 +124,11 @@ struct ConvImages {
   [[nodiscard]] LOCUS_FN bool is_channels_last() const { return stride[4] != 1; }
 };
 
-/// A pass computed by the device's verbs, to be timed: refers to a function of no arguments.
-class ConvByVerbs {
+/// Launches that a device may time beside its own: refers to a function of no arguments, which must live as long.
+class ConvLaunches {
  public:
   template <class F>
-  explicit ConvByVerbs(const F& compute)
+  explicit ConvLaunches(const F& compute)
       : compute_(&compute), call_([](const void* f) { (*static_cast<const F*>(f))(); }) {}
   void operator()() const { call_(compute_); }
 
@@ -147,9 +147,9 @@ class ConvByVerbs {
 /// are row-major, or channels-last where the optional Convolution<D>::reads_weights_channels_last(shape, x, y) returns
 /// true for the images of a pass. bias has an element for each channel of the result, or is null. With `accumulate`,
 /// results are added to the existing elements. False, without effect, if the verbs are faster or the device has no such
-/// pass. A device whose times_verbs is true takes one argument more, a pointer to the ConvByVerbs of the pass, and may
-/// time it beside its own ways. The algorithm of a pass, and so its last bits, depends on the shape, the strides,
-/// `exact` and the processor's features, never on the threads.
+/// pass. A device whose times_verbs is true takes one argument more, a pointer to launches that compute the pass by
+/// verbs, and may time them beside its own ways. The algorithm of a pass, and so its last bits, depends on the shape,
+/// the strides, `exact` and the processor's features, never on the threads.
 template <class D>
 struct Convolution;
 /// Whether D has the three passes for elements of type T.
@@ -165,8 +165,15 @@ concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shap
 /// effect, where `apart`, which computes y and then measures it, is as fast, or that is not known.
 template <class D, class T>
 concept SumsConvolutions = requires(D device, const ConvShape& shape, const ConvImages<const T>& images,
-                                    const ConvImages<T>& results, const T* in, float* sums, const ConvByVerbs& apart) {
+                                    const ConvImages<T>& results, const T* in, float* sums, const ConvLaunches& apart) {
   { Convolution<D>::forward_with_sums(device, shape, images, in, results, sums, apart) } -> std::same_as<bool>;
+};
+/// Whether D computes relu(conv(x, w) + bias): forward_with_relu(device, shape, x, w, bias, y), with one argument more
+/// if it times verbs. As forward otherwise. Without it, relu is applied to y by a map.
+template <class D, class T>
+concept RectifiesConvolutions = requires(D device, const ConvShape& shape, const ConvImages<const T>& images,
+                                         const ConvImages<T>& results, const T* in) {
+  { Convolution<D>::forward_with_relu(device, shape, images, in, in, results) } -> std::same_as<bool>;
 };
 /// Whether D times a pass by verbs beside its own ways.
 template <class D>

@@ -43,8 +43,8 @@ class LeNet5 final : public nn::Layer<LeNet5<T, D>, T, D> {
         images.size(3) != image.width)
       fail<ShapeError>({"LeNet5: images of shape ", images.shape(), "; expected (batch, ", channels, ", ", image.height,
                         ", ", image.width, "); other extents are options"});
-    const auto edges = max_pool2d(relu(conv1(images)), 2);
-    const auto parts = max_pool2d(relu(conv2(edges)), 2);
+    const auto edges = max_pool2d(conv1.forward_with(images, nn::Activation::relu), 2);
+    const auto parts = max_pool2d(conv2.forward_with(edges, nn::Activation::relu), 2);
     const auto hidden = fc1.forward_with(flatten(parts, 1), nn::Activation::relu);
     return fc3(fc2.forward_with(hidden, nn::Activation::relu));
   }

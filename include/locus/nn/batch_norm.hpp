@@ -5,6 +5,8 @@
 #include <locus/ops/conv/measured_conv.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <optional>
+
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 /// PyTorch's, with its defaults: nn::BatchNorm1d<float, D>{64, {.momentum = std::nullopt}}.

@@ -76,13 +76,24 @@ class ConvLayer : public Layer<Derived, T, D> {
   }
 };
 
-/// Options of a layer's operation; without padding if the layer pads itself, with a border other than zeros.
+[[nodiscard]] constexpr bool is_none_or_relu(Activation next) {
+  return next == Activation::none || next == Activation::relu;
+}
+/// throws ArgumentError for other activations than relu and none
+[[nodiscard]] inline bool is_relu(Activation next) {
+  if (!is_none_or_relu(next))
+    fail<ArgumentError>({"a convolution: forward_with(x, tanh or sigmoid); expected none or relu"});
+  return next == Activation::relu;
+}
+/// Options of a layer's operation, with the activation after it; without padding if the layer pads itself, with a
+/// border other than zeros. throws ArgumentError for other activations than relu
 template <class Options>
-[[nodiscard]] auto functional(const Options& options) {
+[[nodiscard]] auto functional(const Options& options, Activation next = Activation::none) {
   using Functional =
       std::conditional_t<std::is_same_v<Options, Conv1dOptions>, locus::Conv1dOptions, locus::Conv2dOptions>;
   Functional result{options.stride, options.padding, options.dilation, options.groups};
   if constexpr (requires { options.exact; }) result.exact = options.exact;
+  result.relu = is_relu(next);
   if (options.padding_mode != PadMode::constant) result.padding = 0;
   return result;
 }
@@ -103,12 +114,18 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
         options_(options) {}
 #include <locus/refuse/nn/conv2d_class.inc>
 
+  template <TensorLike X> [[nodiscard]] auto forward(const X& x) const { return forward_with(x, Activation::none); }
+
+  /// Activations that forward_with computes.
+  [[nodiscard]] static constexpr bool absorbs(Activation next) { return detail::is_none_or_relu(next); }
+  /// relu(forward(x)), or forward(x) if `next` is none: option `relu` of conv2d. throws ArgumentError for other
+  /// activations
   template <TensorLike X>
-  [[nodiscard]] auto forward(const X& x) const {
-    if (options_.padding_mode == PadMode::constant) return convolve(x);
+  [[nodiscard]] auto forward_with(const X& x, Activation next) const {
+    if (options_.padding_mode == PadMode::constant) return convolve(x, next);
     const auto request = locus::detail::conv2d({1, options_.padding, options_.dilation, 1}).request;
     const auto rows = request.sides(1, kernel_.height), cols = request.sides(2, kernel_.width);
-    return convolve(pad(x, {cols.before, cols.after, rows.before, rows.after}, options_.padding_mode));
+    return convolve(pad(x, {cols.before, cols.after, rows.before, rows.after}, options_.padding_mode), next);
   }
 
   /// The layer's operation, for a batch norm that measures its result; nothing if there is more to it, a bias or a
@@ -132,8 +149,8 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
     return {out, in / options.groups, kernel.height, kernel.width};
   }
   template <class X>
-  [[nodiscard]] auto convolve(const X& x) const {
-    return conv2d(x, this->weight, this->bias, detail::functional(options_));
+  [[nodiscard]] auto convolve(const X& x, Activation next) const {
+    return conv2d(x, this->weight, this->bias, detail::functional(options_, next));
   }
 
   Size2d kernel_;
@@ -154,12 +171,18 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
         options_(options) {}
 #include <locus/refuse/nn/conv1d_class.inc>
 
+  template <TensorLike X> [[nodiscard]] auto forward(const X& x) const { return forward_with(x, Activation::none); }
+
+  /// Activations that forward_with computes.
+  [[nodiscard]] static constexpr bool absorbs(Activation next) { return detail::is_none_or_relu(next); }
+  /// relu(forward(x)), or forward(x) if `next` is none: option `relu` of conv1d. throws ArgumentError for other
+  /// activations
   template <TensorLike X>
-  [[nodiscard]] auto forward(const X& x) const {
-    if (options_.padding_mode == PadMode::constant) return convolve(x);
+  [[nodiscard]] auto forward_with(const X& x, Activation next) const {
+    if (options_.padding_mode == PadMode::constant) return convolve(x, next);
     const auto request = locus::detail::conv1d({1, options_.padding, options_.dilation, 1}).request;
     const auto border = request.sides(2, kernel_);
-    return convolve(pad(x, {border.before, border.after}, options_.padding_mode));
+    return convolve(pad(x, {border.before, border.after}, options_.padding_mode), next);
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
@@ -177,8 +200,8 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
     return {out, in / options.groups, kernel};
   }
   template <class X>
-  [[nodiscard]] auto convolve(const X& x) const {
-    return conv1d(x, this->weight, this->bias, detail::functional(options_));
+  [[nodiscard]] auto convolve(const X& x, Activation next) const {
+    return conv1d(x, this->weight, this->bias, detail::functional(options_, next));
   }
 
   std::int64_t kernel_;

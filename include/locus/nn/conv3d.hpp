@@ -29,16 +29,24 @@ class Conv3d final : public detail::ConvLayer<Conv3d<T, D>, T, D> {
         kernel_(kernel),
         options_(options) {}
 
+  template <TensorLike X> [[nodiscard]] auto forward(const X& x) const { return forward_with(x, Activation::none); }
+
+  /// Activations that forward_with computes.
+  [[nodiscard]] static constexpr bool absorbs(Activation next) { return detail::is_none_or_relu(next); }
+  /// relu(forward(x)), or forward(x) if `next` is none: option `relu` of conv3d. throws ArgumentError for other
+  /// activations
   template <TensorLike X>
-  [[nodiscard]] auto forward(const X& x) const {
-    const locus::Conv3dOptions of_zeros{options_.stride, options_.padding, options_.dilation, options_.groups};
-    if (options_.padding_mode == PadMode::constant) return conv3d(x, this->weight, this->bias, of_zeros);
+  [[nodiscard]] auto forward_with(const X& x, Activation next) const {
+    locus::Conv3dOptions options{options_.stride, options_.padding, options_.dilation, options_.groups,
+                                 detail::is_relu(next)};
+    if (options_.padding_mode == PadMode::constant) return conv3d(x, this->weight, this->bias, options);
     const auto request = locus::detail::conv3d({1, options_.padding, options_.dilation, 1}).request;
     const auto planes = request.sides(0, kernel_.depth), rows = request.sides(1, kernel_.height),
                cols = request.sides(2, kernel_.width);
     const auto padded =
         pad(x, {cols.before, cols.after, rows.before, rows.after, planes.before, planes.after}, options_.padding_mode);
-    return conv3d(padded, this->weight, this->bias, {options_.stride, 0, options_.dilation, options_.groups});
+    options.padding = 0;
+    return conv3d(padded, this->weight, this->bias, options);
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }

@@ -6,6 +6,8 @@
 
 #include <locus/ops/attention/attention_operation.hpp>
 
+#include <optional>
+
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {

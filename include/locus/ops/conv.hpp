@@ -7,6 +7,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/expr/activation_backward.hpp>
 #include <locus/ops/conv/conv_passes.hpp>
 #include <locus/ops/conv/conv_request.hpp>
 
@@ -17,6 +18,7 @@ struct Conv1dOptions {
   ConvPadding<std::int64_t> padding = 0;  ///< a number or "same"
   std::int64_t dilation = 1;              ///< from one tap to the next
   std::int64_t groups = 1;
+  bool relu = false;  ///< max(0, the result), computed with it
 };
 struct Conv2dOptions {
   Size2d stride = 1;
@@ -25,6 +27,7 @@ struct Conv2dOptions {
   std::int64_t groups = 1;
   /// Whether by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions.
   bool exact = false;
+  bool relu = false;  ///< max(0, the result), computed with it
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0;
@@ -56,6 +59,11 @@ namespace operation {
 struct Convolution {
   static constexpr const char* name = "convolution";
   detail::ConvRequest request;
+  bool relu = false;  ///< not of a transposed convolution
+
+  /// For backward x, w, and y if relu was applied.
+  template <class T, class D>
+  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>;
 
   template <class T, class D, class... B>
   auto forward(const Tensor<T, D>& x, const Tensor<T, D>& w, const B&... b) const {
@@ -69,16 +77,16 @@ struct Convolution {
     const T* const shifts = bias ? shift.data() : nullptr;
     const auto from = volumes(x), to = volumes(y);
     if (request.transposed) passes.input_gradient(to, false, from, weights, shifts);
-    else passes.forward(to, false, from, weights, shifts);
-    return Forwarded{y, Tuple(x, w)};
+    else passes.forward(to, false, from, weights, shifts, relu);
+    return Forwarded{y, Saved<T, D>(x, w, relu ? y : Tensor<T, D>())};
   }
 
   template <class T, class D, class... B>
-  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
-                Gradient<T, D>& dw, B&... db) const {
-    const auto& [x, w] = saved;
+  void backward(const Saved<T, D>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dw,
+                B&... db) const {
+    const auto& [x, w, y] = saved;
     const detail::ConvPasses<T, D> passes(request.plan(x.shape(), w.shape(), nullptr), x.device());
-    const auto gradient = volumes(g), images = volumes(x);
+    const auto gradient = volumes(before_relu(g, y)), images = volumes(x);
     if (dx) {
       const auto [out, accumulate] = is_batched(x) ? dx.open_in_format() : dx.open();
       const auto weights = detail::as_volumes(w, true);
@@ -108,6 +116,14 @@ struct Convolution {
   [[nodiscard]] Tensor<T, D> volumes(const Tensor<T, D>& x) const {
     return detail::as_volumes(x, is_batched(x));
   }
+  /// The gradient of the sum that relu was applied to, g where y > 0.
+  template <class T, class D>
+  [[nodiscard]] Tensor<T, D> before_relu(const Tensor<T, D>& g, const Tensor<T, D>& y) const {
+    if (!relu) return g;
+    const Tensor<T, D> gradient(y.shape(), format_of(y), y.device());
+    detail::map_into(gradient, detail::ActivationBackward<functor::Relu>{}, g, y);
+    return gradient;
+  }
   /// The gradient of the bias.
   template <class T, class D>
   static void sum_channels(const Tensor<T, D>& g, Gradient<T, D>& db) {
@@ -127,12 +143,13 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 
 /// throws ArgumentError
 [[nodiscard]] inline operation::Convolution conv1d(const Conv1dOptions& options) {
-  return {ConvRequest::plain("conv1d", 1, options.stride, options.padding, options.dilation, options.groups)};
+  return {ConvRequest::plain("conv1d", 1, options.stride, options.padding, options.dilation, options.groups),
+          options.relu};
 }
 [[nodiscard]] inline operation::Convolution conv2d(const Conv2dOptions& options) {
   auto request = ConvRequest::plain("conv2d", 2, options.stride, options.padding, options.dilation, options.groups);
   request.exact = options.exact;
-  return {request};
+  return {request, options.relu};
 }
 [[nodiscard]] inline operation::Convolution conv_transpose2d(const ConvTranspose2dOptions& options) {
   ConvRequest request{"conv_transpose2d", 2, {options.stride, 1}, {options.padding, 0}, {options.dilation, 1},
@@ -147,17 +164,21 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 /// shape:    x (batch, in, h, w), w (out, in / groups, kh, kw), b (out,) or an empty handle for none
 ///           -> (batch, out, rows, cols), with or without the batch, where rows, likewise cols, is
 ///           (h + 2 padding - dilation (kh - 1) - 1) / stride + 1
-/// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
+/// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b; with option
+///           `relu`, g counts as 0 where the result is 0
 /// cost:     on Cpu one launch for most shapes, see cpu::conv_strategy for the choice; one or two with cuDNN, see
 ///           cuda::allow_cudnn; otherwise matrix products over columns of windows, see detail::ConvPasses. Saves x and
 ///           w; copies w and, for gradients, g if not dense. With cuDNN and channels-last images, a launch more for
 ///           each pass unless w is channels-last, too: see nn::channels_last_
+/// Option `relu` gives relu(conv2d(...)) with less memory. With cuDNN it is one launch after the convolution's, which
+/// adds the bias, too; part of the convolution's after cuda::allow_fused_relu(true) where autotuning found that faster.
+/// Backward takes a launch more, as relu's. Saves the result, too.
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
 /// another number of channels; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride
 ///
 ///     auto y = conv2d(images, w, b, {.stride = 2, .padding = 1});
-///     auto z = conv2d(y, depthwise, {.padding = "same", .groups = y.size(1)});
+///     auto z = conv2d(y, depthwise, {.padding = "same", .groups = y.size(1), .relu = true});
 template <class X, class W, class B>
   requires detail::ConvOperands<X, W, B>
 [[nodiscard]] auto conv2d(const X& x, const W& w, const B& b, const Conv2dOptions& options = {}) {

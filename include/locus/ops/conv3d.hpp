@@ -10,12 +10,14 @@ struct Conv3dOptions {
   ConvPadding<Size3d> padding = 0;  ///< a number, {depth, height, width}, or "same"
   Size3d dilation = 1;              ///< from one tap to the next
   std::int64_t groups = 1;
+  bool relu = false;  ///< max(0, the result), computed with it
 };
 
 namespace detail {
 /// throws ArgumentError
 [[nodiscard]] inline operation::Convolution conv3d(const Conv3dOptions& options) {
-  return {ConvRequest::plain("conv3d", 3, options.stride, options.padding, options.dilation, options.groups)};
+  return {ConvRequest::plain("conv3d", 3, options.stride, options.padding, options.dilation, options.groups),
+          options.relu};
 }
 }  // namespace detail
 

@@ -3,19 +3,13 @@
 
 #include <locus/cuda/linear_fusion.hpp>
 #include <locus/device/linear_fusion.hpp>
+#include <locus/expr/activation_backward.hpp>
 #include <locus/expr/chosen_activation.hpp>
 #include <locus/ops/matmul.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-
-/// g times the activation's derivative, from its output or its input.
-template <class F>
-struct ActivationBackward {
-  F f;
-  template <class R> LOCUS_FN R operator()(R g, R value) const { return times_derivative(g, f, value); }
-};
 
 /// The gradient a b of a layer's input, not computed yet.
 template <class T, class D>

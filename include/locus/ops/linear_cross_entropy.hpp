@@ -233,6 +233,8 @@ template <class T, class D, class X, class W, class Y, class... B>
 ///           classes behind them that take no part: products with odd extents are slow there.
 ///           In 16 bits, the gradient of weight also takes memory in float, and a product of its size.
 ///           Saves the gradients of x and weight, no operand; Reduction::none saves x, weight, and two numbers per row.
+/// In half, the gradient of weight overflows where its sum over the rows of one chunk, before the reduction divides it,
+/// exceeds 65,504: that sum is rounded to half before chunks are added up in float. bfloat16 has the range of float.
 /// 16-bit floats are summed in float; logits and their gradients, which for targets of weight 1 are between -1 and 1
 /// whatever the reduction, are rounded to 16 bits.
 /// throws ShapeError naming the shapes; ArgumentError unless 0 <= label_smoothing <= 1; IndexError for a target out of

@@ -23,7 +23,9 @@
 
 #include <doctest/doctest.h>
 
+#include <support/channel_sums.hpp>
 #include <support/convolution_steps.hpp>
+#include <support/fused_relu.hpp>
 #include <support/reference.hpp>
 #include <support/skip.hpp>
 
@@ -140,6 +142,18 @@ TEST_CASE("of cuDNN's engines the first serves that keeps what Locus promises") 
   CHECK(with(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, true) == 5);
   CHECK(with(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP, false) == 7);
   CHECK(in_new_process({{"LOCUS_CUDNN", "0"}}, [&] { return seen(of_float).asked; }) == 0);
+}
+
+TEST_CASE("convolutions and attention share the one handle of a context") {
+  CHECK(in_new_process({}, [] {
+    const auto attend = [] {
+      const auto q = randn<half, Cuda>({1, 2, 3, 136});
+      return seen([&] { (void)scaled_dot_product_attention(q, q, q); }).launched == 1;
+    };
+    bool right = is_right(convolve()) && attend() && is_right(convolve()) && dnn.handles == 1;
+    std::thread([&] { right &= attend() && is_right(convolve()); }).join();
+    return right && dnn.handles == 2;
+  }));
 }
 
 TEST_CASE("TF32 has a switch for convolutions, by cuDNN or by windows, and one for products") {
@@ -274,7 +288,7 @@ TEST_CASE("errors name the request, cuDNN's call and what to do") {
     return said;
   };
   CHECK(error([] { dnn.creation = CUDNN_STATUS_NOT_INITIALIZED; }) ==
-        "convolution: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED, nothing answers; cuDNN does not start: update the "
+        "cuDNN: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED, nothing answers; cuDNN does not start: update the "
         "NVIDIA driver, or compute without cuDNN (LOCUS_CUDNN=0)");
   CHECK(error([] { dnn.creation = CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH; }).find("LD_LIBRARY_PATH") !=
         std::string::npos);
@@ -465,6 +479,107 @@ TEST_CASE("a convolution with a bias is a form of its own, in two launches where
   CHECK(said.find("convolution with bias by cuDNN") != std::string::npos);
 }
 
+TEST_CASE("an epilogue in the launch of its convolution, in a launch after it, and products do the same timed work") {
+  struct Timed {
+    bool is_right, has_bias, has_relu;
+    int launches, by_cudnn;
+    bool operator==(const Timed&) const = default;
+  };
+  const auto timed = [](bool relu, double kernel_milliseconds, const auto& prepare) {
+    return in_new_process(autotuned, [&] {
+      const FusedRelu fused;
+      simulated::kernel_milliseconds = kernel_milliseconds;
+      for (auto& engine : dnn.engines) engine.milliseconds = 3;
+      prepare();
+      manual_seed(5);
+      const auto x = randn<float, Cuda>({2, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
+      const auto b = randn<float, Cuda>({8});
+      const auto use = [&] { return conv2d(x, w, b, {.padding = 1, .relu = relu}); };
+      Timed found{distance(use(), without_cudnn(use)) < 1e-5, false, false, 0, 0};
+      dnn.has_bias = dnn.has_relu = false;
+      const LaunchLog log;
+      found.by_cudnn = seen([&] { (void)use(); }).launched;
+      found.launches = static_cast<int>(log.launches());
+      found.has_bias = dnn.has_bias, found.has_relu = dnn.has_relu;
+      return found;
+    });
+  };
+  const auto fuses_never = [] {
+    for (auto& engine : dnn.engines) engine.adds_bias = false;
+  };
+  const auto fuses_slowly = [] {
+    for (auto& engine : dnn.engines) engine.adds_bias = engine.index == 0, engine.rectifies = engine.index == 0;
+    simulated::dnn.engines.back().milliseconds = 9;
+  };
+  for (const bool relu : {false, true}) {
+    CAPTURE(relu);
+    CHECK(timed(relu, 2.5, [] {}) == Timed{true, true, relu, 1, 1});
+    // Two kernels of 2 ms beside an engine of 3 ms, or of 5 ms with the launch that finishes: products serve.
+    CHECK(timed(relu, 2, fuses_never) == Timed{true, false, false, 3, 0});
+    CHECK(timed(relu, 3.5, fuses_never) == Timed{true, false, false, 2, 1});  // 7 ms beside 6.5 ms
+    CHECK(timed(relu, 5, fuses_slowly) == Timed{true, false, false, 2, 1});   // 9 ms beside 8 ms
+    CHECK(timed(relu, 7, fuses_slowly) == Timed{true, true, relu, 1, 1});     // 9 ms beside 10 ms
+  }
+}
+
+TEST_CASE("relu is applied in the launch of its convolution where that is allowed and was timed to be faster") {
+  const auto use = [](bool has_bias, bool is_allowed, bool is_timed) {
+    return in_new_process(is_timed ? autotuned : Environment{}, [&] {
+      const FusedRelu fused(is_allowed);
+      const bool may_fuse = is_allowed && is_timed;
+      last_is_fastest();
+      manual_seed(6);
+      const auto x = randn<float, Cuda>({2, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
+      const auto b = has_bias ? randn<float, Cuda>({8}) : Tensor<float, Cuda>();
+      const auto passes = [&] {
+        const auto vx = variable(x), vw = variable(w);
+        const auto y = conv2d(vx, vw, b, {.padding = 1, .relu = true});
+        y.backward(y.value());
+        return std::vector{y.value(), vx.grad(), vw.grad()};
+      };
+      const auto found = passes(), expected = without_cudnn(passes);
+      for (std::size_t i = 0; i < found.size(); ++i) CHECK(distance(found[i], expected[i]) < 1e-4);
+      const LaunchLog log;
+      const auto y = conv2d(x, w, b, {.padding = 1, .relu = true});
+      CHECK(dnn.has_relu == may_fuse);
+      CHECK(dnn.has_bias == (has_bias && may_fuse));
+      CHECK(log.launches() == (may_fuse ? 1 : 2));
+      x.select(0, 0).fill_(std::numeric_limits<float>::quiet_NaN());
+      const bool keeps = std::isnan(reference(conv2d(x, w, b, {.padding = 1, .relu = true})).values[0]);
+      return keeps != may_fuse;
+    });
+  };
+  for (const bool has_bias : {false, true})
+    for (const bool is_allowed : {false, true})
+      for (const bool is_timed : {false, true}) CHECK(use(has_bias, is_allowed, is_timed));
+  CHECK(in_new_process(autotuned, [] {  // where no engine applies it
+    last_is_fastest();
+    const FusedRelu fused;
+    for (auto& engine : dnn.engines) engine.rectifies = false;
+    const auto x = randn<float, Cuda>({2, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
+    const auto relu_of = [&] { return conv2d(x, w, {.padding = 1, .relu = true}); };
+    const bool is_right = distance(relu_of(), without_cudnn(relu_of)) < 1e-5;
+    return is_right && !dnn.has_relu && seen([&] { (void)relu_of(); }).asked == 0;
+  }));
+  std::string said;
+  CHECK(in_new_process(
+      autotuned,
+      [] {
+        const FusedRelu fused;
+        last_is_fastest();
+        const auto x = randn<float, Cuda>({2, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3}),
+                   b = randn<float, Cuda>({8});
+        for (const bool traced : {false, true}) {
+          trace_launches(traced);
+          (void)conv2d(x, w, {.relu = true}), (void)conv2d(x, w, b, {.relu = true});
+        }
+        return true;
+      },
+      &said));
+  CHECK(said.find("convolution with relu by cuDNN") != std::string::npos);
+  CHECK(said.find("convolution with bias and relu by cuDNN") != std::string::npos);
+}
+
 namespace {
 /// A batch that is not divided.
 struct OnlyRank final : SharedBatch<float, Cuda> {
@@ -550,6 +665,23 @@ TEST_CASE("channels are summed in the launch of their convolution for a batch no
   });
   CHECK_FALSE(none.has_sums);
   CHECK(none.is_right);
+  CHECK(in_new_process(autotuned, [] {  // beside slow launches the form is chosen, and then serves
+    last_is_fastest();
+    const nn::Conv2d<bfloat16, Cuda> layer{4, 8, 3, {.padding = 1, .bias = false}};
+    layer.weight.channels_last_();
+    const nn::BatchNorm2d<bfloat16, Cuda> norm{8};
+    const auto x = randn<bfloat16, Cuda>({3, 4, 6, 5}).channels_last();
+    if (!chooses_channel_sums(x, layer.weight.value())) return false;
+    const LaunchLog log;
+    (void)norm.forward_after(layer, trace(x), nn::Activation::none);
+    return dnn.has_sums && log.launches() == 4;
+  }));
+  CHECK_FALSE(in_new_process(autotuned, [] {
+    last_is_fastest();
+    for (auto& engine : dnn.engines) engine.sums = false;
+    return chooses_channel_sums(randn<bfloat16, Cuda>({3, 4, 6, 5}).channels_last(),
+                                randn<bfloat16, Cuda>({8, 4, 3, 3}).channels_last());
+  }));
   CHECK(in_new_process(autotuned, [] {  // nothing is timed within a capture, nor after it
     last_is_fastest();
     const nn::Conv2d<bfloat16, Cuda> layer{4, 8, 3, {.bias = false}};

@@ -26,6 +26,7 @@ struct DnnEngine {
   cudnnStatus_t runs = CUDNN_STATUS_SUCCESS;   ///< and of a launch
   bool is_fallback = false;
   bool adds_bias = true;  ///< whether it computes a graph of a convolution and the addition of a bias,
+  bool rectifies = true;  ///< and relu,
   bool sums = true;       ///< or the sums of channels
 };
 
@@ -41,11 +42,13 @@ struct Dnn {
   cudnnStatus_t creation = CUDNN_STATUS_SUCCESS;              ///< status of cudnnCreate,
   cudnnStatus_t operation = CUDNN_STATUS_SUCCESS;             ///< of finalizing a pass's descriptor,
   cudnnStatus_t heuristics = CUDNN_STATUS_SUCCESS;            ///< and of finalizing heuristics
+  int handles = 0;                                            ///< that were made
   int asked = 0, planned = 0, launched = 0;                   ///< heuristics, plans, launches
   std::int64_t engine = -1;                                   ///< of the last launch,
   std::int64_t images = 0;                                    ///< its batch,
   double beta = 0;                                            ///< the factor of its previous result,
   bool has_bias = false;                                      ///< whether it added a bias,
+  bool has_relu = false;                                      ///< and applied relu,
   bool has_sums = false;                                      ///< or summed channels,
   std::vector<std::int64_t> x_strides, w_strides, y_strides;  ///< and the strides of operands
   std::int64_t alignment = 0;                                 ///< the least alignment promised for an operand
@@ -304,21 +307,44 @@ inline bool is_convolution(const Record& operation) {
          operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
          operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
 }
-/// A pass, and the addition of a bias to what it keeps for that, or sums of its channels. Other graphs are checked as
-/// they are computed.
+inline void check_relu(const Record& operation) {
+  const Record& relu = operation.record(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+  if (relu.value<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_RELU_FWD ||
+      relu.value<cudnnDataType_t>(CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT)
+    stop("cuDNN: another operation than relu of floats");
+}
+/// The operations after a convolution: the addition of a bias, relu, or both, in this order, or sums of channels.
+struct Epilogue {
+  const Record *bias = nullptr, *sums = nullptr, *result;
+  bool relu = false;
+
+  explicit Epilogue(const std::vector<Held>& operations) : result(Operands(*operations[0]).y) {
+    for (std::size_t i = 1; i < operations.size(); ++i) {
+      const Record& operation = *operations[i];
+      if (sums || relu) stop("cuDNN: an operation after the last one");
+      if (operation.type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR) {
+        if (is_virtual(*result) || &operation.record(CUDNN_ATTR_OPERATION_GENSTATS_XDESC) != result)
+          stop("cuDNN: something else is summed");
+        sums = &operation;
+        continue;
+      }
+      if (!is_virtual(*result) || &operation.record(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != result)
+        stop("cuDNN: an epilogue of something else, or of a result that is kept");
+      relu = operation.attributes.count(CUDNN_ATTR_OPERATION_POINTWISE_BDESC) == 0;
+      if (relu) check_relu(operation);
+      else check_addition(operation), bias = &operation.record(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+      result = &operation.record(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+    }
+    if (is_virtual(*result)) stop("cuDNN: a result that is not kept");
+  }
+  [[nodiscard]] bool is_computed_by(const DnnEngine& engine) const {
+    return (!bias || engine.adds_bias) && (!relu || engine.rectifies) && (!sums || engine.sums);
+  }
+};
+/// Other graphs than those of convolutions are checked as they are computed.
 inline void check_graph(const Record& graph) {
   const auto& operations = graph.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
-  if (!is_convolution(*operations[0])) return;
-  const Record& result = *Operands(*operations[0]).y;
-  if (operations.size() == 2 && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR) {
-    if (is_virtual(result) || &operations[1]->record(CUDNN_ATTR_OPERATION_GENSTATS_XDESC) != &result)
-      stop("cuDNN: something else is summed");
-    return;
-  }
-  if (is_virtual(result) != (operations.size() == 2)) stop("cuDNN: a result that is kept, or missing");
-  if (operations.size() == 2 && &operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != &result)
-    stop("cuDNN: a bias is added to something else");
-  if (operations.size() == 2) check_addition(*operations[1]);
+  if (is_convolution(*operations[0])) (void)Epilogue(operations);
 }
 
 inline const DnnEngine* find_engine(std::int64_t index) {
@@ -396,9 +422,9 @@ double number(const void* data, std::int64_t at) {
   if constexpr (sizeof(T) == 2) return static_cast<double>(static_cast<float>(value));
   else return static_cast<double>(value);
 }
-/// All of the pass's products: sums in float64, rounded once.
+/// All of the pass's products: sums in float64, rounded once. As cuDNN's may, relu turns NaN into 0.
 template <class T>
-void compute(const Record& operation, const Record& results, void* x, void* w, void* y, const void* bias) {
+void compute(const Record& operation, const Record& results, void* x, void* w, void* y, const void* bias, bool relu) {
   const Operands o(operation);
   const auto xs = o.strides(*o.x), ws = o.strides(*o.w), ys = o.strides(results);
   const auto xe = o.extents(*o.x), we = o.extents(*o.w), ye = o.extents(*o.y);
@@ -446,7 +472,8 @@ void compute(const Record& operation, const Record& results, void* x, void* w, v
       else sums[pw] += number<T>(y, py) * number<T>(x, px);
     } while (next(tap, taps));
   } while (next(yi, ye));
-  for (const auto& [where, sum] : sums) static_cast<T*>(result)[where] = static_cast<T>(static_cast<float>(sum));
+  for (const auto& [where, sum] : sums)
+    static_cast<T*>(result)[where] = static_cast<T>(static_cast<float>(!relu || sum > 0 ? sum : 0));
 }
 /// The sums of each channel of a result, and of its squares.
 template <class T>
@@ -496,6 +523,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (cudaMalloc(&memory, 64) != cudaSuccess) return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
   (void)cudaFree(memory);
   *handle = reinterpret_cast<cudnnHandle_t>(new Handle);
+  ++simulated::dnn.handles;
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
@@ -559,10 +587,11 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
     *count = 0;
     const Held graph = record.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).held[0];
     const auto& operations = graph->at(CUDNN_ATTR_OPERATIONGRAPH_OPS).held;
-    const bool fuses = operations.size() == 2;
-    const bool sums = fuses && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR;
+    const auto computes = [&](const simulated::DnnEngine& engine) {
+      return !is_convolution(*operations[0]) || Epilogue(operations).is_computed_by(engine);
+    };
     for (const simulated::DnnEngine& engine : simulated::dnn.engines)
-      if (engine.is_fallback == fallback && (!fuses || (sums ? engine.sums : engine.adds_bias)) && *count < asked)
+      if (engine.is_fallback == fallback && computes(engine) && *count < asked)
         give(configuration_of(engine, graph), (*count)++);
     return CUDNN_STATUS_SUCCESS;
   }
@@ -606,9 +635,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
     return CUDNN_STATUS_SUCCESS;
   }
   const Operands o(*operation);
-  const bool has_sums = operations.size() == 2 && operations[1]->type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR;
-  const bool has_bias = operations.size() == 2 && !has_sums;
-  const std::size_t operands = has_sums ? 5 : has_bias ? 4 : 3;
+  const Epilogue epilogue(operations);
+  const std::size_t operands = epilogue.sums ? 5 : epilogue.bias ? 4 : 3;
   if (names.size() != operands || pointers.size() != operands) stop("cuDNN: a launch with too few operands, or many");
   simulated::dnn.alignment = 1 << 30;
   const auto pointer = [&](const Record& tensor) {
@@ -622,14 +650,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
     }
     stop("cuDNN: an operand without memory");
   };
-  const Held results = has_bias ? operations[1]->at(CUDNN_ATTR_OPERATION_POINTWISE_YDESC).held[0]
-                                : operation->at(rules_of(operation->type)[5].name).held[0];
-  void *const x = pointer(*o.x), *const w = pointer(*o.w), *const y = pointer(*results);
-  void* const bias = has_bias ? pointer(operations[1]->record(CUDNN_ATTR_OPERATION_POINTWISE_BDESC)) : nullptr;
+  void *const x = pointer(*o.x), *const w = pointer(*o.w), *const y = pointer(*epilogue.result);
+  void* const bias = epilogue.bias ? pointer(*epilogue.bias) : nullptr;
   const auto sums_at = [&](int name) {
-    return has_sums
-               ? static_cast<float*>(pointer(operations[1]->record(static_cast<cudnnBackendAttributeName_t>(name))))
-               : nullptr;
+    return epilogue.sums ? static_cast<float*>(pointer(epilogue.sums->record(name))) : nullptr;
   };
   float *const sums = sums_at(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC), *const squares = sums_at(
                                                                           CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC);
@@ -640,19 +664,20 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
   ++simulated::dnn.launched;
   simulated::dnn.engine = engine.engine->index, simulated::dnn.images = images_of(engine), simulated::dnn.beta = o.beta;
   simulated::dnn.x_strides = o.strides(*o.x), simulated::dnn.w_strides = o.strides(*o.w),
-  simulated::dnn.y_strides = o.strides(*results), simulated::dnn.has_bias = has_bias,
-  simulated::dnn.has_sums = has_sums;
+  simulated::dnn.y_strides = o.strides(*epilogue.result), simulated::dnn.has_bias = bias != nullptr,
+  simulated::dnn.has_relu = epilogue.relu, simulated::dnn.has_sums = sums != nullptr;
   reinterpret_cast<simulated::Stream*>(handle.stream)->clock += engine.engine->milliseconds;
   const auto type = o.x->value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
-  const auto pass = [=] {
+  const auto pass = [=, held = operations] {  // with the records that the epilogue refers to
     if (bytes > 0) std::memset(workspace, 0xa5, bytes);
-    if (type == CUDNN_DATA_FLOAT) compute<float>(*operation, *results, x, w, y, bias);
-    else if (type == CUDNN_DATA_HALF) compute<__half>(*operation, *results, x, w, y, bias);
-    else if (type == CUDNN_DATA_BFLOAT16) compute<__nv_bfloat16>(*operation, *results, x, w, y, bias);
+    if (type == CUDNN_DATA_FLOAT) compute<float>(*operation, *epilogue.result, x, w, y, bias, epilogue.relu);
+    else if (type == CUDNN_DATA_HALF) compute<__half>(*operation, *epilogue.result, x, w, y, bias, epilogue.relu);
+    else if (type == CUDNN_DATA_BFLOAT16)
+      compute<__nv_bfloat16>(*operation, *epilogue.result, x, w, y, bias, epilogue.relu);
     else stop("cuDNN: another type");
-    if (sums && type == CUDNN_DATA_HALF) sum_channels<__half>(*results, y, sums, squares);
-    else if (sums && type == CUDNN_DATA_BFLOAT16) sum_channels<__nv_bfloat16>(*results, y, sums, squares);
-    else if (sums) sum_channels<float>(*results, y, sums, squares);
+    if (sums && type == CUDNN_DATA_HALF) sum_channels<__half>(*epilogue.result, y, sums, squares);
+    else if (sums && type == CUDNN_DATA_BFLOAT16) sum_channels<__nv_bfloat16>(*epilogue.result, y, sums, squares);
+    else if (sums) sum_channels<float>(*epilogue.result, y, sums, squares);
   };
   simulated::perform(handle.stream, std::make_shared<simulated::Node>(simulated::Node{pass}));
   return CUDNN_STATUS_SUCCESS;

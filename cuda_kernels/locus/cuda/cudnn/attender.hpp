@@ -2,8 +2,7 @@
 // Attention by cuDNN's fused engines, with a cache of plans by form.
 
 #include <locus/cuda/cudnn/attention_graph.hpp>
-#include <locus/cuda/trace.hpp>
-#include <locus/device/trace/launch_log.hpp>
+#include <locus/cuda/cudnn/library.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
@@ -12,12 +11,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 class Attender {
  public:
   /// throws CudaError where cuDNN does not start
-  explicit Attender(Context& context) : context_(context) {
-    const UncapturedCalls anything_goes;
-    check(cudnnCreate(&machine_.handle), "cudnnCreate", "attention");
-    check(cudnnSetStream(machine_.handle, context.stream()), "cudnnSetStream", "attention");
-  }
-  ~Attender() { (void)cudnnDestroy(machine_.handle); }
+  explicit Attender(Context& context) : context_(context), machine_(Library::machine_of(context)) {}
   Attender(const Attender&) = delete;
   Attender& operator=(const Attender&) = delete;
 
@@ -27,9 +21,8 @@ class Attender {
     Plan* plan = plans_.find(key);
     if (!plan) plan = &plans_.add(key, make_plan(call, 0));
     while (plan->exists) {
-      Scratch workspace(context_);
-      if (plan->way.workspace > 0 && !reserve(workspace, *plan, call)) return false;  // there may be memory next time
-      if (launch(*plan, call, workspace.as<void>())) return true;
+      const Launched launched = launch(context_, machine_, plan->way, call);
+      if (launched != Launched::refused) return launched == Launched::queued;  // there may be memory next time
       *plan = make_plan(call, plan->tried);
     }
     return false;
@@ -61,47 +54,8 @@ class Attender {
     return plan;
   }
 
-  /// False, without effect, where cuDNN refuses the plan after all.
-  [[nodiscard]] bool launch(const Plan& plan, const DnnAttention& call, void* workspace) {
-    LaunchTrace trace(context_);
-    const AttentionShape& s = call.shape;
-    const std::array<std::int64_t, 4> extents{s.batch, s.heads, s.rows, s.keys};
-    if (locus::detail::launches_are_observed()) [[unlikely]]
-      trace.begin(
-          {call.is_backward ? "attention's gradients by cuDNN" : "attention by cuDNN", nullptr, Shape(extents)});
-    Calls calls(call);
-    const AttentionOperands operands(call);
-    const Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, operands.names, operands.count);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, operands.data, operands.count);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
-    calls.finalize(pack, "cudnnBackendFinalize (operands)");
-    calls.execute(machine_.handle, plan.way.plan, pack);
-    if (!calls.succeeded()) {
-      cuda::check(cudaGetLastError(), "attention");  // A sticky error is an earlier launch's.
-      tell_refusal(call, calls.reason());
-      return false;
-    }
-    context_.launched("attention", extents);
-    ++locus::detail::launches.gemm;
-    trace.end();
-    return true;
-  }
-  [[nodiscard]] static bool reserve(Scratch& workspace, const Plan& plan, const DnnAttention& call) try {
-    workspace.reserve(static_cast<std::size_t>(plan.way.workspace));
-    return true;
-  } catch (const OutOfMemory&) {
-    tell_refusal(call, join("no memory for a workspace of ", plan.way.workspace, " bytes"));
-    return false;
-  }
-  /// Says in a trace why other kernels follow instead of cuDNN's.
-  static void tell_refusal(const DnnAttention& call, const std::string& reason) {
-    if (launches_are_traced()) [[unlikely]]
-      std::fprintf(stderr, "locus: %s: not by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
-  }
-
   Context& context_;
-  Machine machine_;
+  const Machine& machine_;
   cuda::detail::GemmPlanTable<Plan, DnnAttention::Key> plans_;
 };
 

@@ -2,7 +2,7 @@
 // Attention on a GPU by cuDNN; device/attention.hpp specifies it.
 
 #include <locus/cuda/cudnn/attender.hpp>
-#include <locus/cuda/cudnn/conv.cuh>
+#include <locus/cuda/cudnn/operands.cuh>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
@@ -33,11 +33,8 @@ template <class T>
   bool is_spread = extents[3] == 1 || x.stride[3] == 1;
   for (int d = 0; d < 3; ++d) is_spread = is_spread && (extents[d] == 1 || x.stride[d] > 0);
   if (is_spread) return x;
-  copy.reserve(static_cast<std::size_t>(elements(extents)) * sizeof(T));
   const Strides from{x.stride[0], x.stride[1], x.stride[2], x.stride[3]}, to = row_major(extents);
-  map(context, make_plan<2>(extents, std::array<Strides, 2>{from, to}), locus::detail::ConvertElement<T, T>{},
-      Pack<const T*>{x.data}, Pack<T*>{copy.template as<T>()});
-  return {copy.template as<T>(), {to[0], to[1], to[2], to[3]}};
+  return {copy_dense(context, x.data, extents, from, copy), {to[0], to[1], to[2], to[3]}};
 }
 
 /// Memory for a gradient that cuDNN writes: the gradient's, or other memory if it is to be added to, or is not wanted.

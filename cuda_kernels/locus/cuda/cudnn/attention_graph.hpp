@@ -2,7 +2,9 @@
 // The cuDNN graphs of attention, forward and backward, in the form that its fused engines recognize: the pattern of
 // "SDPA" in NVIDIA's cudnn-frontend. Scores are never stored.
 
+#include <locus/cuda/cudnn/launch.hpp>
 #include <locus/cuda/cudnn/operation_graph.hpp>
+#include <locus/cuda/cudnn/switches.hpp>
 #include <locus/cuda/gemm_plan_table.hpp>
 #include <locus/device/attention.hpp>
 
@@ -77,8 +79,7 @@ struct DnnAttention {
   return join(call.is_backward ? "gradients of attention" : "attention", " of queries ",
               Shape{shape.batch, shape.heads, shape.rows, shape.width}, ", keys ",
               Shape{shape.batch, shape.heads, shape.keys, shape.width}, " and values ",
-              Shape{shape.batch, shape.heads, shape.keys, shape.value_width}, " of ",
-              call.type == CUDNN_DATA_HALF ? dtype_name<half>() : dtype_name<bfloat16>(),
+              Shape{shape.batch, shape.heads, shape.keys, shape.value_width}, " of ", name_of(call.type),
               call.is_causal ? ", causal" : "");
 }
 
@@ -95,29 +96,27 @@ struct DnnAttention {
 /// Names of the operands in the variant pack of a launch.
 enum class AttentionName : std::int64_t { q = 1, k, v, y, stats, g, sums, dq, dk, dv, scale, excluded, one };
 
-/// The operands of a launch. Numbers are given by their addresses on the host.
-struct AttentionOperands {
-  static constexpr int most = 13;
-  std::int64_t names[most];
-  void* data[most];
-  int count = 0;
-
-  explicit AttentionOperands(const DnnAttention& call) {
-    static constexpr float low = -__builtin_huge_valf(), unit = 1;
-    using enum AttentionName;
-    add(q, call.q.data), add(k, call.k.data), add(v, call.v.data), add(y, call.y.data), add(stats, call.stats);
-    add(scale, &call.scale);
-    if (call.is_causal) add(excluded, &low);
-    if (!call.is_backward) return;
-    add(g, call.g.data), add(sums, call.sums), add(one, &unit);
-    add(dq, call.dq.data), add(dk, call.dk.data), add(dv, call.dv.data);
-  }
-
- private:
-  void add(AttentionName name, const void* at) {
-    names[count] = static_cast<std::int64_t>(name), data[count++] = const_cast<void*>(at);
-  }
-};
+[[nodiscard]] inline Operands operands_of(const DnnAttention& call) {
+  static constexpr float low = -__builtin_huge_valf(), unit = 1;
+  using enum AttentionName;
+  Operands it;
+  const auto add = [&](AttentionName name, const void* at) { it.add(static_cast<std::int64_t>(name), at); };
+  add(q, call.q.data), add(k, call.k.data), add(v, call.v.data), add(y, call.y.data), add(stats, call.stats);
+  add(scale, &call.scale);
+  if (call.is_causal) add(excluded, &low);
+  if (!call.is_backward) return it;
+  add(g, call.g.data), add(sums, call.sums), add(one, &unit);
+  add(dq, call.dq.data), add(dk, call.dk.data), add(dv, call.dv.data);
+  return it;
+}
+[[nodiscard]] inline LaunchName launch_name(const DnnAttention& call) {
+  const AttentionShape& shape = call.shape;
+  return {"attention", {shape.batch, shape.heads, shape.rows, shape.keys}};
+}
+[[nodiscard]] LOCUS_COLD inline locus::detail::LaunchDescription description_of(const DnnAttention& call) {
+  return {call.is_backward ? "attention's gradients by cuDNN" : "attention by cuDNN", nullptr,
+          launch_name(call).extents};
+}
 
 /// The graph of a pass.
 class AttentionGraph {

@@ -2,7 +2,8 @@
 // Calls of cuDNN's backend API: descriptors, and the handling of status codes.
 
 #include <locus/core/std/shared.hpp>
-#include <locus/cuda/cudnn/conv_call.hpp>
+#include <locus/cuda/check.hpp>
+#include <locus/cuda/cudnn/types.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
@@ -68,27 +69,6 @@ class Descriptor {
   };
   Shared<Owned> owned_;
 };
-
-/// cuDNN's attribute type for T.
-template <class T>
-[[nodiscard]] constexpr cudnnBackendAttributeType_t attribute_type() {
-  if constexpr (std::is_same_v<T, std::int64_t>) return CUDNN_TYPE_INT64;
-  else if constexpr (std::is_same_v<T, bool>) return CUDNN_TYPE_BOOLEAN;
-  else if constexpr (std::is_same_v<T, float>) return CUDNN_TYPE_FLOAT;
-  else if constexpr (std::is_same_v<T, cudnnDataType_t>) return CUDNN_TYPE_DATA_TYPE;
-  else if constexpr (std::is_same_v<T, cudnnConvolutionMode_t>) return CUDNN_TYPE_CONVOLUTION_MODE;
-  else if constexpr (std::is_same_v<T, cudnnPointwiseMode_t>) return CUDNN_TYPE_POINTWISE_MODE;
-  else if constexpr (std::is_same_v<T, cudnnGenStatsMode_t>) return CUDNN_TYPE_GENSTATS_MODE;
-  else if constexpr (std::is_same_v<T, cudnnBackendHeurMode_t>) return CUDNN_TYPE_HEUR_MODE;
-  else if constexpr (std::is_same_v<T, cudnnBackendKnobType_t>) return CUDNN_TYPE_KNOB_TYPE;
-  else if constexpr (std::is_same_v<T, cudnnBackendNumericalNote_t>) return CUDNN_TYPE_NUMERICAL_NOTE;
-  else if constexpr (std::is_same_v<T, cudnnReduceTensorOp_t>) return CUDNN_TYPE_REDUCTION_OPERATOR_TYPE;
-  else if constexpr (std::is_same_v<T, cudnnHandle_t>) return CUDNN_TYPE_HANDLE;
-  else {
-    static_assert(std::is_same_v<T, void*>);
-    return CUDNN_TYPE_VOID_PTR;
-  }
-}
 
 /// A sequence of calls for a computation, which errors name by text_of(it). After the first that cuDNN refuses, the
 /// rest are skipped. Other errors are thrown.

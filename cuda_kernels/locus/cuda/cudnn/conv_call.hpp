@@ -3,14 +3,9 @@
 
 #include <locus/core/shape.hpp>
 #include <locus/cuda/cudnn/switches.hpp>
+#include <locus/cuda/cudnn/types.hpp>
 #include <locus/cuda/gemm_product.hpp>
 #include <locus/device/convolution.hpp>
-
-#include <cudnn_graph.h>
-
-#if CUDNN_MAJOR < 9
-#error "Locus needs cuDNN 9 or newer: install it, or compile with -DLOCUS_CUDNN=0 (with Meson, -Dcudnn=disabled)"
-#endif
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
@@ -19,12 +14,6 @@ enum class Pass { forward, input_gradient, weight_gradient };
 /// Element types that cuDNN convolves, adding up in float. (Its engines of double are few, and slow.)
 template <class T>
 inline constexpr bool is_convolved = std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
-template <class T>
-[[nodiscard]] constexpr cudnnDataType_t type_of() {
-  if constexpr (std::is_same_v<T, float>) return CUDNN_DATA_FLOAT;
-  else if constexpr (std::is_same_v<T, half>) return CUDNN_DATA_HALF;
-  else return CUDNN_DATA_BFLOAT16;
-}
 
 /// Dense images of a pass: channel after channel, or channels-last, with the channels of an element side by side.
 struct Images {
@@ -41,7 +30,13 @@ struct ConvCall {
   Images x, y;
   void* w = nullptr;
   bool accumulate = false;
-  void* bias = nullptr;  ///< of a value that is not accumulated: an element for each channel is added, before rounding
+  /// The epilogue of a value that is not accumulated, computed before rounding: an element of bias is added to each
+  /// channel, and then relu applied. cuDNN's relu may turn NaN into 0.
+  void* bias = nullptr;
+  bool relu = false;
+  /// An epilogue that is a launch of its own after this one, and belongs to the form because it is timed with it: 1 for
+  /// a bias, 2 for relu, 3 for both.
+  int finish = 0;
   /// Of a value that is neither accumulated nor has a bias: the sum of each channel of y, and after them the sums of
   /// squares. Null: not wanted.
   float* sums = nullptr;
@@ -56,6 +51,9 @@ struct ConvCall {
   [[nodiscard]] std::int64_t x_elements() const { return shape.batch * shape.in * shape.inputs(); }
   [[nodiscard]] std::int64_t y_elements() const { return shape.batch * shape.out * shape.outputs(); }
   [[nodiscard]] std::int64_t w_elements() const { return shape.out * shape.group_in() * shape.taps(); }
+  [[nodiscard]] bool has_epilogue() const { return bias || relu; }
+  /// Whether the form serves only where timing chose it: sums and relu are less exact than by launches of their own.
+  [[nodiscard]] bool must_be_timed() const { return sums || relu; }
   [[nodiscard]] float* squares() const { return sums + shape.out; }
   [[nodiscard]] void* result() const {
     return pass == Pass::forward ? y.data : pass == Pass::input_gradient ? x.data : w;
@@ -105,17 +103,16 @@ struct ConvCall {
     x.push_back(axis.extent), w.push_back(axis.kernel), stride.push_back(axis.stride), padding.push_back(axis.before);
     dilation.push_back(axis.dilation);
   }
-  const auto type = call.type == CUDNN_DATA_FLOAT  ? dtype_name<float>()
-                    : call.type == CUDNN_DATA_HALF ? dtype_name<half>()
-                                                   : dtype_name<bfloat16>();
   return join(call.pass == Pass::forward          ? "convolution"
               : call.pass == Pass::input_gradient ? "input gradient of a convolution"
                                                   : "weight gradient of a convolution",
-              call.bias   ? " with bias"
-              : call.sums ? " with sums of its channels"
-                          : "",
-              " of images ", x, " by weights ", w, " of ", type, ", stride ", stride, ", padding ", padding,
-              ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
+              call.bias && call.relu ? " with bias and relu"
+              : call.bias            ? " with bias"
+              : call.relu            ? " with relu"
+              : call.sums            ? " with sums of its channels"
+                                     : "",
+              " of images ", x, " by weights ", w, " of ", name_of(call.type), ", stride ", stride, ", padding ",
+              padding, ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
 }
 
 /// Alignment of an address in bytes, at most 16: the most that cuDNN's engines ask for.
@@ -129,7 +126,7 @@ struct ConvCall {
   const ConvShape& shape = call.shape;
   const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +
                              16 * call.rounds_to_tf32() + 32 * nondeterministic_cudnn_allowed() +
-                             64 * (call.sums != nullptr);
+                             64 * (call.sums != nullptr) + 128 * call.relu + 256 * call.finish;
   const std::int64_t of_bias = call.bias ? alignment_of(call.bias) : 0;  // 0: the pass alone
   const std::int64_t alignments =
       ((of_bias * 32 + alignment_of(call.x.data)) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);

@@ -1,12 +1,12 @@
 #pragma once
 // Convolution passes by cuDNN, with a cache of plans by form.
 
+#include <locus/cuda/cudnn/conv_choice.hpp>
 #include <locus/cuda/cudnn/conv_graph.hpp>
+#include <locus/cuda/cudnn/library.hpp>
 #include <locus/cuda/stream_timer.hpp>
-#include <locus/cuda/trace.hpp>
 #include <locus/cuda/tuned_gemm_plans.hpp>
 #include <locus/cuda/tuning.hpp>
-#include <locus/device/trace/launch_log.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 
@@ -16,7 +16,7 @@ struct ConvPlan {
   std::int64_t most_workspace = 0;  ///< bytes that it may take: found when it is made, as a query of the GPU takes long
   std::size_t tried = 0;            ///< of cuDNN's engines
   bool exists = false;              ///< false: cuDNN does not compute the form
-  bool is_slower = false;           ///< because the verbs are faster
+  bool is_slower = false;           ///< because other launches are faster
   bool wants_memory = false;        ///< an engine expected to be faster needs more workspace than allowed
   bool is_settled = false;  ///< true: final for the process; false: cuDNN's first answer, until passes are timed
 };
@@ -26,39 +26,42 @@ struct ConvPlans {
   [[nodiscard]] static std::string library() { return join("cuDNN ", cudnnGetVersion()); }
 };
 
-/// One context's cuDNN. cost: a lookup and the call itself once a pass of the same form has been made
+/// Launches beside those of a pass.
+struct Beside {
+  const ConvLaunches* others = nullptr;  ///< that compute the same, finished, and are timed beside cuDNN's engines
+  const ConvLaunches* finish = nullptr;  ///< of the epilogue that ConvCall::finish names
+  bool others_are_planned = false;  ///< whether the others make plans of this table, which one thread at a time does
+};
+
+/// One context's convolutions by cuDNN. cost: a lookup and the call itself once a pass of the same form has been made
 class Convolver {
  public:
   /// throws CudaError where cuDNN does not start
-  explicit Convolver(Context& context) : context_(context) {
-    const UncapturedCalls anything_goes;
-    check(cudnnCreate(&machine_.handle), "cudnnCreate", "convolution");
-    check(cudnnSetStream(machine_.handle, context.stream()), "cudnnSetStream", "convolution");
-  }
-  ~Convolver() { (void)cudnnDestroy(machine_.handle); }
+  explicit Convolver(Context& context) : context_(context), machine_(Library::machine_of(context)) {}
   Convolver(const Convolver&) = delete;
   Convolver& operator=(const Convolver&) = delete;
 
-  /// Queues the pass, in parts of the batch where that lets a faster engine run. False, without effect, where cuDNN
-  /// does not compute it, or `by_verbs` is faster.
-  [[nodiscard]] bool run(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
-    const std::int64_t batch = call.shape.batch, images = images_at_once(call, by_verbs);
-    if (!run_part(call.part(0, images), images == batch ? by_verbs : nullptr)) return false;
+  /// Queues the pass, in parts of the batch where that lets a faster engine run, and then `finish`. False, without
+  /// effect, where cuDNN does not compute it, or the other launches, which do the same work, are faster.
+  [[nodiscard]] bool run(const ConvCall& call, const Beside& beside = {}) {
+    const std::int64_t batch = call.shape.batch, images = images_at_once(call, beside);
+    if (!run_part(call.part(0, images), images == batch ? beside : Beside{})) return false;
     for (std::int64_t first = images; first < batch; first += images) {
       const ConvCall part = call.part(first, images);
       if (!run_part(part))
         fail<CudaError>({text_of(part), ": cuDNN refuses it, though it computed the images before; ",
                          remedy(CUDNN_STATUS_NOT_SUPPORTED)});
     }
+    if (beside.finish) (*beside.finish)();
     return true;
   }
 
  private:
   /// Images per part: as many as leave the engine that cuDNN expects to be the fastest enough workspace. The whole
   /// batch if even one image is too many, or cuDNN has no plan for a part.
-  [[nodiscard]] std::int64_t images_at_once(const ConvCall& call, const ConvByVerbs* by_verbs) {
+  [[nodiscard]] std::int64_t images_at_once(const ConvCall& call, const Beside& beside) {
     std::int64_t images = call.shape.batch;
-    if (!call.is_divisible() || !plan_for(call, by_verbs).wants_memory) return images;
+    if (!call.is_divisible() || !plan_for(call, beside).wants_memory) return images;
     while (plan_for(call.part(0, images)).wants_memory) {
       if (images == 1) return call.shape.batch;
       images = (images + 1) / 2;
@@ -68,104 +71,50 @@ class Convolver {
       if (!plan_for(call.part(first, images)).exists) return call.shape.batch;
     return images;
   }
-  [[nodiscard]] bool run_part(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
-    ConvPlan& plan = plan_for(call, by_verbs);
+  [[nodiscard]] bool run_part(const ConvCall& call, const Beside& beside = {}) {
+    ConvPlan& plan = plan_for(call, beside);
     while (plan.exists) {
-      if (launch(plan, call)) return true;
+      if (launch(context_, machine_, plan.way, call) == Launched::queued) return true;
       take_next(plan, call);
     }
     return false;
   }
 
-  /// False, without effect, where cuDNN refuses the plan after all, or its workspace is no longer free.
-  [[nodiscard]] bool launch(const ConvPlan& plan, const ConvCall& call) {
-    Scratch workspace(context_);
-    if (plan.way.workspace > 0 && !reserve(workspace, plan, call)) return false;
-    LaunchTrace trace(context_);
-    if (locus::detail::launches_are_observed()) [[unlikely]]
-      trace.begin(description_of(call));
-    Calls calls(call);
-    queue(calls, plan.way, call, call.result(), workspace.as<void>());
-    if (!calls.succeeded()) {
-      cuda::check(cudaGetLastError(), "convolution");  // A sticky error is an earlier launch's.
-      tell_refusal(call, calls.reason());
-      return false;
-    }
-    const ConvShape& shape = call.shape;
-    context_.launched("convolution", std::array<std::int64_t, 4>{shape.batch, shape.in, shape.out, shape.outputs()});
-    ++locus::detail::launches.gemm;
-    trace.end();
-    return true;
-  }
-  [[nodiscard]] static bool reserve(Scratch& workspace, const ConvPlan& plan, const ConvCall& call) try {
-    workspace.reserve(static_cast<std::size_t>(plan.way.workspace));
-    return true;
-  } catch (const OutOfMemory&) {
-    tell_refusal(call, join("no memory for a workspace of ", plan.way.workspace, " bytes"));
-    return false;
-  }
-  void queue(Calls& calls, const ExecutionPlan& way, const ConvCall& given, void* result, void* workspace) const {
-    ConvCall call = given;
+  /// Queues a pass that writes `result`, to be timed.
+  [[nodiscard]] bool try_out(const ExecutionPlan& way, ConvCall call, void* result, void* workspace) const {
     call.set_result(result);
-    std::int64_t names[] = {name_of_x, name_of_w, name_of_y, name_of_bias, 0};
-    void* data[] = {call.x.data, call.w, call.y.data, call.bias, nullptr};
-    if (call.sums) {
-      names[3] = name_of_sums, names[4] = name_of_squares;
-      data[3] = call.sums, data[4] = call.squares();
-    }
-    const std::int64_t count = call.sums ? 5 : call.bias ? 4 : 3;
-    const Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names, count);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, data, count);
-    calls.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
-    calls.finalize(pack, "cudnnBackendFinalize (operands)");
-    calls.execute(machine_.handle, way.plan, pack);
+    Calls calls(call);
+    operands_of(call).launch(calls, machine_, way, workspace);
+    return calls.succeeded();
   }
 
-  [[nodiscard]] LOCUS_COLD static locus::detail::LaunchDescription description_of(const ConvCall& call) {
-    const ConvShape& shape = call.shape;
-    const std::int64_t depth = shape.group_in() * shape.taps();
-    const char* const verb = call.bias                           ? "convolution with bias by cuDNN"
-                             : call.sums                         ? "convolution with sums of its channels by cuDNN"
-                             : call.pass == Pass::forward        ? "convolution by cuDNN"
-                             : call.pass == Pass::input_gradient ? "convolution's input gradient by cuDNN"
-                                                                 : "convolution's weight gradient by cuDNN";
-    return {verb, nullptr, Shape{shape.batch, shape.out, shape.outputs(), depth},
-            call.element() * (call.x_elements() + call.y_elements() + call.w_elements()),
-            2. * static_cast<double>(call.y_elements()) * static_cast<double>(depth)};
-  }
-  /// Says in a trace why another engine or launches of the verbs follow instead of a cuDNN launch.
-  static void tell_refusal(const ConvCall& call, const std::string& reason) {
-    if (launches_are_traced()) [[unlikely]]
-      std::fprintf(stderr, "locus: %s: not by cuDNN (%s)\n", text_of(call).c_str(), reason.c_str());
-  }
-
-  [[nodiscard]] ConvPlan& plan_for(const ConvCall& call, const ConvByVerbs* by_verbs = nullptr) {
+  [[nodiscard]] ConvPlan& plan_for(const ConvCall& call, const Beside& beside = {}) {
     const cuda::detail::GemmPlanKey key = key_of(call);
     if (ConvPlan* const known = plans_.find(key); known && (known->is_settled || !may_time())) return *known;
-    const ConvPlan plan = make_plan(key, call, by_verbs);
+    const ConvPlan plan = make_plan(key, call, beside);
     if (ConvPlan* const known = plans_.find(key)) return *known = plan;
     return plans_.add(key, plan);
   }
 
   /// The known choice, or the fastest engine if passes are timed, or cuDNN's first answer.
   [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call,
-                                   const ConvByVerbs* by_verbs) const {
+                                   const Beside& beside) const {
     const UncapturedCalls anything_goes;
     ConvPlan plan;
     plan.most_workspace = call.most_workspace(free_bytes());
     Calls calls(call);
-    const ConvGraph graph = graph_of(calls, machine_, call);
+    ConvGraph builder(calls, call);
+    const Descriptor graph = builder.finish(machine_);
     if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named())
-      settle(key, plan, calls, call, graph, by_verbs);
-    if (call.sums) {  // serves only where timing chose it
+      settle(key, plan, calls, call, graph, beside);
+    if (call.must_be_timed()) {
       plan.is_settled |= may_time();
       return plan;
     }
-    if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph.graph), call);
+    if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph), call);
     plan.is_settled |= !plan.exists;  // nothing is to be timed
     if (!plan.exists)
-      tell_refusal(call, plan.is_slower      ? "products of windows were faster when they were timed"
+      tell_refusal(call, plan.is_slower      ? "other launches were faster when they were timed"
                          : calls.succeeded() ? "cuDNN makes no plan for any engine"
                                              : calls.reason());
     return plan;
@@ -187,8 +136,9 @@ class Convolver {
     const UncapturedCalls anything_goes;
     plan.most_workspace = call.most_workspace(free_bytes());
     Calls calls(call);
-    const ConvGraph graph = graph_of(calls, machine_, call);
-    take_from(plan, engines_for(calls, machine_, call, graph.graph), call);
+    ConvGraph builder(calls, call);
+    const Descriptor graph = builder.finish(machine_);
+    take_from(plan, engines_for(calls, machine_, call, graph), call);
   }
 
   [[nodiscard]] static bool may_time() {
@@ -198,18 +148,19 @@ class Convolver {
 
   /// Looks up the plan in the process's table; if passes are timed, adds it there.
   void settle(const cuda::detail::GemmPlanKey& key, ConvPlan& plan, Calls& calls, const ConvCall& call,
-              const ConvGraph& graph, const ConvByVerbs* by_verbs) const {
+              const Descriptor& graph, const Beside& beside) const {
     auto& tuned = cuda::detail::TunedGemmPlans::of<ConvPlans>(context_.ordinal());
     if (!calls.succeeded() || adopt(tuned, key, plan, call, graph) || !may_time()) return;
-    const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph.graph);
-    if (call.sums && !engines.empty() && !is_captured()) (*by_verbs)();  // times the convolution alone, before the lock
+    const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph);
+    if (beside.others && beside.others_are_planned && !engines.empty() && !is_captured())
+      (*beside.others)();  // before the lock
     const Lock one_at_a_time(tuned.timing());
     if (adopt(tuned, key, plan, call, graph)) return;
     take_from(plan, engines, call);
     plan.is_settled = true;
     const bool is_timed =
-        plan.exists && !tuned.is_full() && !is_captured() && choose_fastest(plan, engines, call, by_verbs);
-    plan.exists &= is_timed || !call.sums;
+        plan.exists && !tuned.is_full() && !is_captured() && choose_fastest(plan, engines, call, beside);
+    plan.exists &= is_timed || !call.must_be_timed();
     if (tuned.is_full() || !(plan.exists || plan.is_slower)) return;
     cuda::detail::GemmPlanChoice choice = choice_of_verbs;
     if (!plan.is_slower && !to_choice(call, plan.way.engine, choice)) return;
@@ -219,7 +170,7 @@ class Convolver {
 
   /// Adopts the known choice for the form. False if there is none, or cuDNN does not accept it.
   [[nodiscard]] bool adopt(cuda::detail::TunedGemmPlans& tuned, const cuda::detail::GemmPlanKey& key, ConvPlan& plan,
-                           const ConvCall& call, const ConvGraph& graph) const {
+                           const ConvCall& call, const Descriptor& graph) const {
     cuda::detail::GemmPlanChoice choice;
     if (!tuned.find(key, choice)) return false;
     if (choice.algorithm == choice_of_verbs.algorithm) return plan.is_slower = plan.is_settled = true;
@@ -247,11 +198,11 @@ class Convolver {
     return status != cudaStreamCaptureStatusNone;
   }
 
-  /// Times the pass on each of the first engines that support it, and by verbs, and gives the plan the fastest; of two
-  /// about equal, the earlier. Clears `exists` if cuDNN refuses all, or the verbs are faster. False, with the plan
-  /// unchanged, if memory for that runs out.
+  /// Times the pass on each of the first engines that support it, finished, and the other launches, and gives the plan
+  /// the fastest; of two about equal, the earlier. Clears `exists` if cuDNN refuses all, or the others are faster.
+  /// False, with the plan unchanged, if memory for that runs out.
   [[nodiscard]] bool choose_fastest(ConvPlan& plan, const std::vector<Descriptor>& engines, const ConvCall& call,
-                                    const ConvByVerbs* by_verbs) const try {
+                                    const Beside& beside) const try {
     std::vector<ConvPlan> ways{plan};
     std::int64_t most = plan.way.workspace;
     for (ConvPlan next = plan; ways.size() < tuning::most_candidates; ways.push_back(next)) {
@@ -275,30 +226,31 @@ class Convolver {
     float best = StreamTimer::never;
     for (const ConvPlan& way : ways) {
       const float time = timer.milliseconds([&] {
-        Calls calls(call);
-        queue(calls, way.way, call, result, workspace.as<void>());
-        return calls.succeeded();
+        const bool is_queued = try_out(way.way, call, result, workspace.as<void>());
+        if (beside.finish && !call.accumulate) (*beside.finish)();  // which adds to the result itself
+        return is_queued;
       });
       if (time < clearly * best) plan = way, best = time;
     }
-    const float others = by_verbs ? time_of(*by_verbs, timer, best) : StreamTimer::never;
-    plan.is_slower = call.sums ? best >= clearly * others : others < clearly * best;  // sums are less exact
+    const float others = beside.others ? time_of(*beside.others, timer, best) : StreamTimer::never;
+    plan.is_slower = call.must_be_timed() ? best >= clearly * others : others < clearly * best;
     plan.exists = best < StreamTimer::never && !plan.is_slower;
     plan.wants_memory = wants_memory && plan.exists;
     return true;
   } catch (const OutOfMemory&) {
     return false;
   }
-  /// Milliseconds of the verbs; `never` if memory for them runs out. Verbs that take twice as long as `best` run twice.
-  [[nodiscard]] static float time_of(const ConvByVerbs& by_verbs, const StreamTimer& timer, float best) try {
-    return timer.milliseconds([&] { return by_verbs(), true; }, 2 * best);
+  /// Milliseconds of other launches; `never` if memory for them runs out. If they take twice as long as `best`, they
+  /// run twice.
+  [[nodiscard]] static float time_of(const ConvLaunches& others, const StreamTimer& timer, float best) try {
+    return timer.milliseconds([&] { return others(), true; }, 2 * best);
   } catch (const OutOfMemory&) {
     return StreamTimer::never;
   }
   static constexpr float clearly = 0.98f;
 
   Context& context_;
-  Machine machine_;
+  const Machine& machine_;
   cuda::detail::GemmPlanTable<ConvPlan> plans_;
 };
 

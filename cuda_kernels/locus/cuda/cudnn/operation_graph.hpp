@@ -1,5 +1,5 @@
 #pragma once
-// Graphs of several operations, which engines of cuDNN compute in one launch.
+// Builds graphs of operations, which engines of cuDNN compute in one launch.
 
 #include <locus/cuda/cudnn/engines.hpp>
 
@@ -9,7 +9,14 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 struct GraphTensor {
   Descriptor descriptor;
   Shape extents;
+  Strides strides;
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
+};
+
+/// Names of the descriptor and of the attributes of a convolution's pass.
+struct ConvolutionNames {
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t alpha, beta, windows, x, w, y;
 };
 
 /// Builds a graph, operation by operation. Operations compute in float. Each writes a value that is never stored, or
@@ -47,6 +54,28 @@ class OperationGraph {
     calls_.set(it, CUDNN_ATTR_OPERATION_MATMUL_DESC, matmul);
     calls_.finalize(it, "cudnnBackendFinalize (a product in a graph)");
     return into;
+  }
+  /// A pass of a convolution over `windows`; it writes the operand that its names make the result, or adds to it.
+  void convolution(const ConvolutionNames& names, const Descriptor& windows, const GraphTensor& x, const GraphTensor& w,
+                   const GraphTensor& y, bool accumulate) {
+    const Descriptor& it = operations_.emplace_back(names.type);
+    calls_.set(it, names.alpha, 1.f);
+    calls_.set(it, names.beta, accumulate ? 1.f : 0.f);
+    calls_.set(it, names.windows, windows);
+    calls_.set(it, names.x, x.descriptor);
+    calls_.set(it, names.w, w.descriptor);
+    calls_.set(it, names.y, y.descriptor);
+    calls_.finalize(it, "cudnnBackendFinalize (a pass of a convolution)");
+  }
+  /// The sum of each channel of x, and of its squares.
+  void channel_sums(const GraphTensor& x, const GraphTensor& sums, const GraphTensor& squares) {
+    const Descriptor& it = operations_.emplace_back(CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+    calls_.set(it, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM);
+    calls_.set(it, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT);
+    calls_.set(it, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, x.descriptor);
+    calls_.set(it, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, sums.descriptor);
+    calls_.set(it, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, squares.descriptor);
+    calls_.finalize(it, "cudnnBackendFinalize (sums of channels)");
   }
   GraphTensor pointwise(cudnnPointwiseMode_t mode, const GraphTensor& x, const GraphTensor& into) {
     return pointwise(mode, {&x, nullptr, nullptr}, into, CUDNN_DATA_FLOAT);
@@ -101,7 +130,7 @@ class OperationGraph {
 
   GraphTensor tensor(std::int64_t name, cudnnDataType_t type, const Shape& extents, const Strides& strides,
                      std::int64_t alignment, Place place) {
-    GraphTensor it{Descriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR), extents, type};
+    GraphTensor it{Descriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR), extents, strides, type};
     calls_.set(it.descriptor, CUDNN_ATTR_TENSOR_DATA_TYPE, type);
     calls_.set(it.descriptor, CUDNN_ATTR_TENSOR_DIMENSIONS, extents.begin(), extents.rank());
     calls_.set(it.descriptor, CUDNN_ATTR_TENSOR_STRIDES, strides.begin(), extents.rank());

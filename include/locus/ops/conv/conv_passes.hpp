@@ -44,6 +44,9 @@ template <class T, class D>
 /// workspace is bounded, so that a batch may take several launches. Images that are neither dense nor channels-last are
 /// copied.
 ///
+/// relu is applied as the verbs store results. Convolutions of Cpu's own need one launch more for it; cuDNN needs a
+/// second launch, shared with the bias, unless it may fuse relu (cuda::allow_fused_relu) and was timed to be faster so.
+///
 /// Images have five dimensions. Weights (out, in / groups, three dimensions) are read channels-last by cuDNN where
 /// images and results are channels-last, otherwise row-major; a further launch permutes weights, or their gradient,
 /// that lie otherwise. The written tensors y, dx and dw are dense: row-major or channels-last.
@@ -54,23 +57,31 @@ class ConvPasses {
   ConvPasses(const ConvShape& shape, D device, std::int64_t most = column_bytes<D> / std::int64_t{sizeof(T)})
       : shape_(shape), device_(device), most_(larger(most, shape.weights())) {}
 
-  /// y = conv(x, w) + bias (+ y)
-  void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const Tensor<T, D>& w,
-               const T* bias) const {
+  /// y = conv(x, w) + bias (+ y), or relu of the sum, which is not accumulated
+  void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const Tensor<T, D>& w, const T* bias,
+               bool relu = false) const {
     if (y.empty()) return;
     if constexpr (WidensConvolutions<D, T>)
-      if (is_widened<T, D>(shape_)) return widened().forward(y, accumulate, x, w, bias);
+      if (is_widened<T, D>(shape_)) return widened().forward(y, accumulate, x, w, bias, relu);
     count();
     const auto by_verbs = [&](const Tensor<T, D>& to, bool adds) {
-      forward_by_verbs(to, adds, x, w.contiguous().data(), bias);
+      forward_by_verbs(to, x, w.contiguous().data(), {bias, adds, relu});
     };
     if constexpr (ConvolvingDevice<D, T>) {
       const Tensor<T, D> in_order = in_order_of(w, x, y);
       const auto by_device = [&](const auto&... verbs) {
+        if constexpr (RectifiesConvolutions<D, T>)
+          if (relu)
+            return Convolution<D>::forward_with_relu(device_, shape_, images_of(x), in_order.data(), bias,
+                                                     results_of(y), verbs...);
         return Convolution<D>::forward(device_, shape_, images_of(x), in_order.data(), bias, results_of(y), accumulate,
                                        verbs...);
       };
-      if (beside_verbs(y, accumulate, by_verbs, by_device)) return;
+      if (beside_verbs(y, accumulate, by_verbs, by_device)) {
+        if constexpr (!RectifiesConvolutions<D, T>)
+          if (relu) map_into(y, functor::Relu{}, y);
+        return;
+      }
     }
     by_verbs(y, accumulate);
   }
@@ -85,7 +96,7 @@ class ConvPasses {
       const auto apart = [&] { forward(y, false, x, w, nullptr), measure(); };
       const bool fits = !y.empty() && w.layout().is_dense(format_of_weights(x, y));  // to turn weights is a launch
       if (fits && Convolution<D>::forward_with_sums(device_, shape_, images_of(x), w.data(), results_of(y), sums.data(),
-                                                    ConvByVerbs(apart))) {
+                                                    ConvLaunches(apart))) {
         count();
         return true;
       }
@@ -144,21 +155,20 @@ class ConvPasses {
   }
 
  private:
-  void forward_by_verbs(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const T* w,
-                        const T* bias) const {
+  void forward_by_verbs(const Tensor<T, D>& y, const Tensor<T, D>& x, const T* w,
+                        const ChannelEpilogue<T>& epilogue) const {
     [[maybe_unused]] const ConvPrecision<D> precision(shape_);
     const std::int64_t stride = element_stride(x);
     const ConvVerbs verbs = conv_verbs(ConvPass::value, shape_, stride >= 0);
     if (verbs == ConvVerbs::each) {
-      const GroupedConvRow<T> row{shape_, images_of(x), w, bias, results_of(y), accumulate};
+      const GroupedConvRow<T> row{shape_, images_of(x), w, results_of(y), epilogue};
       return Backend<D>::for_each_row(device_, y.elements() / y.size(-1), y.size(-1), row);
     }
     const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps();
     if (verbs == ConvVerbs::product) {
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
         const MatrixRef<const T> b{x.data() + group * depth * x.strides()[1], depth, windows, x.strides()[1], stride};
-        multiply(shape_.batch, weights(w, group), {b, x.strides()[0]}, output(y, group, 0, windows), bias, group,
-                 accumulate);
+        multiply(shape_.batch, weights(w, group), {b, x.strides()[0]}, output(y, group, 0, windows), group, epilogue);
       }
       return;
     }
@@ -171,7 +181,7 @@ class ConvPasses {
         const MatrixRef<const T> b{columns.data() + group * depth * all, depth, width, all, 1};
         auto c = output(y, group, shape_.window(part.first), width);
         c.first.data += part.image * c.stride;
-        multiply(part.images, weights(w, group), {b, width}, c, bias, group, accumulate);
+        multiply(part.images, weights(w, group), {b, width}, c, group, epilogue);
       }
     });
   }
@@ -198,8 +208,8 @@ class ConvPasses {
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
         const Target c{{dx.data() + group * depth * of_dx.channel, depth, windows, of_dx.channel, of_dx.element},
                        shape_.in * windows};
-        multiply(shape_.batch, transposed_weights(w, group), gradients(group, 0, 0, windows), c, bias, group,
-                 accumulate);
+        multiply(shape_.batch, transposed_weights(w, group), gradients(group, 0, 0, windows), c, group,
+                 {bias, accumulate});
       }
       return;
     }
@@ -210,7 +220,7 @@ class ConvPasses {
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
         const Target c{{columns.data() + group * depth * all, depth, width, all, 1}, width};
         multiply(part.images, transposed_weights(w, group),
-                 gradients(group, part.image, shape_.window(part.first), width), c, nullptr, group, false);
+                 gradients(group, part.image, shape_.window(part.first), width), c, group, {});
       }
       fold(dx, part, columns, is_first ? bias : nullptr, accumulate || !is_first, is_first);
     });
@@ -272,7 +282,7 @@ class ConvPasses {
       const auto alone = [&] {
         by_verbs(accumulate ? Tensor<T, D>(y.shape(), y.layout().format(), y.device()) : y, false);
       };
-      const ConvByVerbs verbs(alone);
+      const ConvLaunches verbs(alone);
       return by_device(&verbs);
     } else {
       return by_device();
@@ -361,22 +371,28 @@ class ConvPasses {
     return {a.data, a.cols, a.rows, a.col_stride, a.row_stride};
   }
 
-  /// c = a b + bias (+ c) for each of a batch. A channels-last result has elements as rows: of all images, if these are
-  /// contiguous.
-  void multiply(std::int64_t count, const MatrixRef<const T>& a, const Operand& b, const Target& c, const T* bias,
-                std::int64_t group, bool accumulate) const {
+  /// c = epilogue(a b) for each of a batch, where the epilogue has the bias of all groups. A channels-last result has
+  /// elements as rows: of all images, if these are contiguous.
+  void multiply(std::int64_t count, const MatrixRef<const T>& a, const Operand& b, const Target& c, std::int64_t group,
+                ChannelEpilogue<T> epilogue) const {
+    if (epilogue.bias) epilogue.bias += group * a.rows;
     if (c.first.col_stride != 1) {
       MatrixRef<const T> rows = transposed(b.first);
       MatrixRef<T> out = transposed(c.first);
       if (b.stride == rows.rows * rows.row_stride && c.stride == out.rows * out.row_stride)
         rows.rows = out.rows = count * out.rows, count = 1;
-      auto epilogue = plain_epilogue<T>(accumulate);
-      if (bias) epilogue.bias = bias + group * a.rows;
-      return Backend<D>::gemm(device_, GemmBatch{count, b.stride, 0, c.stride}, rows, transposed(a), out, epilogue);
+      return product({count, b.stride, 0, c.stride}, rows, transposed(a), out, epilogue.of_columns());
     }
-    const GemmBatch batch{count, 0, b.stride, c.stride};
-    if (bias) Backend<D>::gemm(device_, batch, a, b.first, c.first, ChannelBias<T>{bias + group * a.rows, accumulate});
-    else Backend<D>::gemm(device_, batch, a, b.first, c.first, plain_epilogue<T>(accumulate));
+    product({count, 0, b.stride, c.stride}, a, b.first, c.first, epilogue);
+  }
+  /// A product with its epilogue, where possible one that libraries know.
+  void product(const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b, const MatrixRef<T>& c,
+               const ChannelEpilogue<T>& epilogue) const {
+    if (epilogue.relu || (epilogue.bias && !epilogue.has_channels_as_columns))
+      return Backend<D>::gemm(device_, batch, a, b, c, epilogue);
+    Epilogue<T, functor::Identity> plain = plain_epilogue<T>(epilogue.accumulate);
+    plain.bias = epilogue.bias;
+    Backend<D>::gemm(device_, batch, a, b, c, plain);
   }
 
   [[nodiscard]] Tensor<T, D> columns_for(const ConvParts& parts, std::int64_t per_window) const {

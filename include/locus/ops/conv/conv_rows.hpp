@@ -103,17 +103,34 @@ struct FoldColumnsRow {
   }
 };
 
-/// y (batch, out, ...) = the windows of x times their weights (+ bias), each output by itself. A row of work is a row
-/// of y.
+/// The end of a convolution, also as the epilogue of a product whose rows are channels, or columns: c = sum + bias of
+/// the channel (+ c), then relu if wanted, not with accumulation. bias may be null.
+template <class T>
+struct ChannelEpilogue {
+  using R = compute_t<T>;
+  const T* bias = nullptr;
+  bool accumulate = false, relu = false, has_channels_as_columns = false;
+
+  [[nodiscard]] ChannelEpilogue of_columns() const { return {bias, accumulate, relu, true}; }
+  [[nodiscard]] constexpr bool accumulates() const { return accumulate; }
+  [[nodiscard]] LOCUS_FN R shift(std::int64_t channel) const { return bias ? load_as_register(bias[channel]) : R(0); }
+  [[nodiscard]] LOCUS_FN R rectified(R sum) const { return relu && sum < R(0) ? R(0) : sum; }  // NaN stays
+  [[nodiscard]] LOCUS_FN R operator()(R product, R previous, std::int64_t row, std::int64_t col) const {
+    return rectified(product + shift(has_channels_as_columns ? col : row) + previous);
+  }
+};
+
+/// y (batch, out, ...) = the windows of x times their weights, each output by itself, and the epilogue. A row of work
+/// is a row of y.
 template <class T>
 struct GroupedConvRow {
   static constexpr int fragments = 0;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   ConvShape shape;
   ConvImages<const T> x;
-  const T *w, *bias;
+  const T* w;
   ConvImages<T> y;
-  bool accumulate;
+  ChannelEpilogue<T> epilogue;
 
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
@@ -127,9 +144,10 @@ struct GroupedConvRow {
     const ConvImages<const T> images = x;
     const T* const from = x.data + image * x.stride[0] + first * x.stride[1];
     const T* const weights = w + out * channels * rows.kernel * lines.kernel * along.kernel;
-    const R shift = bias ? load_as_register(bias[out]) : R(0);
+    const ChannelEpilogue<T> end = epilogue;
+    const R shift = end.shift(out);
     T* const to = y.at(image, out, o1, 0) + o0 * y.stride[2];
-    team.store(RowOutput<T>{to, y.stride[4], accumulate}, [=](std::int64_t o2) LOCUS_INLINED {
+    team.store(RowOutput<T>{to, y.stride[4], end.accumulate}, [=](std::int64_t o2) LOCUS_INLINED {
       R sum = shift;
       const T* weight = weights;
       for (std::int64_t c = 0; c < channels; ++c) {
@@ -146,7 +164,7 @@ struct GroupedConvRow {
           }
         }
       }
-      return sum;
+      return end.rectified(sum);
     });
   }
 };
@@ -194,18 +212,6 @@ struct GroupedGradientRow {
       }
       return sum;
     });
-  }
-};
-
-/// The epilogue of a product whose rows are channels: c = product + bias[row] (+ c).
-template <class T>
-struct ChannelBias {
-  const T* bias;
-  bool accumulate;
-  [[nodiscard]] constexpr bool accumulates() const { return accumulate; }
-  [[nodiscard]] LOCUS_FN compute_t<T> operator()(compute_t<T> product, compute_t<T> previous, std::int64_t row,
-                                                 std::int64_t) const {
-    return product + load_as_register(bias[row]) + previous;
   }
 };
 

@@ -35,11 +35,11 @@ class WidenedConvPasses {
     images_ = within<std::int64_t>(most / larger(per_image, std::int64_t{1}), 1, larger(shape.batch, std::int64_t{1}));
   }
 
-  void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const Tensor<T, D>& w,
-               const T* bias) const {
+  void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const Tensor<T, D>& w, const T* bias,
+               bool relu) const {
     const Tensor<R, D> weights = w.template as<R>(), shift = widened(bias, bias ? shape_.out : 0);
     for_each_part(y, accumulate, x, [&](const auto& passes, const auto& result, const auto& images) {
-      passes.forward(result, accumulate, images, weights, bias ? shift.data() : nullptr);
+      passes.forward(result, accumulate, images, weights, bias ? shift.data() : nullptr, relu);
     });
   }
   void input_gradient(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<T, D>& w,
