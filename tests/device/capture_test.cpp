@@ -325,6 +325,85 @@ LOCUS_DEVICE_TEST("memory that is let go while and after a step is captured", D)
   CHECK(memory_stats(D{}).reserved_bytes <= reserved + 4 * 4096 * 3);
 }
 
+/// 63 x, by six tensors as large as x that live at once, and two changes in place.
+template <class D>
+Tensor<float, D> chain(const Tensor<float, D>& x) {
+  std::vector<Tensor<float, D>> held{(x * 1.f).eval()};
+  while (held.size() < 6) held.push_back((held.back() * 2.f).eval());
+  held[4] += held[5];
+  held[3] += held[4];
+  return (held[0] + held[1] + held[2] + held[3]).eval();
+}
+constexpr std::int64_t wide = 17'000;  // elements of tensors that are large enough to share memory between steps
+
+LOCUS_DEVICE_TEST("results of captured steps survive the replays of others, eager work and the end of a step", D) {
+  const auto x = full<float, D>({wide}, 1.f), y = full<float, D>({wide - 5000 / 8}, 2.f);
+  const auto of_x = full<float, D>(x.shape(), 63.f), of_y = full<float, D>(y.shape(), 126.f);
+  std::vector<Tensor<float, D>> kept;
+  auto a = capture([&] { return chain(x); });
+  for (int i = 0; i < 3; ++i) kept.push_back(a());
+  {
+    auto b = capture([&] { return chain(y); });
+    auto c = capture([&] { return sum(chain(x)).eval(); });
+    for (int i = 0; i < 4; ++i) {
+      const auto from_b = b();
+      const auto eager = chain(x);
+      CHECK(c().item() == 63.f * wide);
+      CHECK(same_bits(a(), of_x));
+      CHECK(same_bits(from_b, of_y));
+      CHECK(same_bits(eager, of_x));
+      kept.push_back(from_b);
+    }
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto eager = chain(y);  // may take the memory of the steps that ended
+    CHECK(same_bits(a(), of_x));
+    CHECK(same_bits(eager, of_y));
+  }
+  for (const auto& each : kept) CHECK(same_bits(each, each.shape() == x.shape() ? of_x : of_y));
+}
+
+LOCUS_DEVICE_TEST("a step that keeps more memory when it is captured than when it ran is captured again", D) {
+  const auto x = full<float, D>({wide}, 1.f), of_x = full<float, D>({wide}, 63.f);
+  auto first = capture([&] { return chain(x); });
+  for (int i = 0; i < 3; ++i) (void)first();
+  Generator<D> numbers{5};
+  Tensor<float, D> kept;
+  int calls = 0;
+  auto second = capture([&] {
+    const auto more = (chain(x) + rand<float>({1}, numbers)).eval();
+    if (++calls > 1) kept = more;
+    return sum(chain(x)).eval();
+  });
+  for (int i = 0; i < 4; ++i) {
+    CHECK(second().item() == 63.f * wide);
+    CHECK(same_bits(first(), of_x));
+    if (i > 0) CHECK(min(kept).item() >= 63.f);
+    if (i > 0) CHECK(max(kept).item() < 64.f);
+  }
+  const bool shares = std::is_same_v<D, Cuda> && locus_test::memory_is_pooled();
+  CHECK(calls == (shares ? 3 : std::is_same_v<D, Cuda> ? 2 : 4));
+  CHECK(numbers.offset == 4);  // an abandoned capture uses up no random numbers
+}
+
+LOCUS_DEVICE_TEST("a step whose capture fails leaves other steps as they are, and can be captured later", D) {
+  const auto x = full<float, D>({wide}, 1.f), of_x = full<float, D>({wide}, 63.f);
+  auto right = capture([&] { return chain(x); });
+  for (int i = 0; i < 3; ++i) CHECK(same_bits(right(), of_x));
+  int calls = 0;
+  auto failing = capture([&] {
+    const auto y = chain(x);
+    if (++calls == 2) throw std::runtime_error("not yet");
+    return chain((y - 62.f).eval());
+  });
+  CHECK(same_bits(failing(), of_x));
+  CHECK_THROWS_WITH(failing(), "not yet");
+  for (int i = 0; i < 3; ++i) {
+    CHECK(same_bits(right(), of_x));
+    CHECK(same_bits(failing(), of_x));
+  }
+}
+
 #if LOCUS_CUDA
 TEST_CASE("the first replay comes after what other streams still read of its memory") {
   NEEDS_CUDA();
@@ -348,6 +427,38 @@ TEST_CASE("the first replay comes after what other streams still read of its mem
     Stream<Cuda>::current().wait(side.record());
     CHECK(same_bits(y, full<float, Cuda>({1000}, 12.f)));
   }
+}
+
+TEST_CASE("replays of steps that share memory follow one another, in whatever streams") {
+  NEEDS_CUDA();
+  const auto x = full<float, Cuda>({wide}, 1.f), y = full<float, Cuda>({wide}, 2.f);
+  auto a = capture([&] { return chain(x); });
+  auto b = capture([&] { return chain(y); });
+  for (int i = 0; i < 2; ++i) (void)a(), (void)b();
+  const Stream<Cuda> side;
+  side.wait(Stream<Cuda>::current().record());
+  for (int i = 0; i < 20; ++i) {
+    const auto of_b = with_stream(side, [&] { return b().clone(); });
+    const auto of_a = a().clone();
+    CHECK(same_bits(of_a, full<float, Cuda>({wide}, 63.f)));
+    side.synchronize();
+    CHECK(same_bits(of_b, full<float, Cuda>({wide}, 126.f)));
+  }
+}
+
+TEST_CASE("a captured step that is called within the uncaptured run of another") {
+  NEEDS_CUDA();
+  const auto x = full<float, Cuda>({wide}, 1.f), of_x = full<float, Cuda>({wide}, 63.f);
+  auto inner = capture([&] { return chain(x); });
+  for (int i = 0; i < 3; ++i) (void)inner();
+  auto outer = capture([&] {
+    const auto y = chain(x);
+    const auto z = inner().clone();
+    return (chain(x) + (y - z)).eval();
+  });
+  CHECK(same_bits(outer(), of_x));
+  CHECK_THROWS_WITH_AS(outer(), doctest::Contains("a captured step within it"), CaptureError);
+  CHECK(same_bits(inner(), of_x));
 }
 
 template <class Step>

@@ -1,6 +1,7 @@
 #pragma once
 // CUDA graphs: the launches of a step, captured once and replayed as one.
 
+#include <locus/cuda/capture_pool.hpp>
 #include <locus/cuda/trace.hpp>
 #include <locus/device/replay.hpp>
 #include <locus/device/trace/launch_log.hpp>
@@ -73,89 +74,64 @@ class LaunchUpdateBy final : public LaunchUpdate {
 };
 }  // namespace detail
 
-/// A step on one GPU: runs it in memory of its own, captures it, and replays it. While this object lives, that memory
-/// stays in place and serves the step alone.
+/// A step on one GPU: runs it in the memory of captured steps, captures it, and replays it. While this object lives,
+/// blocks that its replays use stay in place; see CapturePool.
 class CapturedStep final : public locus::detail::StepCapture {
  public:
-  /// throws CudaUnavailable
-  explicit CapturedStep(int ordinal) : context_(Context::open(ordinal)) {
-    const OrdinalGuard guard(ordinal);
-    check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "cudaStreamCreate");
-    check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
-    context_.device_memory_.keep_for_capture(context_.memory_, aside_);
+  /// `renewable`: whether replay() may demand that the step is captured anew, which moves results that captures
+  /// allocate; such a step shares memory with uncaptured runs, too. throws CudaUnavailable
+  explicit CapturedStep(int ordinal, bool renewable = false) : ordinal_(ordinal) {
+    require_device(ordinal);
+    blocks_.is_renewable = renewable;
   }
   CapturedStep(const CapturedStep&) = delete;
   CapturedStep& operator=(const CapturedStep&) = delete;
-  ~CapturedStep() {
-    try {
-      const OrdinalGuard guard(context_.ordinal());
-      if (replays_in_) order(replays_in_, context_.stream());
-      forget();
-      context_.device_memory_.release_from_capture(context_.memory_);
-      disregard(cudaStreamDestroy(aside_));
-      disregard(cudaStreamDestroy(beside_));
-      ContextRegistry::give_back(context_);
-    } catch (const Error&) {  // the GPU does not answer: nothing of it is used again
-    }
-  }
+  ~CapturedStep() { leave_pool(); }
 
   [[nodiscard]] bool captured() const { return graph_.executable != nullptr; }
 
-  /// Runs step() without capturing it, in the captured step's memory: after the caller's earlier work, before its later
-  /// work.
+  /// Runs step() without capturing it, in the memory of the captured steps of the caller's stream: after the caller's
+  /// earlier work, before its later work.
   template <class F>
   void run(const F& step) {
     refuse_nested();
-    Context& caller = Context::current(context_.ordinal());
-    order(caller.stream(), context_.stream());
-    try {
-      const CurrentContext current(context_);
-      step();
-    } catch (...) {  // launches queued before the exception run all the same
-      order(context_.stream(), caller.stream());
-      throw;
-    }
-    order(context_.stream(), caller.stream());
+    Context& caller = Context::current(ordinal_);
+    const Entered entered(*this, caller);
+    pool_->run(caller, &blocks_, step);
+  }
+  /// run() of work other than the step. In the caller's stream and memory, if those are not the step's last ones.
+  template <class F>
+  void run_beside(const F& work) {
+    Context& caller = Context::current(ordinal_);
+    if (!pool_ || caller.captured_step() || !pool_->enter(caller)) return work();
+    const Leaving leaving{*pool_};
+    pool_->run(caller, nullptr, work);
   }
 
-  /// Captures the launches of step() without running them. If step() throws, nothing is captured.
+  /// Captures the launches of step() without running them. If step() throws, nothing is captured. Nor if it returns
+  /// false: then a result would share memory with another step, which the next capture avoids; call it again.
   /// throws CaptureError naming the operation that cannot be captured
   template <class F>
-  void capture(const F& step) {
+  [[nodiscard]] bool capture(const F& step) {
     refuse_nested();
+    const Entered entered(*this, Context::current(ordinal_));
     const Capturing capturing(*this);
     double& operations = locus::detail::launches.operations;
     const double before = operations;
     step();
-    end_capture();
-    operations_ = operations - before;
-    operations = before;  // a capture computes nothing
+    const double after = std::exchange(operations, before);  // a capture computes nothing
+    if (!end_capture()) return false;
+    operations_ = after - before;
+    return true;
   }
 
   /// Queues the captured launches in the caller's stream; from the second replay on, rebuilds their functors first.
-  void replay() {
-    Context& caller = Context::current(context_.ordinal());
+  /// False, without any effect, if a renewable step has to be captured anew.
+  [[nodiscard]] bool replay() {
+    Context& caller = Context::current(ordinal_);
     caller.refuse_capture("a captured step within it", "capture the outer one alone");
-    const OrdinalGuard guard(context_.ordinal());
-    if (replayed_)
-      for (const auto& each : checks_) each->run();
-    for (const auto& observer : observers_) observer->before();
-    if (replayed_) {
-      for (const auto& action : actions_) action->run();
-    } else {
-      order(context_.stream(), caller.stream());  // the captured memory was last used in the context's stream
-    }
-    replayed_ = true;
-    replays_in_ = caller.stream();
-    LaunchTrace trace(caller);
-    if (locus::detail::launches_are_observed()) [[unlikely]]
-      trace.begin({.verb = "replay of a captured step"});
-    check(cudaGraphLaunch(graph_.executable, replays_in_), "replay of a captured step (cudaGraphLaunch)");
-    ++locus::detail::launches.replay;
-    locus::detail::launches.operations += operations_;
-    caller.launched("replay of a captured step", {});
-    trace.end();
-    for (const auto& observer : observers_) observer->after();
+    const OrdinalGuard guard(ordinal_);
+    return pool_->replay(blocks_, caller.stream(), [&] { launch(caller); });
   }
 
   void check_at_replay(Shared<locus::detail::ReplayAction> action) override { checks_.push_back(std::move(action)); }
@@ -164,21 +140,21 @@ class CapturedStep final : public locus::detail::StepCapture {
   void at_launch(Shared<locus::detail::LaunchObserver> observer) override { observers_.push_back(std::move(observer)); }
 
   void begin_beside() override {
-    order(context_.stream(), beside_);
-    std::swap(context_.memory_.stream, beside_);
+    pool_->order(context().stream(), pool_->beside());
+    abandon_beside();
   }
   std::uint64_t end_beside() override {
-    const cudaStream_t stream = context_.stream();
+    const cudaStream_t stream = context().stream();
     abandon_beside();
-    const Shared<Event> done(new Event(context_.ordinal()));
+    const Shared<Event> done(new Event(ordinal_));
     done->record(stream);
     done_beside_.push_back(done);
     return done_beside_.size();
   }
-  void abandon_beside() noexcept override { std::swap(context_.memory_.stream, beside_); }
+  void abandon_beside() noexcept override { std::swap(context().memory_.stream, pool_->beside()); }
   void join_beside(std::uint64_t ticket) override {
-    const OrdinalGuard guard(context_.ordinal());
-    done_beside_[ticket - 1]->block(context_.stream());
+    const OrdinalGuard guard(ordinal_);
+    done_beside_[ticket - 1]->block(context().stream());
   }
 
   /// Calls launch(), whose maps use the functor from make(); calls make() again before each replay.
@@ -196,7 +172,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   }
   /// To be called after each launch of map: a kernel with `arguments` arguments, the first of `first_bytes` bytes.
   void map_launched(std::size_t arguments, std::size_t first_bytes) {
-    if (adds_to_) adds_to_->add(detail::LaunchNode(context_.stream(), arguments, first_bytes));
+    if (adds_to_) adds_to_->add(detail::LaunchNode(context().stream(), arguments, first_bytes));
   }
 
  private:
@@ -205,21 +181,37 @@ class CapturedStep final : public locus::detail::StepCapture {
     cudaGraphExec_t executable = nullptr;
   };
 
+  /// Exits the pool when it ends.
+  struct Leaving {
+    CapturePool& pool;
+    ~Leaving() { pool.exit(); }
+  };
+  /// Enters the step's pool, or one more of the caller's, during its lifetime.
+  class Entered {
+   public:
+    Entered(CapturedStep& step, Context& caller) : leaving_{step.enter(caller)} {}
+
+   private:
+    Leaving leaving_;
+  };
+
   /// Captures the calling thread's operations during its lifetime.
   class Capturing {
    public:
-    explicit Capturing(CapturedStep& step) : step_(step), guard_(step.context_.ordinal()), current_(step.context_) {
+    explicit Capturing(CapturedStep& step) : step_(step), guard_(step.ordinal_), current_(step.context()) {
       step_.forget();
       step_.renumber();
-      step_.set_capturing(true);
-      const cudaError_t error = cudaStreamBeginCapture(step_.context_.stream(), cudaStreamCaptureModeThreadLocal);
-      if (error != cudaSuccess) step_.set_capturing(false);
+      step_.pool_->begin(&step_.blocks_, true);
+      const cudaError_t error = cudaStreamBeginCapture(step_.context().stream(), cudaStreamCaptureModeThreadLocal);
+      if (error != cudaSuccess) step_.pool_->end(false);
       check(error, "cudaStreamBeginCapture");
+      step_.set_capturing(true);
     }
-    /// If the step or the end of the capture threw, the capture is abandoned.
+    /// Unless the capture has succeeded, it is abandoned.
     ~Capturing() {
       if (step_.captured()) return;
-      step_.stop_capture();
+      bool is_alone = true;
+      step_.stop_capture(is_alone);
       step_.restore();
       step_.forget();
       (void)cudaGetLastError();
@@ -233,30 +225,65 @@ class CapturedStep final : public locus::detail::StepCapture {
     CurrentContext current_;
   };
 
+  [[nodiscard]] Context& context() const { return pool_->context(); }
+  CapturePool& enter(Context& caller) {
+    if (pool_ && pool_->enter(caller)) return *pool_;
+    CapturePool& pool = CapturePool::join(caller);
+    leave_pool();
+    pool_ = &pool;
+    return pool;
+  }
+  void leave_pool() noexcept {
+    if (!pool_) return;
+    forget();
+    std::exchange(pool_, nullptr)->leave();
+  }
+
   void refuse_nested() const {
     if (const Context* other = ContextRegistry::capturing_of_thread())
       other->refuse_capture("a captured step within it", "capture the outer one alone");
   }
 
   void set_capturing(bool capturing) noexcept {
-    context_.captured_step_ = capturing ? this : nullptr;
-    ContextRegistry::capturing_of_thread() = capturing ? &context_ : nullptr;
+    context().captured_step_ = capturing ? this : nullptr;
+    ContextRegistry::capturing_of_thread() = capturing ? &context() : nullptr;
     locus::detail::step_capture = capturing ? this : nullptr;
-    context_.device_memory_.set_capturing(context_.memory_, capturing);
   }
 
-  cudaError_t stop_capture() noexcept {
-    if (!context_.captured_step_) return cudaSuccess;
-    const cudaError_t error = cudaStreamEndCapture(context_.stream(), &graph_.source);
+  /// Sets `is_alone` as CapturePool::end returns it.
+  cudaError_t stop_capture(bool& is_alone) noexcept {
+    if (!context().captured_step_) return cudaSuccess;
+    const cudaError_t error = cudaStreamEndCapture(context().stream(), &graph_.source);
     set_capturing(false);
+    is_alone = pool_->end(error == cudaSuccess);
     return error;
   }
 
-  void end_capture() {
+  [[nodiscard]] bool end_capture() {
     if (!done_beside_.empty()) join_beside(done_beside_.size());
-    check(stop_capture(), "capture: the step");
+    bool is_alone = true;
+    check(stop_capture(is_alone), "capture: the step");
+    if (!is_alone) return false;
     check(cudaGraphInstantiate(&graph_.executable, graph_.source, 0), "cudaGraphInstantiate");
     restores_.clear();
+    return true;
+  }
+
+  void launch(Context& caller) {
+    if (replayed_)
+      for (const auto& each : checks_) each->run();
+    for (const auto& observer : observers_) observer->before();
+    if (std::exchange(replayed_, true))
+      for (const auto& action : actions_) action->run();
+    LaunchTrace trace(caller);
+    if (locus::detail::launches_are_observed()) [[unlikely]]
+      trace.begin({.verb = "replay of a captured step"});
+    check(cudaGraphLaunch(graph_.executable, caller.stream()), "replay of a captured step (cudaGraphLaunch)");
+    ++locus::detail::launches.replay;
+    locus::detail::launches.operations += operations_;
+    caller.launched("replay of a captured step", {});
+    trace.end();
+    for (const auto& observer : observers_) observer->after();
   }
 
   /// Restores the snapshots that the step took on the host, the last first.
@@ -266,7 +293,10 @@ class CapturedStep final : public locus::detail::StepCapture {
 
   /// Destroys the graph. Replays in flight complete.
   void forget() noexcept {
-    if (graph_.executable) disregard(cudaGraphExecDestroy(graph_.executable));
+    if (graph_.executable) {
+      pool_->settle();
+      disregard(cudaGraphExecDestroy(graph_.executable));
+    }
     if (graph_.source) disregard(cudaGraphDestroy(graph_.source));
     graph_ = {};
     replayed_ = false;
@@ -276,18 +306,12 @@ class CapturedStep final : public locus::detail::StepCapture {
     observers_.clear();
     done_beside_.clear();
     adds_to_ = nullptr;
+    pool_->forget(blocks_);
   }
 
-  void order(cudaStream_t first, cudaStream_t second) const {
-    Event event(context_.ordinal());
-    const OrdinalGuard guard(context_.ordinal());
-    event.record(first);
-    event.block(second);
-  }
-
-  Context& context_;
-  cudaStream_t aside_ = nullptr, beside_ = nullptr;
-  cudaStream_t replays_in_ = nullptr;  ///< the stream of the last replay
+  int ordinal_;
+  CapturePool* pool_ = nullptr;  ///< since the first run or capture
+  CapturedBlocks blocks_;
   Graph graph_;
   bool replayed_ = false;
   double operations_ = 0;  ///< of a replay, by LaunchCounts

@@ -1,122 +1,11 @@
 #pragma once
-// GPU and page-locked memory: freed blocks serve later requests of the same size class.
+// Memory of a GPU: freed blocks serve later requests of the same size class.
 
-#include <locus/core/size_class.hpp>
 #include <locus/core/std/posix.hpp>
+#include <locus/cuda/blocks.hpp>
 #include <locus/cuda/system_memory.hpp>
-#include <locus/device/verbs.hpp>
-
-#include <cstdint>
-#include <new>
-#include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
-
-/// Sizes of blocks on a GPU and in page-locked memory.
-using Sizes = SizeClass<512>;
-
-/// Unused blocks by size class.
-class FreeBlocks {
- public:
-  [[nodiscard]] void* pop(int size_class) {
-    const auto index = static_cast<std::size_t>(size_class);
-    if (index >= blocks_.size() || blocks_[index].empty()) return nullptr;
-    void* block = blocks_[index].back();
-    blocks_[index].pop_back();
-    return block;
-  }
-  [[nodiscard]] bool push(int size_class, void* block) noexcept {
-    try {
-      const auto index = static_cast<std::size_t>(size_class);
-      if (index >= blocks_.size()) blocks_.resize(index + 1);
-      blocks_[index].push_back(block);
-      return true;
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-  }
-  /// Calls release(block, bytes) for all of them, and forgets them.
-  template <class Release>
-  void drain(const Release& release) noexcept {
-    for (std::size_t index = 0; index < blocks_.size(); ++index) {
-      for (void* block : blocks_[index]) release(block, Sizes::bytes(static_cast<int>(index)));
-      blocks_[index].clear();
-    }
-  }
-
- private:
-  std::vector<std::vector<void*>> blocks_;
-};
-
-namespace detail {
-inline void count_allocation(MemoryStats& stats, std::size_t bytes) {
-  stats.requests += 1;
-  stats.allocated_bytes += static_cast<std::int64_t>(bytes);
-  if (stats.allocated_bytes > stats.peak_bytes) stats.peak_bytes = stats.allocated_bytes;
-}
-inline void count_growth(MemoryStats& stats, std::size_t bytes) {
-  stats.system_allocations += 1;
-  stats.reserved_bytes += static_cast<std::int64_t>(bytes);
-}
-}  // namespace detail
-
-/// A stream and the unused memory whose last use lies in it.
-struct StreamMemory {
-  /// A freed block.
-  struct Held {
-    void* block;
-    int size_class;
-  };
-
-  cudaStream_t stream = nullptr;
-  cudaEvent_t event = nullptr;  ///< to order this stream before another one
-  FreeBlocks unused;
-
-  // Members of a stream in which steps are captured. Replays use all of its memory, unused blocks too: no other stream
-  // gets them.
-  cudaStream_t aside = nullptr;  ///< stream for allocations during a capture; null: no step is captured here
-  bool capturing = false;
-  std::vector<void*> captured;  ///< blocks that the capture allocated; other blocks that it frees are read by replays
-  std::vector<Held> held;       ///< blocks freed during a capture that may use them; of this or of other streams
-};
-
-/// The owning stream of each block, sorted by address. Blocks are added and erased only with a system allocation, which
-/// takes longer than moving the entries behind them.
-class BlockOwners {
- public:
-  void add(void* block, StreamMemory* owner) {
-    const std::size_t at = first_not_below(block);
-    entries_.push_back({block, owner});
-    for (std::size_t i = entries_.size() - 1; i > at; --i) std::swap(entries_[i], entries_[i - 1]);
-  }
-  /// Null where the block is not known.
-  [[nodiscard]] StreamMemory* find(void* block) const noexcept {
-    const std::size_t at = first_not_below(block);
-    return at < entries_.size() && entries_[at].block == block ? entries_[at].owner : nullptr;
-  }
-  void erase(void* block) noexcept {
-    if (!find(block)) return;
-    for (std::size_t i = first_not_below(block); i + 1 < entries_.size(); ++i) entries_[i] = entries_[i + 1];
-    entries_.pop_back();
-  }
-
- private:
-  struct Entry {
-    void* block;
-    StreamMemory* owner;
-  };
-  [[nodiscard]] std::size_t first_not_below(void* block) const noexcept {
-    std::size_t low = 0, high = entries_.size();
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (reinterpret_cast<std::uintptr_t>(entries_[middle].block) < reinterpret_cast<std::uintptr_t>(block))
-        low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-  std::vector<Entry> entries_;
-};
 
 /// The memory of one GPU. A block belongs to the stream that allocated it. Freed there, it is reused in stream order
 /// without waiting; freed by a thread with another stream, the owning stream first waits for that stream. Only the
@@ -147,27 +36,28 @@ class DeviceMemory {
   [[nodiscard]] void* allocate(StreamMemory& home, std::size_t bytes) {
     const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
-    void* block = home.unused.pop(size_class);
+    void* block = home.lender ? unused_for_step(home, size_class) : home.unused.pop(size_class);
     if (!block) block = from_system(home, bytes, size_class);
-    if (home.capturing) home.captured.push_back(block);
+    if (home.lender) count_for_step(home, block, size_class);
     detail::count_allocation(stats_, Sizes::bytes(size_class));
     return block;
   }
 
   /// `current` is the stream memory of the calling thread; null where it never used this GPU.
-  void deallocate(void* block, std::size_t bytes, StreamMemory* current) noexcept {
-    const int size_class = Sizes::of(bytes);
+  void deallocate(void* address, std::size_t bytes, StreamMemory* current) noexcept {
     const Lock lock(mutex_);
-    stats_.allocated_bytes -= static_cast<std::int64_t>(Sizes::bytes(size_class));
-    StreamMemory* const home = owners_.find(block);
-    if (!home) return;
-    if (current && current != home) {
-      if (current->capturing || home->capturing) return hold(current->capturing ? *current : *home, block, size_class);
-      if (!wait_for(*current, *home)) return;  // never reused: the GPU does not answer
-    } else if (home->capturing && !is_captured(*home, block)) {
-      return hold(*home, block, size_class);
+    stats_.allocated_bytes -= static_cast<std::int64_t>(Sizes::bytes(Sizes::of(bytes)));
+    MemoryBlock* const block = blocks_.find(address);
+    if (!block) return;
+    block->allocation = 0;
+    StreamMemory& home = *block->owner;
+    if (current && current != &home) {
+      if (current->capturing || home.capturing) return hold(*(current->capturing ? *current : home).step, *block);
+      if (!wait_for(*current, home)) return;  // never reused: the GPU does not answer
+    } else if (home.capturing && block->captured != home.step) {
+      return hold(*home.step, *block);
     }
-    give_back(*home, block, size_class);
+    give_back(*block);
   }
 
   /// A block by a plain cudaMalloc: CUDA IPC shares it with other processes, and refuses blocks of pools. throws
@@ -186,27 +76,92 @@ class DeviceMemory {
     }
   }
 
-  /// From now on the stream's memory belongs to captured steps. `aside` is another stream, not captured.
-  void keep_for_capture(StreamMemory& home, cudaStream_t aside) {
+  /// From now on the stream's memory serves captured steps, which are called in the lender's stream. `aside` is another
+  /// stream, not captured.
+  void lend(StreamMemory& home, StreamMemory& lender, cudaStream_t aside) {
     const Lock lock(mutex_);
+    home.lender = &lender;
     home.aside = aside;
+    home.is_ahead = false;
   }
-  void set_capturing(StreamMemory& home, bool capturing) noexcept {
+  /// The stream's memory serves no captured step any more: unused blocks go back to the lender.
+  void end_lending(StreamMemory& home) noexcept {
     const Lock lock(mutex_);
-    home.capturing = capturing;
-    home.captured.clear();
-  }
-  /// No captured step uses the stream's memory after the work queued in the stream so far.
-  void release_from_capture(StreamMemory& home) noexcept {
-    const Lock lock(mutex_);
+    return_unused(home);
+    home.lender = nullptr;
     home.aside = nullptr;
-    for (const auto& [block, size_class] : home.held) {
-      StreamMemory* const owner = owners_.find(block);
-      if (owner && owner != &home && owner->capturing) hold(*owner, block, size_class);
-      if (!owner || (owner != &home && (owner->capturing || !wait_for(home, *owner)))) continue;
-      give_back(*owner, block, size_class);
+  }
+
+  /// Allocations in the stream are now those of a step that runs or, with `capturing`, is captured; null: no step's.
+  void begin_step(StreamMemory& home, CapturedBlocks* step, bool capturing) noexcept {
+    const Lock lock(mutex_);
+    home.step = step;
+    home.capturing = capturing;
+    home.is_ahead = true;
+    if (step) step->begin();
+  }
+  /// False if a capture left tensors in memory that other steps overwrite.
+  [[nodiscard]] bool end_step(StreamMemory& home, bool succeeded) noexcept {
+    const Lock lock(mutex_);
+    CapturedBlocks* const step = std::exchange(home.step, nullptr);
+    const bool is_capture = std::exchange(home.capturing, false);
+    bool is_alone = true;
+    if (step && succeeded) {
+      step->end([&](const CapturedBlocks::Allocation& each) {
+        const MemoryBlock* const block = blocks_.find(each.block);
+        return block && block->allocation == each.number;
+      });
+      for (auto& [address, kept] : step->overwritten) {
+        const MemoryBlock& block = *blocks_.find(address);
+        kept = block.allocation;
+        is_alone &= kept == 0 || block.overwriters == 1;
+      }
+      step->checked = home.overlaps;
+      step->mispredicted = is_alone ? 0 : step->mispredicted + 1;
     }
-    home.held.clear();
+    if (!step) return_unused(home);
+    else if (is_capture && succeeded && is_alone) release_unshared(home);
+    return is_alone;
+  }
+  /// Whether a replay of the step would overwrite no tensor but the step's own results.
+  [[nodiscard]] bool can_replay(const StreamMemory& home, CapturedBlocks& step) noexcept {
+    const Lock lock(mutex_);
+    if (step.checked == home.overlaps) return true;
+    for (const auto& [address, kept] : step.overwritten)
+      if (const std::uint64_t now = blocks_.find(address)->allocation; now != 0 && now != kept) return false;
+    step.checked = home.overlaps;
+    return true;
+  }
+  /// Orders the stream after the lender's work, if its memory may have been used outside replays since the last call.
+  /// Returns whether replays have to wait for the stream.
+  [[nodiscard]] bool catch_up(StreamMemory& home) noexcept {
+    const Lock lock(mutex_);
+    if (!home.is_ahead) return false;
+    if (lends(*home.lender) && !wait_for(*home.lender, home)) return true;
+    home.is_ahead = false;
+    return true;
+  }
+  /// No replay of the step uses its blocks after the work queued in the stream so far.
+  void forget(StreamMemory& home, CapturedBlocks& step) noexcept {
+    const Lock lock(mutex_);
+    if (step.overwritten.empty() && step.read.empty()) return;
+    for (const auto& [address, kept] : step.overwritten) {
+      MemoryBlock& block = *blocks_.find(address);
+      if (block.captured == &step) block.captured = nullptr;
+      --block.overwriters;
+      block.fixed_overwriters -= step.is_renewable ? 0 : 1;
+      if (!reuses_blocks_ && block.allocation == 0) give_back(block);
+    }
+    step.overwritten.clear();
+    for (void* const address : step.read) {
+      MemoryBlock& block = *blocks_.find(address);
+      if (--block.readers > 0) continue;
+      StreamMemory& owner = *block.owner;
+      if (&owner != &home && owner.capturing) hold(*owner.step, block);
+      else if (&owner == &home || wait_for(home, owner)) give_back(block);
+    }
+    step.read.clear();
+    if (!home.capturing) return_unused(home);
   }
 
   [[nodiscard]] MemoryStats stats() {
@@ -224,30 +179,103 @@ class DeviceMemory {
       const OrdinalGuard guard(ordinal_);
       check(cudaEventRecord(earlier.event, earlier.stream), "cudaEventRecord");
       check(cudaStreamWaitEvent(later.stream, earlier.event, 0), "cudaStreamWaitEvent");
+      later.is_ahead = true;
       return true;
     } catch (const Error&) {
       return false;
     }
   }
 
-  [[nodiscard]] static bool is_captured(const StreamMemory& home, const void* block) noexcept {
-    for (const void* const captured : home.captured)
-      if (captured == block) return true;
-    return false;
-  }
-  static void hold(StreamMemory& home, void* block, int size_class) noexcept {
+  static void hold(CapturedBlocks& step, MemoryBlock& block) noexcept {
     try {
-      home.held.push_back({block, size_class});
+      step.read.push_back(block.address);
+      ++block.readers;
     } catch (const std::bad_alloc&) {  // never reused
     }
   }
 
   /// Takes a block that no tensor holds and that its own stream may use: for the next request, or for the system.
   /// Blocks that captured steps use stay while the steps live.
-  void give_back(StreamMemory& home, void* block, int size_class) noexcept {
-    if (!reuses_blocks_ && home.aside) return hold(home, block, size_class);
-    if (reuses_blocks_ && (home.unused.push(size_class, block) || home.capturing)) return;
-    release(home, block, Sizes::bytes(size_class));
+  void give_back(MemoryBlock& block) noexcept {
+    if (block.readers > 0 || (!reuses_blocks_ && block.overwriters > 0)) return;
+    StreamMemory& home = *block.owner;
+    if (reuses_blocks_ && home.unused.push(block.size_class, block.address)) return;
+    if (block.overwriters == 0 && !home.capturing) release(block);
+  }
+
+  /// An unused block for a step that runs or is captured; null: none. A capture prefers blocks that replays overwrite
+  /// already, a run any other. Memory that may outlive the step, and small blocks, which cost little, come from blocks
+  /// that no other step overwrites.
+  [[nodiscard]] void* unused_for_step(StreamMemory& home, int size_class) {
+    constexpr std::size_t least_shared = 64 * 1024;
+    const bool outlives = home.capturing && home.step->predicts_outliving(size_class);
+    const bool shares = !outlives && Sizes::bytes(size_class) >= least_shared;
+    void* block = nullptr;
+    if (home.capturing) block = home.unused.pop_if(size_class, [&](void* each) { return is_own(home, each); });
+    if (!block && home.capturing && shares) block = shared_block(home, size_class);
+    if (!block)
+      block = home.unused.pop_if(size_class, [&](void* each) { return blocks_.find(each)->overwriters == 0; });
+    if (!block) block = borrow(home, size_class);
+    if (!block && !home.capturing && shares) block = shared_block(home, size_class);
+    return block;
+  }
+  /// Whether the capture in progress, and no other, has allocated the block.
+  [[nodiscard]] bool is_own(const StreamMemory& home, void* address) noexcept {
+    const MemoryBlock& block = *blocks_.find(address);
+    return block.captured == home.step && block.overwriters == 1;
+  }
+  /// An unused block, of at most eight times the size, that replays overwrite: those of renewable steps, for a run.
+  [[nodiscard]] void* shared_block(StreamMemory& home, int size_class) {
+    const auto is_fit = [&](void* address) {
+      const MemoryBlock& block = *blocks_.find(address);
+      if (!home.capturing) return block.overwriters > 0 && block.fixed_overwriters == 0;
+      return block.overwriters > (block.captured == home.step ? 1 : 0);
+    };
+    for (int larger = size_class; larger <= size_class + 3 * Sizes::steps; ++larger)
+      if (void* const block = home.unused.pop_if(larger, is_fit)) return block;
+    return nullptr;
+  }
+  void count_for_step(StreamMemory& home, void* address, int size_class) {
+    MemoryBlock& block = *blocks_.find(address);
+    block.allocation = ++home.allocations;
+    const bool is_again = home.capturing && block.captured == home.step;
+    if (block.overwriters > (is_again ? 1 : 0)) ++home.overlaps;
+    if (home.step) home.step->log.push_back({address, size_class, block.allocation});
+    if (!home.capturing || is_again) return;
+    home.step->overwritten.push_back({address, 0});
+    block.captured = home.step;
+    ++block.overwriters;
+    block.fixed_overwriters += home.step->is_renewable ? 0 : 1;
+  }
+
+  /// Whether the lender's unused blocks are any stream's to use. Not if it serves captured steps itself.
+  [[nodiscard]] static bool lends(const StreamMemory& lender) noexcept { return !lender.lender && !lender.capturing; }
+  /// An unused block of the lender; null: none. A capture's replays are ordered after the lender's work by is_ahead.
+  [[nodiscard]] void* borrow(StreamMemory& home, int size_class) noexcept {
+    StreamMemory& lender = *home.lender;
+    void* const address = lends(lender) ? lender.unused.pop(size_class) : nullptr;
+    if (!address || (!home.capturing && !wait_for(lender, home))) return nullptr;
+    blocks_.find(address)->owner = &home;
+    return address;
+  }
+  /// Releases the unused blocks that no captured step overwrites: after a capture, its first run's.
+  void release_unshared(StreamMemory& home) noexcept {
+    home.unused.drain_if([&](void* address) { return blocks_.find(address)->overwriters == 0; },
+                         [&](void* address, int) { release(*blocks_.find(address)); });
+  }
+  /// Gives the lender the unused blocks that no captured step overwrites.
+  void return_unused(StreamMemory& home) noexcept {
+    StreamMemory& lender = *home.lender;
+    if (!lends(lender)) return;
+    bool is_ordered = false;
+    const auto is_free = [&](void* address) { return blocks_.find(address)->overwriters == 0; };
+    home.unused.drain_if(is_free, [&](void* address, int) {
+      if (!is_ordered && !wait_for(home, lender)) return;  // never reused: the GPU does not answer
+      is_ordered = true;
+      MemoryBlock& block = *blocks_.find(address);
+      block.owner = &lender;
+      give_back(block);
+    });
   }
 
   /// Captured work does not run yet, so memory for it is allocated in the stream `aside`, and the host waits for it.
@@ -281,7 +309,7 @@ class DeviceMemory {
     const UncapturedCalls anything_goes;
     void* const block = ask([&](void** made) { return ask_system(made, size, home); }, bytes);
     try {
-      owners_.add(block, &home);
+      blocks_.add({.address = block, .owner = &home, .size_class = size_class});
     } catch (...) {
       system_.free(block, home.capturing ? home.aside : home.stream);
       throw;
@@ -301,15 +329,15 @@ class DeviceMemory {
                        " bytes are free; use smaller batches or free tensors"});
   }
 
-  void release(StreamMemory& home, void* block, std::size_t bytes) noexcept {
-    system_.free(block, home.stream);
-    owners_.erase(block);
-    stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
+  void release(MemoryBlock block) noexcept {
+    system_.free(block.address, block.owner->stream);
+    stats_.reserved_bytes -= static_cast<std::int64_t>(Sizes::bytes(block.size_class));
+    blocks_.erase(block.address);
   }
   void release_unused() noexcept {
     for (StreamMemory* home : homes_) {
-      if (home->aside) continue;
-      home->unused.drain([&](void* block, std::size_t bytes) { release(*home, block, bytes); });
+      if (home->lender) continue;
+      home->unused.drain([&](void* block, std::size_t) { release(*blocks_.find(block)); });
       disregard(cudaStreamSynchronize(home->stream));
     }
     system_.trim();
@@ -320,119 +348,8 @@ class DeviceMemory {
   bool reuses_blocks_;
   SystemMemory system_;
   Mutex mutex_;
-  BlockOwners owners_;
+  BlockTable blocks_;
   std::vector<StreamMemory*> homes_;
-  MemoryStats stats_;
-};
-
-/// Page-locked host memory. Locking pages costs milliseconds, so blocks are kept.
-class PinnedMemory {
- public:
-  [[nodiscard]] LOCUS_OUT_OF_LINE static PinnedMemory& instance() {
-    static auto* memory = new PinnedMemory;  // never destroyed: tensors of static storage duration outlive it otherwise
-    return *memory;
-  }
-
-  /// throws CudaUnavailable, OutOfMemory
-  [[nodiscard]] void* allocate(std::size_t bytes) {
-    const int size_class = Sizes::of(bytes);
-    const std::size_t rounded = Sizes::bytes(size_class);
-    const Lock lock(mutex_);
-    collect();
-    void* block = unused_.pop(size_class);
-    if (!block) block = from_system(bytes, rounded);
-    detail::count_allocation(stats_, rounded);
-    return block;
-  }
-
-  /// A copy from or to the block completes at this event: until then the block is not reused, even if freed.
-  void used_until(void* block, Shared<const Event> moment) {
-    const Lock lock(mutex_);
-    collect();
-    waiting_.reserve(uses_.size() + 1);  // at most one entry per use waits: deallocate() allocates no memory
-    uses_.push_back({block, std::move(moment)});
-  }
-
-  /// Reused when the copies registered by used_until() are done.
-  void deallocate(void* block, std::size_t bytes) noexcept {
-    const int size_class = Sizes::of(bytes);
-    const Lock lock(mutex_);
-    stats_.allocated_bytes -= static_cast<std::int64_t>(Sizes::bytes(size_class));
-    if (is_in_use(block)) waiting_.push_back({block, size_class});
-    else make_unused(block, size_class);
-  }
-
-  [[nodiscard]] MemoryStats stats() {
-    const Lock lock(mutex_);
-    return stats_;
-  }
-
- private:
-  [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {
-    if (!is_available()) fail<CudaUnavailable>({"page-locked memory: ", unavailable_reason()});
-    const OrdinalGuard guard(detail::any_in_use());
-    const UncapturedCalls anything_goes;
-    void* block = nullptr;
-    cudaError_t error =
-        rounded < bytes ? cudaErrorMemoryAllocation : cudaHostAlloc(&block, rounded, cudaHostAllocPortable);
-    if (detail::means_out_of_memory(error) && rounded >= bytes) {
-      (void)cudaGetLastError();
-      unused_.drain([&](void* cached, std::size_t cached_bytes) { release(cached, cached_bytes); });
-      error = cudaHostAlloc(&block, rounded, cudaHostAllocPortable);
-    }
-    if (detail::means_out_of_memory(error)) {
-      (void)cudaGetLastError();
-      fail<OutOfMemory>({"out of page-locked memory: ", bytes, " bytes were asked for, tensors hold ",
-                         stats_.allocated_bytes, "; use Cpu tensors, smaller batches, or raise the limit (ulimit -l)"});
-    }
-    check(error, "cudaHostAlloc");
-    detail::count_growth(stats_, rounded);
-    return block;
-  }
-
-  void release(void* block, std::size_t bytes) noexcept {
-    disregard(cudaFreeHost(block));
-    stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
-  }
-
-  /// A copy that was in flight at the last check.
-  struct Use {
-    void* block;
-    Shared<const Event> end;
-  };
-  /// A freed block while copies from or to it are in flight.
-  struct Waiting {
-    void* block;
-    int size_class;
-  };
-
-  [[nodiscard]] bool is_in_use(void* block) const noexcept {
-    for (const Use& use : uses_)
-      if (use.block == block && !use.end->done()) return true;
-    return false;
-  }
-  void make_unused(void* block, int size_class) noexcept {
-    if (!unused_.push(size_class, block)) release(block, Sizes::bytes(size_class));
-  }
-  /// Drops copies that have completed, and frees the blocks that waited for them.
-  void collect() noexcept {
-    for (std::size_t i = uses_.size(); i-- > 0;) {
-      if (!uses_[i].end->done()) continue;
-      std::swap(uses_[i], uses_.back());
-      uses_.pop_back();
-    }
-    for (std::size_t i = waiting_.size(); i-- > 0;) {
-      if (is_in_use(waiting_[i].block)) continue;
-      make_unused(waiting_[i].block, waiting_[i].size_class);
-      waiting_[i] = waiting_.back();
-      waiting_.pop_back();
-    }
-  }
-
-  Mutex mutex_;
-  FreeBlocks unused_;
-  std::vector<Use> uses_;
-  std::vector<Waiting> waiting_;
   MemoryStats stats_;
 };
 

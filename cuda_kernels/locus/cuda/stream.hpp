@@ -6,6 +6,7 @@
 #include <locus/core/system/thread_end.hpp>
 #include <locus/cuda/fault.hpp>
 #include <locus/cuda/memory.hpp>
+#include <locus/cuda/pinned_memory.hpp>
 #include <locus/device/trace/launch_trace.hpp>
 
 #include <array>
@@ -121,6 +122,7 @@ class Context {
   }
 
   friend class ContextRegistry;
+  friend class CapturePool;
   friend class CapturedStep;
 
   int ordinal_;

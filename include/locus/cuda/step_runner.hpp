@@ -8,12 +8,13 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 #if LOCUS_CUDA
 /// The first call runs the step uncaptured: it allocates the step's memory and makes everything that is made at a first
-/// use. The second call captures the step; it and all later calls replay it.
+/// use. The second call captures the step; it and all later calls replay it. A later call captures a renewable step
+/// anew if a tensor holds memory that the replay would overwrite.
 template <>
 class StepRunner<Cuda> {
  public:
   static constexpr bool captures = true;
-  explicit StepRunner(Cuda device) : step_(device.ordinal) {}
+  explicit StepRunner(Cuda device, bool renewable = false) : step_(device.ordinal, renewable) {}
   template <class F>
   void operator()(const F& step) {
     if (!ran_) {
@@ -22,15 +23,17 @@ class StepRunner<Cuda> {
       return;
     }
     if (!step_.captured()) capture(step);
-    step_.replay();
+    while (!step_.replay()) capture(step);
   }
+  /// Runs f() in the memory of captured steps, without capturing it.
+  template <class F> void beside(const F& f) { step_.run_beside(f); }
 
  private:
   template <class F>
   void capture(const F& step) {
     const auto numbers = default_generator<Cuda>();
     try {
-      step_.capture(step);
+      while (!step_.capture(step)) restore_default_generator(numbers);
     } catch (...) {  // an abandoned step uses up no random numbers
       restore_default_generator(numbers);
       throw;
@@ -45,9 +48,11 @@ template <>
 class StepRunner<Cuda> {
  public:
   static constexpr bool captures = false;
-  explicit StepRunner(Cuda device) { cuda::require_device(device.ordinal); }
+  explicit StepRunner(Cuda device, bool = false) { cuda::require_device(device.ordinal); }
   template <class F>
   void operator()(const F&) {}
+  template <class F>
+  void beside(const F&) {}
 };
 #endif
 

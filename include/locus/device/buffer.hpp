@@ -2,6 +2,7 @@
 // Reference-counted memory of one device, with a version counter of its contents.
 
 #include <locus/core/std/atomic.hpp>
+#include <locus/core/std/posix.hpp>
 #include <locus/core/std/shared.hpp>
 #include <locus/device/replay.hpp>
 
@@ -59,26 +60,64 @@ class Buffer {
   /// Number of changes in place. Copies of the handle share it.
   [[nodiscard]] std::uint32_t version() const { return block_ ? block_->all_changes() : detail::version_of_nothing; }
   void changed() const {
-    if (!block_) return;
-    block_->changes.fetch_add(1, Order::relaxed);
-    if (block_->whole) block_->whole->changes_of_parts.fetch_add(1, Order::relaxed);
+    if (block_) block_->changed();
   }
   /// As changed(); during a capture, also registers a change for each replay after the first.
   void changed_by_step() const {
     changed();
     if (detail::is_capturing()) [[unlikely]]
-      detail::at_replay([buffer = *this] { buffer.changed(); });
+      count_in_replays();
   }
   [[nodiscard]] friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }
 
  private:
+  struct Block;
+  /// A reference that does not keep its block alive, to a block that a capture made.
+  struct Watch : Counted {
+    Watch(Block* made, std::uint64_t number) : block(made), capture(number) {}
+    /// Counts a change; false if the block is gone.
+    bool changed() {
+      if (!lives.load(Order::relaxed)) return false;
+      const Lock lock(mutex);
+      if (block) block->changed();
+      return block != nullptr;
+    }
+    void changed_by_part() {
+      const Lock lock(mutex);
+      if (block) block->changes_of_parts.fetch_add(1, Order::relaxed);
+    }
+    void end() {
+      const Lock lock(mutex);
+      block = nullptr;
+      lives.store(false, Order::relaxed);
+    }
+
+    Mutex mutex;
+    Block* block;
+    Atomic<bool> lives{true};
+    std::uint64_t capture;
+  };
+
   struct Block : Counted {
-    Block(D place, std::size_t size) : device(place), bytes(size), data(Backend<D>::allocate(place, size)) {}
+    Block(D place, std::size_t size) : device(place), bytes(size), data(Backend<D>::allocate(place, size)) {
+      watch_in_capture();
+    }
     Block(D place, std::size_t size, void* begin, const Shared<Block>& parent,
           const Shared<const MemoryOwner>& owned_by = {})
-        : device(place), bytes(size), data(begin), whole(parent), owner(owned_by) {}
+        : device(place), bytes(size), data(begin), whole(parent), owner(owned_by) {
+      watch_in_capture();
+    }
     ~Block() {
+      if (watch) watch->end();
       if (!whole && !owner) Backend<D>::deallocate(device, data, bytes);
+    }
+    void watch_in_capture() {
+      if (detail::is_capturing()) [[unlikely]]
+        watch = Shared(new Watch(this, detail::step_capture->number()));
+    }
+    void changed() {
+      changes.fetch_add(1, Order::relaxed);
+      if (whole) whole->changes_of_parts.fetch_add(1, Order::relaxed);
     }
     [[nodiscard]] std::uint32_t all_changes() const {
       return changes.load(Order::relaxed) + (whole ? whole->changes : changes_of_parts).load(Order::relaxed);
@@ -90,7 +129,20 @@ class Buffer {
     Shared<const MemoryOwner> owner;   ///< owner of memory that Backend<D> did not allocate
     Atomic<std::uint32_t> changes{0};  ///< through handles to this block itself
     Atomic<std::uint32_t> changes_of_parts{0};
+    Shared<Watch> watch;  ///< of a block made in a capture
   };
+
+  /// Registers a change for each replay. Keeps the memory alive, unless the capture in progress made it: then only
+  /// what outlives the capture is changed by replays.
+  LOCUS_COLD void count_in_replays() const {
+    if (!block_) return;
+    const Shared<Watch>& of_whole = (block_->whole ? block_->whole : block_)->watch;
+    if (!of_whole || of_whole->capture != detail::step_capture->number())
+      return detail::at_replay([buffer = *this] { buffer.changed(); });
+    detail::at_replay([watch = block_->watch, of_whole] {
+      if (!watch->changed() && watch != of_whole) of_whole->changed_by_part();
+    });
+  }
 
   Shared<Block> block_;
 };

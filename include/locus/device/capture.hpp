@@ -103,7 +103,8 @@ class Captured {
 ///
 /// A captured step must not wait for the GPU (item, copies to the host), copy from the host, make random orders
 /// (randperm), or use another stream or GPU, and only ranks over NCCL may call collectives: each throws CaptureError
-/// with the reason. Its host code runs in the first two calls only. Kernels that you launch into a stream obtained
+/// with the reason. Its host code runs in the first two calls only; twice in the second, if it kept memory that the
+/// first had freed. Kernels that you launch into a stream obtained
 /// outside the step run in those two calls only, too, without an error: launch them into cuda::stream() as called
 /// within the step. State for the next step has to be changed in place (h.copy_(...), x += y), and gradients cleared
 /// within the step or before each call. The tensors, generators and optimizers that the step uses must live, at the

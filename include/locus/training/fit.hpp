@@ -270,10 +270,11 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
     const Trained trained = train_epoch(model, epoch, optimizer, step, loss, batches, options);
     if constexpr (StepsByScaler<Optimizer>) (void)optimizer.scaler().scale_factor();  // throws if no scale helps
-    const Evaluation score = [&] {
+    Evaluation score;
+    step.beside([&] {
       const Phase phase("validation");
-      return score_of(valid);
-    }();
+      score = score_of(valid);
+    });
     require_finite_loss(score.loss, epoch, "validation loss");
     history.add({epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds,
                  trained.samples_per_second, score.metrics, batches.size(), trained.data_seconds, trained.memory,

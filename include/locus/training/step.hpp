@@ -164,6 +164,15 @@ class TrainingStep {
     set_share(batch, share);
     return run(batch, share.is_first, share.is_last);
   }
+  /// Runs f(): in the memory of the captured steps, if there are any.
+  template <class F>
+  void beside(const F& f) {
+    if constexpr (CapturingDevice<D>) {
+      for (Captured& each : captured_)
+        if (each.runner.filled()) return each.runner.get().beside(f);
+    }
+    f();
+  }
   /// Divisor of the last batch's loss; an undefined tensor if it is the number of samples.
   [[nodiscard]] const Tensor<R, D>& counted() const { return counted_; }
 
@@ -199,7 +208,9 @@ class TrainingStep {
       if (replays_ && !get<0>(batch_).buffer()) begin(batch);
       if (replays_ && has_shapes_of(batch)) return replay(batch, is_first, is_last);
     }
-    return launch(batch, is_first, is_last);
+    Tensor<T, D> loss;
+    beside([&] { loss = launch(batch, is_first, is_last); });
+    return loss;
   }
   [[nodiscard]] Tensor<T, D> launch(const Batch& batch, bool is_first, bool is_last) {
     if (is_whole(is_first, is_last)) return train_step_on(model_, optimizer_, function_, batch, around_);
@@ -254,7 +265,7 @@ class TrainingStep {
     Captured& captured = captured_[is_first + 2 * is_last];
     for_each_tensor(batch, [](const auto& mine, const auto& given) { mine.copy_(given); });
     try {
-      if (!captured.runner.filled()) captured.runner.set([&] { return StepRunner<D>(get<0>(batch).device()); });
+      if (!captured.runner.filled()) captured.runner.set([&] { return StepRunner<D>(get<0>(batch).device(), true); });
       captured.runner.get()([&] { captured.loss = launch(batch_, is_first, is_last); });
       return captured.loss;
     } catch (const CaptureError& error) {

@@ -6,7 +6,7 @@
 #include <locus/cuda/pinned.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
-#include <locus/ops/linear.hpp>
+#include <locus/locus.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <thread>
@@ -171,4 +171,116 @@ TEST_CASE("sizes beyond any memory are out of memory, whatever the driver calls 
   }
   CHECK_THROWS_AS((void)allocate(~std::size_t{0}), OutOfMemory);
   CHECK_THROWS_AS((void)Backend<Pinned>::allocate({}, ~std::size_t{0}), OutOfMemory);
+}
+
+namespace {
+constexpr std::int64_t wide = 40'000;  // elements of a tensor whose memory is shared between steps
+
+/// Computes with six tensors as large as x that live at once, and adds up to 63 x.
+[[nodiscard]] Tensor<float, Cuda> chain(const Tensor<float, Cuda>& x) {
+  std::vector<Tensor<float, Cuda>> held{(x * 1.f).eval()};
+  while (held.size() < 6) held.push_back((held.back() * 2.f).eval());
+  for (std::size_t i = 5; i > 0; --i) held[i - 1] += held[i];
+  return held[0];
+}
+[[nodiscard]] bool all_are(const Tensor<float, Cuda>& x, float value) { return max(abs(x - value)).item() == 0.f; }
+template <class F>
+void times(int count, const F& f) {
+  for (int i = 0; i < count; ++i) f();
+}
+}  // namespace
+
+TEST_CASE("captured steps that are called in one stream share the memory that each needs for itself") {
+  const auto bytes = in_new_process({}, [] {
+    const auto x = full<float, Cuda>({wide}, 1.f), smaller = full<float, Cuda>({wide * 3 / 4}, 2.f);
+    const std::int64_t before = reserved();
+    const auto part = [](const Tensor<float, Cuda>& of) { return capture([&] { return sum(chain(of)).eval(); }); };
+    std::array<std::int64_t, 4> grown{};
+    bool is_right = true;
+    {
+      auto large = part(x), small = part(smaller), also_large = part(x);
+      times(3, [&] { is_right &= large().item() == 63.f * wide; });
+      grown[0] = reserved() - before;
+      times(3, [&] { is_right &= small().item() == 126.f * (wide * 3 / 4); });
+      times(3, [&] { is_right &= also_large().item() == 63.f * wide; });
+      grown[1] = reserved() - before;
+      times(2, [&] {
+        is_right &= large().item() == 63.f * wide && small().item() == 126.f * (wide * 3 / 4);
+        is_right &= also_large().item() == 63.f * wide;
+      });
+      grown[2] = is_right;
+    }
+    grown[3] = Backend<Cuda>::memory_stats({}).allocated_bytes;
+    return grown;
+  });
+  CHECK(bytes[2]);
+  CHECK(bytes[0] > 6 * 4 * wide);
+  CHECK(bytes[1] < bytes[0] + bytes[0] / 10);
+  CHECK(bytes[3] < 3 * 4 * wide);
+}
+
+namespace {
+/// Points, in batches of 96, 96 and 64, and their classes.
+struct Points {
+  [[nodiscard]] std::int64_t size() const { return 256; }
+  [[nodiscard]] data::Fields<float, std::int64_t> fields() const { return {{64}, {}}; }
+  void write(std::int64_t i, Span<float> x, Span<std::int64_t> y) const {
+    for (std::int64_t j = 0; j < 64; ++j) x[j] = static_cast<float>((i * 7 + j * 3) % 11) / 11;
+    y[0] = i % 4;
+  }
+};
+/// Results of fit for a perceptron whose activations outweigh its weights.
+struct Fitted {
+  std::array<double, 6> losses;
+  std::int64_t reserved, calls;  ///< bytes; calls of the model
+};
+/// `keeps`: the metric keeps predictions until it is called again, while steps are replayed.
+[[nodiscard]] Fitted fitted(bool captures, bool keeps = false) {
+  manual_seed(2);
+  nn::Sequential<float, Cuda> net{nn::Linear<float, Cuda>{64, 256}, nn::Tanh{}, nn::Linear<float, Cuda>{256, 256},
+                                  nn::Tanh{}, nn::Linear<float, Cuda>{256, 4}};
+  optim::Sgd optimizer{net.parameters(), {.lr = 0.05f}};
+  Fitted result{};
+  const auto model = [&](const auto& x) {
+    ++result.calls;
+    return net(x);
+  };
+  std::vector<Tensor<float, Cuda>> kept;
+  const auto metric = [&](const auto& prediction, const auto& target) {
+    if (keeps) kept.push_back((repeat(prediction, {1, 64}) * 0.f + 7.f).eval());
+    return nn::cross_entropy(prediction, target);
+  };
+  History history;
+  auto train = data::loader<Cuda>(Points{}, {.batch_size = 96});
+  fit(model, optimizer, nn::CrossEntropyLoss{}, train, data::loader<Cuda>(Points{}, {.batch_size = 96}), history,
+      {.epochs = 3, .capture = captures}, Metric{"again", metric});
+  for (const auto& each : kept)
+    if (!all_are(each, 7.f)) return {};
+  for (std::size_t i = 0; i < 3; ++i) {
+    result.losses[2 * i] = history.records()[i].train_loss;
+    result.losses[2 * i + 1] = history.records()[i].valid_loss;
+  }
+  result.reserved = reserved();
+  return result;
+}
+}  // namespace
+
+TEST_CASE("fit's smaller last batch and its validation run in the memory of captured steps") {
+  const Fitted launched = in_new_process({}, [] { return fitted(false); });
+  const Fitted captured = in_new_process({}, [] { return fitted(true); });
+  CHECK(launched.losses[0] > launched.losses[5]);
+  CHECK(captured.losses == launched.losses);
+  CHECK(static_cast<double>(captured.reserved) < 1.1 * static_cast<double>(launched.reserved));
+}
+
+TEST_CASE("a step of fit is captured anew where a tensor keeps memory that the replay would overwrite") {
+  const Fitted launched = in_new_process({}, [] { return fitted(false, true); });
+  const Fitted captured = in_new_process({}, [] { return fitted(true, true); });
+  CHECK(launched.losses[0] > launched.losses[5]);
+  CHECK(captured.losses == launched.losses);
+  const Fitted undisturbed = in_new_process({}, [] { return fitted(true); });
+  // Batches of the validation; the run, the capture, and the last batch of each epoch.
+  CHECK(undisturbed.calls == 9 + 2 + 3);
+  CHECK(captured.calls > undisturbed.calls);
+  CHECK(captured.calls < launched.calls);
 }

@@ -46,7 +46,7 @@ TEST_CASE("plans are found by their keys, and all are forgotten when the table i
 TEST_CASE("owners of blocks: as a map that is changed in the same way") {
   std::vector<std::byte> memory(200);
   std::vector<std::byte> owners(7);
-  cuda::BlockOwners table;
+  cuda::BlockTable table;
   std::map<void*, cuda::StreamMemory*> expected;
   Philox random(7);
   for (int step = 0; step < 5000; ++step) {
@@ -56,14 +56,15 @@ TEST_CASE("owners of blocks: as a map that is changed in the same way") {
       expected.erase(block);
     } else {
       auto* const owner = reinterpret_cast<cuda::StreamMemory*>(&owners[static_cast<std::size_t>(random.bounded(7))]);
-      table.add(block, owner);
+      table.add({.address = block, .owner = owner});
       expected[block] = owner;
     }
     if (step % 100 != 0) continue;
     bool equal = true;
     for (std::byte& byte : memory) {
       const auto known = expected.find(&byte);
-      equal &= table.find(&byte) == (known == expected.end() ? nullptr : known->second);
+      const cuda::MemoryBlock* const found = table.find(&byte);
+      equal &= (found ? found->owner : nullptr) == (known == expected.end() ? nullptr : known->second);
     }
     CHECK(equal);
   }
