@@ -165,6 +165,32 @@ LOCUS_DEVICE_TEST("what is named is computed once, and differentiated once", D) 
       random<D>({3, 4}, 1), random<D>({3, 4}, 2));
 }
 
+LOCUS_DEVICE_TEST("a gradient that skips a branch is added to where it lies, unless others hold it", D) {
+  const auto x = variable(random<D>({3, 4}, 1));
+  const auto cotangent = random<D>({3, 4}, 2);
+  const auto launches = [&](bool is_held) {
+    const Traced h = x * 2.0, t = tanh(h), u = t * 5.0, y = h + u, z = y * 3.0;
+    Tensor<double, D> held;
+    const auto hook = y.on_gradient([&](const auto& g) {
+      if (is_held) held = g;
+    });
+    x.zero_grad();
+    const LaunchLog log;
+    z.backward(cotangent);
+    const auto found = log.launches();
+    CHECK_CLOSE(x.grad(), reference_map(
+                              [](double v, double g) {
+                                const double of_tanh = std::tanh(2 * v);
+                                return 6 * g * (1 + 5 * (1 - of_tanh * of_tanh));
+                              },
+                              reference(x), reference(cotangent)));
+    if (is_held) CHECK_CLOSE(held, reference_map([](double g) { return 3 * g; }, reference(cotangent)));
+    return found;
+  };
+  CHECK(launches(false) == 4);
+  CHECK(launches(true) == 5);
+}
+
 LOCUS_DEVICE_TEST("fuse loads each operand once and differentiates as the operators do", D) {
   const auto x = random<D>({3, 4}, 1), b = random<D>({4}, 2);
   CHECK_GRADIENTS([](auto u, auto v) { return fuse([](auto s, auto t) { return relu(s * 2.0 + t) * t + s; }, u, v); },

@@ -131,7 +131,7 @@ class TensorNode : public GraphNode {
                   : any_strides   ? Tensor<T, D>(shape_, format_, device_)
                                   : Tensor<T, D>(shape_, device_);
     else if (!owned_ || !(any_strides || gradient_.is_contiguous()))
-      gradient_ = copied(any_strides ? format_ : MemoryFormat::row_major);
+      make_own(any_strides ? format_ : MemoryFormat::row_major);
     owned_ = has_gradient_ = true;
     gradient_.buffer().changed();
     this->contributed();
@@ -142,12 +142,7 @@ class TensorNode : public GraphNode {
   /// Makes the gradient a dense tensor with no other owner: row-major, or in the format of the node's result.
   void own_gradient() {
     if (!has_gradient_) return;
-    if (!owned_) {
-      const MemoryFormat kept = gradient_.layout().is_dense(format_) ? format_ : MemoryFormat::row_major;
-      if (gradient_.buffer().unique() && gradient_.layout().is_dense(kept))  // extents of 1 may have any strides
-        gradient_ = Tensor<T, D>(gradient_.buffer(), gradient_.data(), shape_, detail::strides_of(shape_, kept));
-      else gradient_ = copied(format_);
-    }
+    if (!owned_) make_own(format_);
     owned_ = true;
     if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
@@ -205,10 +200,17 @@ class TensorNode : public GraphNode {
   }
 
  private:
-  [[nodiscard]] Tensor<T, D> copied(MemoryFormat format) const {
-    const Tensor<T, D> copy(shape_, format, device_);
-    detail::copy_elements(gradient_, copy);
-    return copy;
+  /// Makes the gradient dense, in `wanted` or row-major order, in memory that no other handle refers to. cost: a copy,
+  /// unless it is so already
+  void make_own(MemoryFormat wanted) {
+    const MemoryFormat kept = gradient_.layout().is_dense(wanted) ? wanted : MemoryFormat::row_major;
+    if (gradient_.buffer().unique() && gradient_.layout().is_dense(kept)) {  // extents of 1 may have any strides
+      gradient_ = Tensor<T, D>(gradient_.buffer(), gradient_.data(), shape_, detail::strides_of(shape_, kept));
+    } else {
+      const Tensor<T, D> copy(shape_, wanted, device_);
+      detail::copy_elements(gradient_, copy);
+      gradient_ = copy;
+    }
   }
   [[nodiscard]] bool is_captured() const { return keeps_ && detail::is_capturing(); }
   /// Calls f(*this) before each replay of the step that is being captured.

@@ -48,8 +48,8 @@ class Buffer {
   [[nodiscard]] std::size_t bytes() const { return block_ ? block_->bytes : 0; }
   [[nodiscard]] D device() const { return block_ ? block_->device : D{}; }
 
-  /// Whether this is the only handle to the memory.
-  [[nodiscard]] bool unique() const { return block_ && block_->has_one_owner(); }
+  /// Whether this is the only handle to the memory, as far as Locus knows: false for parts and for memory of an owner.
+  [[nodiscard]] bool unique() const { return block_ && block_->has_one_owner() && !block_->whole && !block_->owner; }
 
   /// throws DataError for memory of a file that was truncated since it was mapped
   void require_readable() const {
