@@ -52,6 +52,7 @@ void check_all(const dist::Communicator<Cuda>& comm) {
   check_reductions<std::int32_t>(comm, 100, dist::max);
   check_moves<half>(comm, 5001);
   check_order_of_handles(comm);
+  check_groups(comm);
 }
 
 /// MPI gets a little of each message at a time.

@@ -60,6 +60,7 @@ TEST_CASE("collectives of ranks on GPUs equal their references") {
         if (ranks == 3 && are_connected) check_every_type(comm, 17);
 #endif
         check_order_of_handles(comm);
+        check_groups(comm);
       });
     }
   }

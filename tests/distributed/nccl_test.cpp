@@ -73,6 +73,7 @@ TEST_CASE("collectives over NCCL on GPUs equal their references") {
         check_reductions<bool>(comm, 1000, dist::sum);
         if (ranks == 1 || sums == dist::Sums::in_rank_order) check_reductions<bfloat16>(comm, 1000, dist::mean);
         check_order_of_handles(comm);
+        check_groups(comm);
       });
     }
   }

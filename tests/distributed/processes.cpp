@@ -134,6 +134,7 @@ void check_all() {
   check_reductions<float>(comm, 300001, dist::sum);  // several pieces
   check_moves<float>(comm, 20001);
   check_order_of_handles(comm);
+  check_groups(comm);
   const auto ring = connect({.algorithm = dist::Algorithm::ring});
   check_reductions<bfloat16>(ring, 150001, dist::sum);
   check_reductions<float>(ring, 17, dist::mean);

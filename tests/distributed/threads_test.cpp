@@ -63,6 +63,40 @@ TEST_CASE("each way of summing equals the reference, also over several pieces") 
   }
 }
 
+TEST_CASE("groups of ranks are communicators of their own") {
+  for (const int ranks : rank_counts)
+    CHECK_NOTHROW(dist::spawn<Cpu>(ranks, [](dist::Communicator<Cpu> comm) { check_groups(comm); }));
+}
+
+TEST_CASE("a rank that makes another call than a split, or is gone, is named by all; a failed group ends its ranks") {
+  const auto barrier = errors_of(3, [](const dist::Communicator<Cpu>& comm) {
+    if (comm.rank() == 2) comm.barrier();
+    else (void)comm.split(0);
+  });
+  for (const auto& error : barrier) {
+    REQUIRE(error);
+    CHECK(std::string(error->what()).find("rank 2 called barrier(), rank 0 split()") != std::string::npos);
+    CHECK(error->rank == 2);
+  }
+  const auto gone = errors_of(3, [](const dist::Communicator<Cpu>& comm) {
+    if (comm.rank() == 1) throw std::runtime_error("no luck");
+    (void)comm.split(0);
+  });
+  CHECK(std::string(gone[0].value().what()).find("split(), call 1 of rank 0 of 3: rank 1 threw: no luck") == 0);
+  const auto in_group = errors_of(4, [](const dist::Communicator<Cpu>& comm) {
+    const auto group = comm.split(comm.rank() / 2);
+    if (comm.rank() == 3) throw std::runtime_error("no luck");
+    group.barrier();
+    comm.barrier();
+  });
+  CHECK(std::string(in_group[2].value().what()).find("rank 1 threw") != std::string::npos);
+  for (const int rank : {0, 1}) CHECK(in_group[static_cast<std::size_t>(rank)]->rank >= 2);
+  dist::spawn<Cpu>(2, [](dist::Communicator<Cpu> comm) {
+    CHECK_THROWS_WITH_AS((void)comm.split(-1), doctest::Contains("color -1"), ArgumentError);
+    comm.barrier();
+  });
+}
+
 TEST_CASE("larger tensors, chosen by size") {
   CHECK_NOTHROW(dist::spawn<Cpu>(4, [](dist::Communicator<Cpu> comm) {
     for (const std::int64_t count : {4096, 4097, 20001}) {

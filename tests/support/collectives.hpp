@@ -214,4 +214,39 @@ void check_order_of_handles(const dist::Communicator<D>& comm) {
   (void)comm.all_reduce_async(now);  // destroying the handle waits
 }
 
+/// Rows of two ranks and columns in reverse order: numbers, collectives of each group, and of all beside them.
+template <class D>
+void check_groups(const dist::Communicator<D>& comm) {
+  const int n = comm.size(), me = comm.rank(), of_row = me / 2 * 2 + 1 < n ? 2 : 1, of_column = (n + 1 - me % 2) / 2;
+  const auto row = comm.split(me / 2), column = comm.split(me % 2, -me);
+  const auto require = [](const char* what, int got, int wanted) {
+    if (got != wanted) wrong(join(what, " is ", got, ", expected ", wanted));
+  };
+  require("the size of a row", row.size(), of_row);
+  require("the rank in a row", row.rank(), me % 2);
+  require("the size of a column", column.size(), of_column);
+  require("the rank in a column", column.rank(), of_column - 1 - me / 2);
+  for (const auto* const group : {&row, &column}) {
+    check_reductions<float>(*group, 1001, dist::sum);
+    check_moves<float>(*group, 100);
+    check_order_of_handles(*group);
+  }
+  const auto is = [](double value) { return [value](std::int64_t) { return Expected{value, 0}; }; };
+  const auto number = [&](double value) {
+    return Tensor<float, D>({3}, comm.device()).fill_(static_cast<float>(value));
+  };
+  auto in_row = row.all_reduced_async(number(me)), in_column = column.all_reduced_async(number(1)),
+       in_all = comm.all_reduced_async(number(2));
+  require_elements("of all, in flight", std::move(in_all).ordered(), is(2 * n));
+  require_elements("of a column, in flight", std::move(in_column).ordered(), is(of_column));
+  require_elements("of a row, in flight", std::move(in_row).ordered(), is(of_row * (me / 2 * 2) + of_row - 1));
+  const auto places = column.all_gather(number(me));
+  for (int i = 0; i < of_column; ++i)
+    require_elements("ranks of a column", places.select(0, i), is(me % 2 + 2 * (of_column - 1 - i)));
+  const auto ordered = comm.with_sums(dist::Sums::in_rank_order).split(0).split(me);
+  require("the size of a group within a group", ordered.size(), 1);
+  if (ordered.sums() != dist::Sums::in_rank_order) wrong("a group forgot how sums are made");
+  check_reductions<float>(comm, 100, dist::sum);
+}
+
 }  // namespace locus_test

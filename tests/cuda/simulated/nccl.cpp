@@ -76,6 +76,7 @@ TEST_CASE_TEMPLATE("collectives over an engine of the host equal their reference
           check_reductions<std::uint8_t>(comm, 100, dist::max);
           check_reductions<bool>(comm, 50, dist::sum);
           check_order_of_handles(comm);
+          check_groups(comm);
           more(comm);
         },
         options);
@@ -664,6 +665,7 @@ struct Alone final : dist::Engine<Cpu> {
   Alone(int rank, int size) : dist::Engine<Cpu>(rank, size, Cpu{}, {}) {}
   void run(const dist::Collective<Cpu>&) override {}
   void meet(const dist::Fingerprint&, std::int64_t) override {}
+  Shared<dist::Engine<Cpu>> split(dist::GroupChoice, std::int64_t) override { return {}; }
   void send(const dist::Message&) override {}
   bool has_come(const dist::Message&, double) override { return true; }
   void take(const dist::Message&) override {}
@@ -679,6 +681,7 @@ struct NotingLink {
   NotingLink(const Shared<Alone>& host, Cuda) : rank(host->rank()) {}
   template <class F> void run(const dist::Collective<Cuda>&, const F& f) const { f(); }
   static void meet() {}
+  static Shared<Alone> split(dist::GroupChoice, std::int64_t) { return {}; }
   template <class F>
   void together(const F& f) {
     operations = 0;

@@ -177,6 +177,13 @@ class RankContext : public Counted {
     return Handle<T, D>(job, prepared.result(), engine->device());
   }
 
+  /// See Engine::split. After the collectives in flight.
+  [[nodiscard]] Shared<Engine<D>> split(GroupChoice choice) {
+    collectives_.finish();
+    const Phase phase("communication");
+    return engine->split(choice, ++collectives_called_);
+  }
+
   const Shared<Engine<D>> engine;
   bool is_called_in_backward = false;  ///< by callers other than `distributed`
 

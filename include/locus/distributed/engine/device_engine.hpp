@@ -12,9 +12,9 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// A Link moves memory of GPUs. run(call, f) calls f() as a collective of all ranks. together(f) calls f(), and makes
 /// its send(data, bytes, peer) and receive(data, bytes, peer) as one group, in the order of the current stream; a group
-/// has at most `most_distances` of each. meet() is a barrier within run(). Messages of send and recv travel through the
-/// host. A link that only queues calls has `queues`, and leave(), which waits for them. One with makes(call) makes some
-/// collectives itself, by collective(call).
+/// has at most `most_distances` of each. meet() is a barrier within run(). split(choice, sequence) is a Host for a
+/// group. Messages of send and recv travel through the host. A link that only queues calls has `queues`, and leave(),
+/// which waits for them. One with makes(call) makes some collectives itself, by collective(call).
 template <class Link>
 class DeviceEngine : public StagedEngine<Cuda> {
   using Call = Collective<Cuda>;
@@ -35,8 +35,12 @@ class DeviceEngine : public StagedEngine<Cuda> {
       move(call);
     });
   }
+  [[nodiscard]] Shared<Engine<Cuda>> split(GroupChoice choice, std::int64_t sequence) override {
+    const auto host = link_.split(choice, sequence);
+    return detail::or_leave(*host, [&] { return Shared<Engine<Cuda>>(new DeviceEngine(host, device())); });
+  }
   [[nodiscard]] bool is_queued(Kind kind) const override {
-    return requires { Link::queues; } && kind != Kind::barrier && kind != Kind::send && kind != Kind::recv;
+    return requires { Link::queues; } && kind < Kind::barrier;
   }
   [[nodiscard]] bool runs_beside(const Call& call) const override {
     if constexpr (requires { link_.makes(call); }) return link_.makes(call);

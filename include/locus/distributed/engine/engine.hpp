@@ -48,12 +48,13 @@ enum class Kind : std::uint8_t {
   reduce_scatter,
   all_to_all,
   barrier,
+  split,
   send,
   recv
 };
 [[nodiscard]] constexpr const char* name_of(Kind kind) {
   constexpr const char* names[] = {"all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
-                                   "all_to_all", "barrier",   "send",   "recv"};
+                                   "all_to_all", "barrier",   "split",  "send",       "recv"};
   return names[static_cast<int>(kind)];
 }
 
@@ -73,7 +74,7 @@ struct Fingerprint {
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
 [[nodiscard]] inline std::string to_string(const Fingerprint& what) {
-  if (what.kind == Kind::barrier) return "barrier()";
+  if (what.kind == Kind::barrier || what.kind == Kind::split) return join(name_of(what.kind), "()");
   std::string text = join(name_of(what.kind), "(", what.count, " x ", dtype_name(what.type));
   if (*what.op) text += join(", ", static_cast<const char*>(what.op));
   if (what.root >= 0) text += join(", root ", what.root);
@@ -131,6 +132,11 @@ struct Message {
   [[nodiscard]] Fingerprint fingerprint(Kind kind) const { return {kind, type, {}, peer, count}; }
 };
 
+/// The group that a rank wants to be in, and its place there: see Communicator::split.
+struct GroupChoice {
+  int color = 0, key = 0;
+};
+
 template <class D>
 class Engine : public Counted {
  public:
@@ -145,6 +151,9 @@ class Engine : public Counted {
   virtual void run(const Collective<D>& call) = 0;
   /// Returns when all ranks have called it with equal arguments. throws CollectiveError
   virtual void meet(const Fingerprint& what, std::int64_t sequence) = 0;
+  /// An engine of the group that this rank chose. All ranks call it. throws CollectiveError, and errors of the start of
+  /// an engine
+  [[nodiscard]] virtual Shared<Engine<D>> split(GroupChoice choice, std::int64_t sequence) = 0;
   /// Whether run() of such a call only queues work: it waits for no other rank, and can be part of a captured step.
   [[nodiscard]] virtual bool is_queued(Kind /*kind*/) const { return false; }
 
@@ -176,6 +185,8 @@ class Engine : public Counted {
  protected:
   Engine(int rank, int size, D device, const Options& options)
       : rank_(rank), size_(size), device_(device), options_(options) {}
+
+  static constexpr Fingerprint split_call{.kind = Kind::split};
 
   /// Calls f(peer) for all other ranks, from rank() + 1 on, so that ranks begin with different peers.
   template <class F>

@@ -44,6 +44,10 @@ class StagedEngine : public Engine<D> {
     if (writes) to_device(rooms->target, call.target);
   }
   void meet(const Fingerprint& what, std::int64_t sequence) override { host_->meet(what, sequence); }
+  [[nodiscard]] Shared<Engine<D>> split(GroupChoice choice, std::int64_t sequence) override {
+    const Shared<Engine<Cpu>> host = host_->split(choice, sequence);
+    return detail::or_leave(*host, [&] { return Shared<Engine<D>>(new StagedEngine(host, this->device())); });
+  }
   void send(const Message& message) override {
     const Buffer<Pinned> source = room(message.bytes());
     to_host(message.data, source);

@@ -6,6 +6,7 @@
 // machine sums first, and partial sums, in float for 16-bit floats, travel between machines.
 
 #include <locus/device/place_queries.hpp>
+#include <locus/distributed/engine/subgroup.hpp>
 #include <locus/distributed/message/by_machine.hpp>
 #include <locus/distributed/message/point_to_point.hpp>
 
@@ -43,6 +44,9 @@ class MessageEngine : public Engine<D> {
     call.what = what;
     call.sequence = sequence;
     collective(call, [&] { barrier(call); });
+  }
+  [[nodiscard]] Shared<Engine<D>> split(GroupChoice choice, std::int64_t sequence) override {
+    return Shared<Engine<D>>(new MessageEngine(peers_of_group(choice, sequence), this->device(), this->options()));
   }
   void note_call(const Fingerprint& what, std::int64_t sequence) override {
     peers_->require_sound_lately(what, sequence);
@@ -98,7 +102,37 @@ class MessageEngine : public Engine<D> {
   }
   [[nodiscard]] bool keeps_memory() const override { return true; }
 
+ protected:
+  /// The peers of the group that this rank chose.
+  [[nodiscard]] Shared<Peers> peers_of_group(GroupChoice choice, std::int64_t sequence) {
+    const auto gather = [&](const auto& mine) { return gathered(mine, sequence); };
+    const detail::Subgroup group(gather(choice), this->rank());
+    const double timeout = this->options().timeout;
+    Shared<Peers> result;
+    guard(nullptr, [&] {
+      peers_->link.split(group, gather, timeout,
+                         [&](const auto&... how) { result = Shared(new Peers(timeout, how...)); });
+    });
+    return result;
+  }
+
  private:
+  /// A collective: the values that all ranks give, by rank.
+  template <class X>
+  [[nodiscard]] std::vector<X> gathered(const X& mine, std::int64_t sequence) {
+    static_assert(std::is_trivially_copyable_v<X>);
+    std::vector<X> all(static_cast<std::size_t>(this->size()), mine);
+    Call call;
+    call.what = this->split_call;
+    call.what.type = ElementType::uint8;
+    call.what.count = sizeof(X);
+    call.source = &mine;
+    call.target = all.data();
+    call.sequence = sequence;
+    run(call);
+    return all;
+  }
+
   /// Temporary memory of collectives.
   struct Scratch final : Owner {
     std::vector<unsigned char> bytes;

@@ -44,6 +44,9 @@ class MpiDeviceLink {
     host_->collective(call_, f);
   }
   void meet() { host_->barrier(call_); }
+  [[nodiscard]] Shared<MpiEngine<Cpu>> split(GroupChoice choice, std::int64_t sequence) {
+    return host_->divided(choice, sequence);
+  }
   template <class F>
   void together(const F& f) {
     sends_.clear();

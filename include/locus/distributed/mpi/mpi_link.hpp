@@ -2,6 +2,7 @@
 // Links between processes by MPI: transfers of bytes, and checks for dead processes. message_peers.hpp describes a
 // link.
 
+#include <locus/distributed/engine/subgroup.hpp>
 #include <locus/distributed/mpi/mpi_pending_frees.hpp>
 
 #if LOCUS_MPI
@@ -73,6 +74,20 @@ class MpiLink {
   }
   /// Whether a transfer could be neither completed nor cancelled: its memory has to be kept.
   [[nodiscard]] bool has_open_transfers() const { return has_open_transfers_.load(); }
+
+  /// See message_peers.hpp. MPI keeps the communicators of a group until it ends.
+  template <class Gather, class Make>
+  void split(const Subgroup& group, const Gather&, double timeout, const Make& make) {
+    MPI_Comm members = MPI_COMM_NULL;
+    await_all(data_, timeout);
+    {
+      const Lock lock(MpiSession::instance().mutex());
+      check_mpi(MPI_Comm_split(data_, group.ranks()[0], group.rank(), &members), "MPI_Comm_split");
+    }
+    make(members, timeout, most_bytes_);
+    const Lock lock(MpiSession::instance().mutex());
+    MPI_Comm_free(&members);
+  }
 
   static void keep(const Owner& owner) noexcept { MpiSession::instance().keep(owner); }
   static void note_failure(double timeout) noexcept { MpiSession::instance().note_failure(timeout); }

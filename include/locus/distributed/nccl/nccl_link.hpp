@@ -118,6 +118,11 @@ class NcclLink {
     });
   }
   static void meet() {}  // run() has met
+  [[nodiscard]] Shared<Engine<Cpu>> split(GroupChoice choice, std::int64_t sequence) {
+    Shared<Engine<Cpu>> group;
+    watch_->guard([&] { group = host().split(choice, watch_->number_of(sequence)); });
+    return group;
+  }
   /// Whether NCCL makes the collective as a whole.
   [[nodiscard]] static bool makes(const Collective<Cuda>& call) {
     if (call.reducer) return call.what.sums == Sums::fastest && nccl_reduction(call.what);

@@ -36,6 +36,12 @@ struct SocketAddress {
     const std::uint16_t number = htons(static_cast<std::uint16_t>(port));
     std::memcpy(reinterpret_cast<char*>(&bytes) + 2, &number, sizeof number);
   }
+  /// The address in digits, without its port.
+  [[nodiscard]] std::string host() const {
+    char text[NI_MAXHOST] = {};
+    (void)getnameinfo(get(), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+    return text;
+  }
   /// Whether only processes of the same machine reach it.
   [[nodiscard]] bool is_loopback() const {
     if (bytes.ss_family == AF_INET6) {

@@ -2,6 +2,7 @@
 // Links between processes by TCP: one connection for each pair. message_peers.hpp describes a link.
 
 #include <locus/distributed/engine/background_thread.hpp>
+#include <locus/distributed/engine/subgroup.hpp>
 #include <locus/distributed/tcp/descriptor_limit.hpp>
 #include <locus/distributed/tcp/tcp_rendezvous.hpp>
 #include <locus/distributed/tcp/tcp_stream.hpp>
@@ -36,6 +37,7 @@ class TcpLink {
       int first = 0;
       while (hosts[static_cast<std::size_t>(first)] != hosts.back()) ++first;
       machines_.push_back(first);
+      hosts_.push_back(guest.from);
       if (peer >= rank_) continue;
       SocketAddress address = guest.from;
       address.set_port(card.port);
@@ -69,6 +71,24 @@ class TcpLink {
   [[nodiscard]] int ranks_on_machine() const { return on_machine_; }
   /// The first rank on the machine of a rank.
   [[nodiscard]] int machine_of(int peer) const { return machines_[static_cast<std::size_t>(peer)]; }
+  /// See message_peers.hpp. The group has connections of its own, and meets at its first rank.
+  template <class Gather, class Make>
+  void split(const Subgroup& group, const Gather& gather, double timeout, const Make& make) {
+    Socket door;
+    if (group.rank() == 0) door = Socket::listening(hosts_[0].bytes.ss_family, 0);
+    const std::vector<int> ports = gather(door ? door.port() : 0);
+    TcpPlace place;
+    place.address = hosts_[group.first()].host();
+    place.port = ports[group.first()];
+    place.rank = group.rank();
+    place.size = group.size();
+    if (place.port == 0)
+      throw RendezvousError(join("dist: split: the system grants rank ", group.first(),
+                                 " no port to listen at; the ranks of its group meet there"),
+                            group.ranks()[0]);
+    place.door = door.release();
+    make(place, timeout);
+  }
   [[nodiscard]] static bool has_open_transfers() { return false; }  // abandoned transfers touch no memory
   static void keep(const Owner&) noexcept {}
   static void note_failure(double) noexcept {}
@@ -130,8 +150,9 @@ class TcpLink {
   int rank_, size_, on_machine_ = 0;
   std::uint32_t forks_ = locus::detail::fork_count();
   Mutex mutex_;
-  std::vector<int> machines_{};     ///< by rank
-  std::vector<TcpStream> streams_;  ///< by rank
+  std::vector<int> machines_{};         ///< by rank
+  std::vector<SocketAddress> hosts_{};  ///< by rank, without ports
+  std::vector<TcpStream> streams_;      ///< by rank
   std::vector<ControlMessage> controls_;
 };
 

@@ -22,18 +22,20 @@ class CudaGroup : public Rendezvous {
     const Stream<Cuda>* visits_in = nullptr;  ///< the stream that uses other ranks' memory; null: none
   };
 
-  /// throws CudaUnavailable, CudaError
-  CudaGroup(int ranks, double timeout, int gpus) : Rendezvous(ranks, timeout) {
-    if (ranks > PeerMemory::most_ranks)
+  /// devices: by rank. throws CudaUnavailable, CudaError
+  CudaGroup(const std::vector<Cuda>& devices, double timeout, int threads)
+      : Rendezvous(static_cast<int>(devices.size()), timeout, threads) {
+    if (size() > PeerMemory::most_ranks)
       fail<ArgumentError>(
-          {"dist: ", ranks, " ranks on GPUs of one process; expected at most ", PeerMemory::most_ranks});
-    for (int rank = 0; rank < ranks; ++rank) rooms_.push_back({Cuda{rank % gpus}});
-    for (int owner = 0; owner < gpus && owner < ranks; ++owner)
-      for (int reader = 0; reader < gpus && reader < ranks; ++reader)
-        are_connected_ &= PeerMemory::open(Cuda{owner}, Cuda{reader});
+          {"dist: ", size(), " ranks on GPUs of one process; expected at most ", PeerMemory::most_ranks});
+    for (const Cuda device : devices) rooms_.push_back({device});
+    for (int owner = 0; owner < size(); ++owner)
+      for (int reader = 0; reader < size() && is_first_on_its_gpu(owner); ++reader)
+        if (is_first_on_its_gpu(reader)) are_connected_ &= PeerMemory::open(device_of(owner), device_of(reader));
   }
 
   [[nodiscard]] Room& room(int rank) { return rooms_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] Cuda device_of(int rank) const { return rooms_[static_cast<std::size_t>(rank)].device; }
   /// Whether kernels of each rank reach the memory of all.
   [[nodiscard]] bool are_connected() const { return are_connected_; }
 
@@ -59,6 +61,11 @@ class CudaGroup : public Rendezvous {
   }
 
  private:
+  [[nodiscard]] bool is_first_on_its_gpu(int rank) const {
+    int first = 0;
+    while (!(device_of(first) == device_of(rank))) ++first;
+    return first == rank;
+  }
   std::vector<Room> rooms_;
   bool are_connected_ = true;
 };
@@ -86,6 +93,15 @@ class CudaEngine : public Engine<Cuda> {
     group_->posted(rank(), sequence) = {what, nullptr, nullptr};
     arrive(call);
     group_->require_same(rank(), what, sequence);
+  }
+  [[nodiscard]] Shared<Engine<Cuda>> split(GroupChoice choice, std::int64_t sequence) override {
+    const auto make = [&](const detail::Subgroup& group) {
+      std::vector<Cuda> devices;
+      for (const int each : group.ranks()) devices.push_back(group_->device_of(each));
+      return Shared(new Group(devices, options().timeout, group_->threads()));
+    };
+    const auto [group, rank] = group_->split<Group>(this->rank(), choice, split_call, sequence, make);
+    return Shared<Engine<Cuda>>(new CudaEngine(group, rank, options()));
   }
   void send(const Message& message) override {
     group_->require_receivable(rank(), message.fingerprint(Kind::send), message.sequence);

@@ -14,7 +14,7 @@ struct LocalRanks;
 template <HostAccessible D>
 struct LocalRanks<D> {
   [[nodiscard]] static std::vector<Shared<Engine<D>>> engines(int ranks, const Options& options) {
-    const Shared group(new detail::HostGroup(ranks, options.timeout));
+    const Shared group(new detail::HostGroup(ranks, options.timeout, ranks));
     std::vector<Shared<Engine<D>>> result;
     for (int rank = 0; rank < ranks; ++rank)
       result.push_back(Shared<Engine<D>>(new ThreadEngine<D>(group, rank, D{}, options)));
@@ -29,7 +29,9 @@ struct LocalRanks<Cuda> {
   [[nodiscard]] static std::vector<Shared<Engine<Cuda>>> engines(int ranks, const Options& options) {
     const int gpus = cuda::device_count();
     if (gpus == 0) cuda::require_device(0);
-    const Shared group(new detail::CudaGroup(ranks, options.timeout, gpus));
+    std::vector<Cuda> devices;
+    for (int rank = 0; rank < ranks; ++rank) devices.push_back({rank % gpus});
+    const Shared group(new detail::CudaGroup(devices, options.timeout, ranks));
     std::vector<Shared<Engine<Cuda>>> result;
     result.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank)

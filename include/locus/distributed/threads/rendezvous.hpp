@@ -3,9 +3,11 @@
 
 #include <locus/core/system/out_of_memory.hpp>
 #include <locus/cpu/threads/parallel.hpp>
+#include <locus/distributed/engine/subgroup.hpp>
 #include <locus/distributed/engine/told_call.hpp>
 
 #include <exception>
+#include <utility>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
@@ -30,14 +32,17 @@ class Rendezvous : public Counted {
     std::int64_t noted_calls = -1;  ///< its number; -1: none yet
   };
 
-  Rendezvous(int ranks, double timeout) : slots_(static_cast<std::size_t>(ranks)), timeout_(timeout) {
+  /// `threads`: how many run at the same time, with those of other groups.
+  Rendezvous(int ranks, double timeout, int threads)
+      : slots_(static_cast<std::size_t>(ranks)), timeout_(timeout), threads_(threads) {
     if (ranks < 1) fail<ArgumentError>({"dist: ", ranks, " ranks; expected 1 or more"});
-    is_crowded_ = ranks > static_cast<int>(cpu::detail::available_cores());
+    is_crowded_ = threads > static_cast<int>(cpu::detail::available_cores());
   }
 
   virtual ~Rendezvous() = default;
 
   [[nodiscard]] int size() const { return static_cast<int>(slots_.size()); }
+  [[nodiscard]] int threads() const { return threads_; }
   [[nodiscard]] Posted& posted(int rank, std::int64_t sequence) { return slot(rank).posted[sequence & 1]; }
 
   /// The rank makes a step. Returns its number.
@@ -94,6 +99,37 @@ class Rendezvous : public Counted {
    private:
     Slot& slot_;
   };
+
+  /// A collective: the values that all ranks give, by rank. X: copies do not throw
+  template <class X>
+  [[nodiscard]] std::vector<X> gathered(int rank, const X& mine, const Fingerprint& what, std::int64_t sequence) {
+    std::vector<X> all;
+    all.reserve(slots_.size());
+    const auto meet = [&] { await_all(rank, arrive(rank), what, sequence); };
+    require_sound(rank, what, sequence);
+    posted(rank, sequence) = {what, &mine, nullptr};
+    meet();
+    require_same(rank, what, sequence);
+    {
+      const Visit visit(*this, rank, what, sequence);
+      for (int peer = 0; peer < size(); ++peer) all.push_back(*static_cast<const X*>(posted(peer, sequence).source));
+    }
+    meet();
+    return all;
+  }
+
+  /// A collective: the rendezvous of the group that this rank chose, which make(group) makes on its first rank.
+  template <class Made, class F>
+  [[nodiscard]] std::pair<Shared<Made>, int> split(int rank, GroupChoice choice, const Fingerprint& what,
+                                                   std::int64_t sequence, const F& make) {
+    std::pair<Shared<Made>, int> result;
+    guard(rank, [&] {
+      const Subgroup group(gathered(rank, choice, what, sequence), rank);
+      const Shared<Made> made = group.rank() == 0 ? make(group) : Shared<Made>();
+      result = {gathered(rank, made, what, sequence)[group.first()], group.rank()};
+    });
+    return result;
+  }
 
   /// Makes the group fail, unless it has already, and throws.
   [[noreturn]] void refuse(int rank, int at_fault, const std::string& reason, const Fingerprint& what,
@@ -268,6 +304,7 @@ class Rendezvous : public Counted {
 
   std::vector<Slot> slots_;
   double timeout_;
+  int threads_;
   bool is_crowded_ = false;
   Atomic<bool> failed_{false};
   Mutex mutex_;

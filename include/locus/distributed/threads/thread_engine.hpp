@@ -15,7 +15,8 @@ class HostGroup : public Rendezvous {
   static constexpr std::int64_t staged_bytes = algorithm_limits(Links::shared_memory).one_shot;
   static constexpr std::int64_t ring_elements = 16 << 10;  ///< of a chunk, at most
 
-  HostGroup(int ranks, double timeout) : Rendezvous(ranks, timeout), rooms_(static_cast<std::size_t>(ranks)) {}
+  HostGroup(int ranks, double timeout, int threads)
+      : Rendezvous(ranks, timeout, threads), rooms_(static_cast<std::size_t>(ranks)) {}
 
   struct Room {
     alignas(64) unsigned char staged[2][staged_bytes];
@@ -57,6 +58,13 @@ class ThreadEngine : public Engine<D> {
     arrive(call);
     group_->require_same(this->rank(), what, sequence);
     arrive(call);  // ranks may have made calls by other means in between: the next meeting may be of any number
+  }
+  [[nodiscard]] Shared<Engine<D>> split(GroupChoice choice, std::int64_t sequence) override {
+    const auto make = [&](const detail::Subgroup& group) {
+      return Shared(new Group(group.size(), this->options().timeout, group_->threads()));
+    };
+    const auto [group, rank] = group_->template split<Group>(this->rank(), choice, this->split_call, sequence, make);
+    return Shared<Engine<D>>(new ThreadEngine(group, rank, this->device(), this->options()));
   }
   void note_call(const Fingerprint& what, std::int64_t sequence) override {
     group_->require_sound(this->rank(), what, sequence);
