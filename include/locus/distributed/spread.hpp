@@ -1,0 +1,5 @@
+#pragma once
+// How values are spread over ranks, in their types: Over<Tensor<float, Cuda>, Varying<Data>>.
+
+#include <locus/distributed/spread/functions.hpp>
+#include <locus/distributed/spread/mesh.hpp>
