@@ -6,6 +6,7 @@
 #include <locus/training/fit_options.hpp>
 #include <locus/training/metrics.hpp>
 #include <locus/training/step.hpp>
+#include <locus/training/step_advice.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
