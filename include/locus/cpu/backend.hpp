@@ -37,6 +37,7 @@ struct Backend<Cpu> {
     cpu::MemoryPool::instance().deallocate(data, bytes);
   }
   [[nodiscard]] static MemoryStats memory_stats(Cpu) { return cpu::MemoryPool::instance().stats(); }
+  static void restart_peak(Cpu, std::int64_t least) { cpu::MemoryPool::instance().restart_peak(least); }
 
   /// Everything on Cpu is done when its call returns.
   static void synchronize(Cpu) {}

@@ -41,6 +41,10 @@ struct Backend<Cuda> {
     cuda::require_device(device.ordinal);
     return cuda::DeviceMemory::of(device.ordinal).stats();
   }
+  static void restart_peak(Cuda device, std::int64_t least) {
+    cuda::require_device(device.ordinal);
+    cuda::DeviceMemory::of(device.ordinal).restart_peak(least);
+  }
 
   /// throws ArgumentError for a pointer to memory of the host, DeviceError for one to memory of another GPU
   static void require_here(Cuda device, const void* data) { cuda::require_memory_of(device.ordinal, data); }
@@ -178,6 +182,7 @@ struct Backend<Cuda> {
   [[nodiscard]] static void* allocate(Cuda device, std::size_t) { cuda::require_device(device.ordinal); }
   static void deallocate(Cuda, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Cuda device) { cuda::require_device(device.ordinal); }
+  static void restart_peak(Cuda device, std::int64_t) { cuda::require_device(device.ordinal); }
   static void require_here(Cuda device, const void*) { cuda::require_device(device.ordinal); }
   static void synchronize(Cuda device) { cuda::require_device(device.ordinal); }
 
