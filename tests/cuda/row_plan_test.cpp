@@ -156,4 +156,53 @@ TEST_CASE("for_each_row: where rows are, and who shares them") {
   CHECK(cuda::plan_rows(4096, 4100, {2, 4}, hopper).storage == RowStorage::memory);
 }
 
+TEST_CASE("sums over rows: threads cover the columns once, and the blocks' sums take a tenth of the rows' memory") {
+  Philox random(2);
+  int planned = 0, clusters = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const std::int64_t cols = random.bounded(trial % 4 == 0 ? 40000 : 6000), rows = random.bounded(20000);
+    const int bytes = 2 << random.bounded(3), registers = bytes == 8 ? 8 : 4;
+    const cuda::RowDevice& device = trial % 3 == 0 ? small : trial % 3 == 1 ? ampere : hopper;
+    const RowPlan plan = cuda::plan_row_sums(rows, cols, bytes, registers, device);
+    INFO("rows ", rows, " cols ", cols, " bytes ", bytes, " cluster ", plan.cluster);
+    if (plan.blocks == 0) continue;
+    ++planned;
+    clusters += plan.cluster > 1;
+    CHECK(plan.threads % 32 == 0);
+    CHECK(plan.threads * plan.teams <= 512);
+    CHECK((plan.teams <= 15 || plan.threads == 32));  // barriers of teams of several warps
+    CHECK((plan.teams == 1 || plan.cluster == 1));
+    CHECK(plan.cluster <= device.largest_cluster);
+    CHECK(plan.blocks % static_cast<unsigned>(plan.cluster) == 0);
+    CHECK(plan.shared_bytes() <= 48 << 10);  // needs no permission
+    CHECK(plan.team_partial_bytes() % 16 == 0);
+    CHECK((plan.partials() == 1 ||
+           plan.team_partial_bytes() >= std::size_t{64} * static_cast<std::size_t>(plan.partials())));
+    const std::int64_t partials = std::int64_t{plan.blocks} / plan.cluster * 2 * cols * registers;
+    CHECK(10 * partials <= rows * cols * bytes);
+    const int runs[] = {1, 4, 8};
+    const std::vector<int> times = touched(plan, cols, cuda::row_items, runs[trial % 3], 0);
+    CHECK(std::all_of(times.begin(), times.end(), [](int n) { return n == 1; }));
+  }
+  CHECK(planned > 1000);
+  CHECK(clusters > 100);
+}
+
+TEST_CASE("sums over rows: where they are computed") {
+  const auto plan = [](std::int64_t rows, std::int64_t cols, const cuda::RowDevice& device = hopper) {
+    return cuda::plan_row_sums(rows, cols, 2, 4, device);
+  };
+  CHECK(plan(8192, 768).blocks == 132);
+  CHECK(plan(8192, 768).threads == 96);
+  CHECK(plan(8192, 768).teams == 5);
+  CHECK(plan(8192, 4096).teams == 1);
+  CHECK(plan(8192, 4096).cluster == 1);
+  CHECK(plan(8192, 32768).cluster == 8);
+  CHECK(plan(1400, 32768).blocks == 136);  // the sums of a cluster are one row of partial sums
+  CHECK(plan(8192, 32769).blocks == 0);
+  CHECK(plan(8192, 4097, ampere).blocks == 0);
+  CHECK(plan(5000, 768).blocks == 0);  // the partial sums would take more than a tenth
+  CHECK(plan(1 << 20, 31).blocks == 0);
+}
+
 }  // namespace

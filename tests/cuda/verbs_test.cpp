@@ -24,7 +24,7 @@ using namespace locus_test;
 static_assert(RowTeam<cuda::RowTeam<cuda::MemoryRows>> && RowTeam<cuda::RowTeam<cuda::RegisterRows<1>>>);
 static_assert(MayLeaveChip<cuda::RowTeam<cuda::MemoryRows>> && !MayLeaveChip<cuda::RowTeam<cuda::RegisterRows<1>>>);
 static_assert(SumsFactors<Cuda> && KeepsForDerivatives<Cuda> && StreamingDevice<Cuda> && CapturingDevice<Cuda>);
-static_assert(!SumsColumns<Cuda> && !AddsRunningSums<Cuda>);
+static_assert(SumsColumns<Cuda> && !AlwaysSumsColumns<Cuda> && !AddsRunningSums<Cuda>);
 
 /// An array on the GPU.
 template <class T>
@@ -173,6 +173,46 @@ TEST_CASE("for_each_row equals the reference device's: a cluster of blocks per r
     compare_rows<Cuda, half>(difference, random, rows, cols, {});
   }
   CHECK(difference.text() == "");
+}
+
+TEST_CASE("sums over the rows equal the reference device's: warps, several teams of a block, clusters") {
+  NEEDS_CUDA();
+#ifdef LOCUS_SIMULATED_CUDA
+  const std::int64_t many = 90;
+#else
+  const std::int64_t many = 20 * cuda::Context::current(0).multiprocessors() + 10;
+#endif
+  Difference difference;
+  RandomLayouts random(9);
+  for (const std::int64_t cols : {32, 33, 100, 256, 257, 500, 1000, 2049, 4096})
+    compare_column_sums<Cuda, float>(difference, random, many, cols);
+  for (const std::int64_t cols : {39, 264, 1032}) {
+    compare_column_sums<Cuda, half>(difference, random, 2 * many, cols);
+    compare_column_sums<Cuda, double>(difference, random, many, cols);
+  }
+  if (cuda::Context::current(0).has_clusters())
+    for (const std::int64_t cols : {4097, 8200, 20001})
+      compare_column_sums<Cuda, float>(difference, random, many, cols);
+  CHECK(difference.text() == "");
+}
+
+TEST_CASE("sums over the rows are declined, without effect, where separate passes cost less") {
+  NEEDS_CUDA();
+  const Array<float> x(40000), y(40000), out(40000), sums(40000);
+  const auto takes = [&](std::int64_t rows, std::int64_t cols, bool wanted = true) {
+    const ColumnSum<float> to[] = {{wanted ? sums.device() : nullptr, false}, {nullptr, false}};
+    const LaunchLog log;
+    const bool taken =
+        Backend<Cuda>::for_each_row({}, rows, cols, SummedRows<float>{x.device(), y.device(), out.device(), cols}, to);
+    CHECK(log.counts().rows == taken);
+    CHECK(log.counts().reduce == taken);
+    return taken;
+  };
+  CHECK_FALSE(takes(0, 100));
+  CHECK_FALSE(takes(10, 100));          // few rows
+  CHECK_FALSE(takes(1250, 31));         // less than a warp
+  CHECK_FALSE(takes(400, 100, false));  // nothing to sum
+  CHECK_FALSE(takes(1, 40000));         // more than the registers of a cluster
 }
 
 #ifdef LOCUS_SIMULATED_CUDA

@@ -68,11 +68,10 @@ void allow_all_shared_memory(const Context& context, Kernel* kernel) {
   return launch;
 }
 
-/// Blocks of the largest cluster that the GPU, or the process's part of it, can host for a functor if each block takes
-/// all the shared memory of a block. 1 if the kernel was compiled without clusters.
-template <class F>
-[[nodiscard]] int ask_largest_cluster(const Context& context) {
-  const auto kernel = &rows_by_team<MemoryRows, F>;
+/// Blocks of the largest cluster that the GPU, or the process's part of it, can host for a kernel whose blocks have
+/// this much shared memory. 1 if the kernel was compiled without clusters.
+template <class Kernel>
+[[nodiscard]] int ask_largest_cluster(const Context& context, Kernel* kernel, std::size_t shared_bytes) {
   cudaFuncAttributes attributes;
   check(cudaFuncGetAttributes(&attributes, kernel), "for_each_row: attributes");
   if (attributes.ptxVersion < 90) return 1;
@@ -82,7 +81,7 @@ template <class F>
     plan.threads = RowPlan::team_threads;
     plan.cluster = size;
     plan.blocks = static_cast<std::uint32_t>(size);
-    plan.fragment_bytes = context.shared_memory() - RowPlan::reserved_bytes;
+    plan.fragment_bytes = shared_bytes;
     cudaLaunchAttribute cluster{};
     const cudaLaunchConfig_t launch = row_launch(context, plan, cluster);
     int active = 0;
@@ -91,13 +90,14 @@ template <class F>
   }
   return 1;
 }
-/// The same, asked once per functor and GPU.
-template <class F>
-[[nodiscard]] int largest_cluster(const Context& context) {
+/// The same, asked once per functor and GPU: two kernels have different types.
+template <class Kernel>
+[[nodiscard]] int largest_cluster(const Context& context, Kernel* kernel, std::size_t shared_bytes) {
   static std::array<std::atomic<int>, max_devices> answers{};
   std::atomic<int>& answer = answers[static_cast<std::size_t>(context.ordinal())];
   int largest = answer.load(std::memory_order_relaxed);
-  if (largest == 0) answer.store(largest = ask_largest_cluster<F>(context), std::memory_order_relaxed);
+  if (largest == 0)
+    answer.store(largest = ask_largest_cluster(context, kernel, shared_bytes), std::memory_order_relaxed);
   return largest;
 }
 
@@ -106,7 +106,8 @@ template <class F>
 [[nodiscard]] RowDevice row_device(const Context& context, int64_t cols) {
   RowDevice device{context.multiprocessors(), context.shared_memory(), 1};
   if (context.has_clusters() && cols >= 2 * RowPlan::columns_worth_block)
-    device.largest_cluster = largest_cluster<F>(context);
+    device.largest_cluster =
+        largest_cluster(context, &rows_by_team<MemoryRows, F>, context.shared_memory() - RowPlan::reserved_bytes);
   return device;
 }
 

@@ -108,21 +108,21 @@ __device__ typename Op::Accumulator fold_chunk(const ReduceArguments<F, Op, T, P
                              : fold_lane<false>(a, inputs, begin, end, each);
 }
 
-/// The same for accumulators of chunks.
-template <class F, class Op, class T, class In>
-__device__ typename Op::Accumulator fold_partials(const ReduceArguments<F, Op, T, In>& a, uint32_t output) {
-  constexpr int in_flight = ReduceTiles::in_flight;
-  const uint32_t step = a.tiles.lanes;
-  typename Op::Accumulator total = a.op.identity(), values[in_flight];
-  for (uint32_t first = a.tiles.lane(threadIdx.x); first < a.tiles.summands; first += in_flight * step) {
+/// The same for accumulators of chunks, partials[chunk][output].
+template <class Op, class A>
+__device__ A fold_partials(const Op& op, const ReduceTiles& tiles, const A* partials, uint32_t output) {
+  constexpr int in_flight = Arithmetic<A> ? ReduceTiles::in_flight_of_line : ReduceTiles::in_flight;
+  const uint32_t step = tiles.lanes;
+  A total = op.identity(), values[in_flight];
+  for (uint32_t first = tiles.lane(threadIdx.x); first < tiles.summands; first += in_flight * step) {
 #pragma unroll
     for (int k = 0; k < in_flight; ++k) {
       const uint32_t slot = first + static_cast<uint32_t>(k) * step;
-      if (slot < a.tiles.summands) values[k] = a.partials[int64_t{slot} * a.tiles.outputs + output];
+      if (slot < tiles.summands) values[k] = partials[int64_t{slot} * tiles.outputs + output];
     }
 #pragma unroll
     for (int k = 0; k < in_flight; ++k) {
-      if (first + static_cast<uint32_t>(k) * step < a.tiles.summands) total = a.op.combine(total, values[k]);
+      if (first + static_cast<uint32_t>(k) * step < tiles.summands) total = op.combine(total, values[k]);
     }
   }
   return total;
@@ -152,7 +152,7 @@ struct ReduceKernel<ReduceArguments<F, Op, T, Pack<I...>>> {
     const uint32_t output = a.tiles.output(blockIdx.x, threadIdx.x);
     typename Op::Accumulator total = a.op.identity();
     if (output < a.tiles.outputs) {
-      total = a.folded ? fold_partials(a, output)
+      total = a.folded ? fold_partials(a.op, a.tiles, a.partials, output)
                        : fold_chunk(a, output, a.tiles.begin(blockIdx.x), a.tiles.end(blockIdx.x),
                                     std::make_integer_sequence<int, N>{});
     }

@@ -110,6 +110,10 @@ struct RowPlan {
 
   [[nodiscard]] constexpr std::size_t shared_bytes() const { return partial_bytes + fragment_bytes; }
   [[nodiscard]] LOCUS_FN constexpr int partials() const { return threads / 32 * cluster; }
+  /// Where each of several teams of a block has partial results.
+  [[nodiscard]] LOCUS_FN constexpr std::size_t team_partial_bytes() const {
+    return partial_bytes / static_cast<std::size_t>(teams);
+  }
 };
 
 namespace detail {
@@ -191,6 +195,30 @@ constexpr void place_fragments(RowPlan& plan, std::int64_t cols, const RowFragme
   const std::int64_t wanted = divide_up(rows, plan.teams);
   const std::int64_t most = most_blocks / plan.cluster > 0 ? most_blocks / plan.cluster : 1;
   plan.blocks = static_cast<std::uint32_t>((wanted < most ? wanted : most) * plan.cluster);
+  return plan;
+}
+
+/// For two sums over rows of elements that have so many bytes in memory and in registers. A row is in the registers of
+/// a block, which it shares with other rows, or of a cluster; a multiprocessor has registers for one block. No blocks:
+/// the row does not fit, is shorter than a warp, or there are so few rows that the blocks' sums would take more than a
+/// tenth of the memory that the rows take.
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr RowPlan plan_row_sums(std::int64_t rows, std::int64_t cols, int element_bytes,
+                                                                int register_bytes, const RowDevice& device) {
+  constexpr std::int64_t share = 10;
+  RowPlan plan;
+  plan.storage = RowStorage::registers;
+  plan.blocks = 0;
+  const auto threads = [&] { return detail::row_threads(divide_up(cols, plan.cluster), row_items); };
+  while (plan.cluster * 2 <= device.largest_cluster && threads() > RowPlan::team_threads) plan.cluster *= 2;
+  const std::int64_t sets = divide_up(device.multiprocessors, plan.cluster);
+  if (cols < 32 || threads() > RowPlan::team_threads || sets * 2 * register_bytes * share > rows * element_bytes)
+    return plan;
+  plan.threads = static_cast<int>(threads());
+  if (plan.cluster == 1) plan.teams = RowPlan::team_threads / plan.threads;
+  plan.blocks = static_cast<std::uint32_t>(sets * plan.cluster);
+  detail::place_partials(plan);
+  plan.partial_bytes *= static_cast<std::size_t>(plan.teams);
+  if (plan.teams > 1) plan.fragment_bytes = static_cast<std::size_t>(2 * cols * register_bytes);
   return plan;
 }
 

@@ -8,21 +8,33 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
+/// The barrier of a team of several warps that has its block to itself.
+struct WholeBlock {
+  LOCUS_FN void synchronize() const { synchronize_block(); }
+};
+/// The barrier of one of a block's teams.
+struct TeamOfBlock {
+  int barrier, threads;
+  LOCUS_FN void synchronize() const { synchronize_threads(barrier, threads); }
+};
+
 /// The threads that share a row, and their part of it. The first row that is loaded decides which columns a thread
 /// has: vectors of neighbours where the row is aligned for them.
-template <class Storage>
+template <class Storage, class Barrier = WholeBlock>
 class RowTeam {
  public:
   static constexpr int items = Storage::items;
 
   /// `rank`: number of the block in its cluster
-  LOCUS_FN RowTeam(int64_t cols, const RowPlan& plan, const RowMemory& memory, int thread, int rank)
+  LOCUS_FN RowTeam(int64_t cols, const RowPlan& plan, const RowMemory& memory, int thread, int rank,
+                   const Barrier& barrier = {})
       : storage_(plan, memory, thread),
         cols_(cols),
         columns_{rank * plan.threads + thread, plan.cluster * plan.threads},
         threads_(plan.threads),
         cluster_(plan.cluster),
-        partials_(memory.partials) {}
+        partials_(memory.partials),
+        barrier_(barrier) {}
 
   LOCUS_FN void next_row() {
     storage_.clear();
@@ -98,6 +110,43 @@ class RowTeam {
     if (columns_.lane == 0) *target = from_register<T>(value);
   }
 
+ protected:
+  template <class Visit>
+  LOCUS_FN void for_each_column(const Visit& visit) const {
+    for_each_tile(
+        [&](const RowTile& tile) { for_each_item_of(tile, [&](int k) { visit(tile, k, tile.begin + columns_(k)); }); });
+  }
+  /// Folds the threads' values; all threads get the same bits.
+  template <class Op, class A>
+  [[nodiscard]] LOCUS_FN A fold(const Op& op, A total) {
+    static_assert(sizeof(A) <= RowPlan::max_accumulator && alignof(A) <= 16,
+                  "for_each_row: an accumulator has at most 32 bytes");
+    const int lane = columns_.lane % warp_size;
+    total = warp_reduce(op, total, lane);
+    const int warps = items == 1 ? 1 : threads_ / warp_size * cluster_;
+    if (warps == 1) return total;
+    unsigned char* const set = partials_ + turn_ * warps * RowPlan::max_accumulator;
+    turn_ ^= 1;
+    unsigned char* const own = set + columns_.lane / warp_size * RowPlan::max_accumulator;
+    const auto aligned = [](unsigned char* partial) { return __builtin_assume_aligned(partial, 16); };
+    if (cluster_ == 1) {
+      if (lane == 0) memcpy(aligned(own), &total, sizeof(A));
+      barrier_.synchronize();
+    } else {
+      if (lane < cluster_) memcpy(aligned(in_block_of_cluster(own, lane)), &total, sizeof(A));
+      synchronize_cluster();
+    }
+    A all = op.identity();
+    for (int warp = lane; warp < warps; warp += warp_size) {
+      A other = total;
+      memcpy(&other, aligned(set + warp * RowPlan::max_accumulator), sizeof(A));
+      all = op.combine(all, other);
+    }
+    return warp_reduce(op, all, lane);
+  }
+
+  Storage storage_;
+
  private:
   static constexpr bool is_long = std::is_same_v<row_columns_t<items>, RowRuns>;
 
@@ -139,11 +188,6 @@ class RowTeam {
         if (columns_(k) < tile.columns) visit(k);
       });
     }
-  }
-  template <class Visit>
-  LOCUS_FN void for_each_column(const Visit& visit) const {
-    for_each_tile(
-        [&](const RowTile& tile) { for_each_item_of(tile, [&](int k) { visit(tile, k, tile.begin + columns_(k)); }); });
   }
   /// Whether the run that item k begins lies within the tile for all threads.
   [[nodiscard]] LOCUS_FN bool all_have_run(const RowTile& tile, int k) const {
@@ -240,41 +284,12 @@ class RowTeam {
     for_each_single<T>(tile, vectors, [&](int k) { data[columns_(k) * row.stride] = from_register<T>(values[k]); });
   }
 
-  /// Folds the threads' values; all threads get the same bits.
-  template <class Op, class A>
-  [[nodiscard]] LOCUS_FN A fold(const Op& op, A total) {
-    static_assert(sizeof(A) <= RowPlan::max_accumulator && alignof(A) <= 16,
-                  "for_each_row: an accumulator has at most 32 bytes");
-    const int lane = columns_.lane % warp_size;
-    total = warp_reduce(op, total, lane);
-    const int warps = items == 1 ? 1 : threads_ / warp_size * cluster_;
-    if (warps == 1) return total;
-    unsigned char* const set = partials_ + turn_ * warps * RowPlan::max_accumulator;
-    turn_ ^= 1;
-    unsigned char* const own = set + columns_.lane / warp_size * RowPlan::max_accumulator;
-    const auto aligned = [](unsigned char* partial) { return __builtin_assume_aligned(partial, 16); };
-    if (cluster_ == 1) {
-      if (lane == 0) memcpy(aligned(own), &total, sizeof(A));
-      synchronize_block();
-    } else {
-      if (lane < cluster_) memcpy(aligned(in_block_of_cluster(own, lane)), &total, sizeof(A));
-      synchronize_cluster();
-    }
-    A all = op.identity();
-    for (int warp = lane; warp < warps; warp += warp_size) {
-      A other = total;
-      memcpy(&other, aligned(set + warp * RowPlan::max_accumulator), sizeof(A));
-      all = op.combine(all, other);
-    }
-    return warp_reduce(op, all, lane);
-  }
-
-  Storage storage_;
   int64_t cols_;
   row_columns_t<items> columns_;
   int shift_ = 0;  ///< places of the first vector before the row
   int threads_, cluster_;
   unsigned char* partials_;
+  Barrier barrier_;
   int turn_ = 0;
   bool arranged_ = false;
 };
