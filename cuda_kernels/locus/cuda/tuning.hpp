@@ -28,9 +28,9 @@ inline constexpr std::int64_t columns_worth_many = 8192;    ///< of all rows, pe
 inline constexpr int largest_cluster = 8;                   ///< blocks; more are not portable
 inline constexpr std::size_t reserved_shared_bytes = 2048;  ///< of a block, for the system
 
-inline constexpr std::uint32_t transposed_tile = 32;  ///< of a transposition: its side
-inline constexpr std::uint32_t transposed_rows = 8;   ///< that a block of it moves at once
-inline constexpr std::int64_t least_transposed = 16;  ///< extents from which on tiles are worth it
+inline constexpr std::uint32_t transposed_lanes = 32;  ///< of a transposition's tile: its side in words
+inline constexpr std::uint32_t transposed_rows = 8;    ///< that a block of it moves at once
+inline constexpr std::int64_t least_transposed = 16;   ///< extents from which on tiles are worth it
 
 inline constexpr int count_threads = 512;                 ///< of a block of a histogram
 inline constexpr std::int64_t most_bins_of_block = 8192;  ///< each block counts up to so many for itself: 32 KiB
