@@ -64,7 +64,7 @@ EXPRESSIONS = {
     "Floats y = sum(a)": {"reduce: sum(x0), float"},
     # The copy materializes rows that are a view.
     "Floats y = softmax(a, -1)": launch_of_rows("SoftmaxRow<float, false>") | launch_of_map("copy, float")
-    | {"transpose tiles: unsigned int"},
+    | {"transpose tiles of 1: unsigned int"},
 }
 
 

@@ -142,7 +142,8 @@ def describe(demangled):
         verb = f"map {way}"
     elif arguments and arguments[0].name == "ReduceArguments":
         functor, _, output, inputs = arguments[0].arguments
-        outputs, verb = Type("", [output]), "reduce"
+        outputs, columns = Type("", [output]), arguments[1].name
+        verb = "reduce" if columns == "1" else f"reduce {columns} columns"
     else:
         functors = [x for x in arguments if not x.name.isdigit()]
         sizes = [x.name for x in arguments if x.name.isdigit()]

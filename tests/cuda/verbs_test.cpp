@@ -100,6 +100,19 @@ TEST_CASE("reduce equals the reference device's over random shapes, strides and 
   CHECK(difference.text() == "");
 }
 
+TEST_CASE("reduce: narrow columns, of which a thread folds several") {
+  NEEDS_CUDA();
+  Difference difference;
+  RandomLayouts random(12);
+  for (const Shape& shape : {Shape{1100, 64}, {260, 260}, {5, 14000}})
+    for (const std::int64_t gap : {0, 1, 4}) {
+      Folding folding{shape, {true, false}};
+      const locus_test::Layout rows{{shape[1] + gap, 1}, shape[0] * (shape[1] + gap)};
+      compare_reduce<Cuda, half>(difference, random, folding, &rows);
+    }
+  CHECK(difference.text() == "");
+}
+
 TEST_CASE("reduce: long runs, long columns, in several chunks; empty ones") {
   NEEDS_CUDA();
   Difference difference;

@@ -205,10 +205,13 @@ struct Folding {
   }
 };
 
+/// `layout`: of the second operand; null: random.
 template <class D, class T>
-void compare_reduce(Difference& difference, RandomLayouts& random, const Folding& folding) {
-  const VerbOperand<float, D> a(random, folding.shape);
-  const VerbOperand<T, D> b(random, folding.shape);
+void compare_reduce(Difference& difference, RandomLayouts& random, const Folding& folding,
+                    const Layout* layout = nullptr) {
+  const VerbOperand<float, D> a =
+      layout ? VerbOperand<float, D>(random, *layout, 0) : VerbOperand<float, D>(random, folding.shape);
+  const VerbOperand<T, D> b = layout ? VerbOperand<T, D>(random, *layout, 0) : VerbOperand<T, D>(random, folding.shape);
   const std::int64_t size = folding.results();
   const Twin<double, D> sums(random, size);
   const Twin<std::int64_t, D> best(random, size);

@@ -12,10 +12,12 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda::tuning {
 inline constexpr std::int64_t piece_elements = std::int64_t{1} << 30;  ///< of a launch of map: offsets fit 32 bits
 inline constexpr std::uint32_t map_threads = 256;                      ///< of a block
 
-inline constexpr std::uint32_t reduce_threads = 256;  ///< of a block
-inline constexpr int reduce_in_flight = 4;            ///< summands that a thread loads before it adds them
-inline constexpr int reduce_in_flight_of_line = 16;   ///< the same, where they lie one stride apart
-inline constexpr std::int64_t most_chunks = 1024;     ///< of a reduction: blocks enough to fill any GPU
+inline constexpr std::uint32_t reduce_threads = 256;       ///< of a block
+inline constexpr int reduce_in_flight = 4;                 ///< summands that a thread loads before it adds them
+inline constexpr int reduce_in_flight_of_line = 16;        ///< the same, where they lie one stride apart
+inline constexpr int reduce_in_flight_of_columns = 8;      ///< the same, where a summand is a vector of columns
+inline constexpr std::int64_t least_in_columns = 1 << 16;  ///< elements from which on vectors of columns pay
+inline constexpr std::int64_t most_chunks = 1024;          ///< of a reduction: blocks enough to fill any GPU
 
 inline constexpr int row_items = 8;                         ///< columns of a short row that a thread holds at once
 inline constexpr int long_row_items = 16;                   ///< the same for a long row with one fragment

@@ -43,6 +43,13 @@ struct InputVector {
   __device__ void load(X data, int64_t offset, int64_t) {
     word = data ? *reinterpret_cast<const Word*>(data + offset) : Word{};
   }
+  /// The same, wherever it is.
+  __device__ void load_singly(X data, int64_t offset) {
+    T values[width] = {};
+    for (int j = 0; j < width; ++j)
+      if (data) values[j] = data[offset + j];
+    memcpy(&word, values, sizeof word);
+  }
   /// Element `offset` in every place.
   __device__ void load_repeated(X data, int64_t offset, int64_t) {
     const T value = data ? data[offset] : T{};
