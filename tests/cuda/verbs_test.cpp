@@ -188,6 +188,53 @@ TEST_CASE("for_each_row equals the reference device's: a cluster of blocks per r
   CHECK(difference.text() == "");
 }
 
+/// Doubles rows in place, and marks those that are named before they are loaded.
+struct DoubledRows {
+  static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(float);
+  float* x;
+  std::uint8_t* named;
+  std::int64_t cols;
+
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    named[row] = 1;
+    visit(RowInput<float>{x + row * cols});
+  }
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const auto values = team.load(RowInput<float>{x + row * cols});
+    team.store(
+        RowOutput<float>{x + row * cols}, [](float v, std::int64_t) { return 2 * v; }, values);
+  }
+};
+
+TEST_CASE("for_each_row names the inputs of the row that comes next in a block's place") {
+  NEEDS_CUDA();
+  const cuda::Context& context = cuda::Context::current(0);
+  RandomLayouts random(10);
+  for (const std::int64_t cols : {6000, 8193, 20001}) {
+    const std::int64_t rows = 2 * context.multiprocessors() + 5;
+    const std::int64_t ahead = cuda::plan_rows(rows, cols, cuda::detail::row_fragments<DoubledRows>(),
+                                               cuda::detail::row_device<DoubledRows>(context, cols))
+                                   .ahead;
+    const Twin<float, Cuda> x(random, rows * cols);
+    Twin<std::uint8_t, Cuda> named(rows);
+    named.fill([](std::int64_t) { return 0; });
+    const auto launch = [&](auto place) {
+      Backend<decltype(place)>::for_each_row(place, rows, cols, DoubledRows{x.at(place), named.at(place), cols});
+    };
+    launch(ReferenceDevice{});
+    launch(Cuda{});
+    for (std::int64_t row = 0; row < rows; ++row) named.at(ReferenceDevice{})[row] = ahead > 0 && row >= ahead;
+    CHECK(x.difference() == "");
+    CHECK(named.difference() == "");
+#ifdef LOCUS_SIMULATED_CUDA
+    CHECK(ahead == (cols == 6000 ? 0 : cols == 8193 ? 4 : 2));
+#endif
+  }
+}
+
 TEST_CASE("sums over the rows equal the reference device's: warps, several teams of a block, clusters") {
   NEEDS_CUDA();
 #ifdef LOCUS_SIMULATED_CUDA

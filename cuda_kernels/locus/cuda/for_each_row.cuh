@@ -18,6 +18,19 @@ template <class Storage, class F>
   else return 1;
 }
 
+/// Prefetches the inputs of the row that comes after this one in the place of its block. While a block computes and
+/// stores it loads nothing; a prefetch keeps global memory busy then, and the later loads wait for the second-level
+/// cache only. A bulk copy to shared memory would also hide that shorter latency, but the values of the present row
+/// take that memory, and it needs alignment, a barrier and compute capability 9.0. The second-level cache is coherent:
+/// rows that blocks overwrite, in place too, stay correct.
+template <class F, class Team>
+LOCUS_FN void prefetch_ahead(const F& f, int64_t row, int64_t rows, const RowPlan& plan, const Team& team) {
+  if constexpr (NamesInputs<F>) {
+    if (plan.ahead > 0 && row + plan.ahead < rows)
+      f.for_each_input(row + plan.ahead, [&](const auto& input) { team.prefetch(input); });
+  }
+}
+
 template <class Storage, class F>
 __global__ void __launch_bounds__(RowPlan::team_threads, (least_row_blocks<Storage, F>()))
     rows_by_team(const __grid_constant__ F f, int64_t rows, int64_t cols, const __grid_constant__ RowPlan plan,
@@ -32,15 +45,22 @@ __global__ void __launch_bounds__(RowPlan::team_threads, (least_row_blocks<Stora
   const int64_t step = int64_t{gridDim.x / static_cast<unsigned>(plan.cluster)} * plan.teams;
   for (int64_t row = first + static_cast<int>(threadIdx.x) / plan.threads; row < rows; row += step) {
     team.next_row();
+    if constexpr (Storage::has_workspace) prefetch_ahead(f, row, rows, plan, team);
     f(row, team);
   }
 }
 
+/// RowFragments::traffic of a functor.
+template <class F>
+[[nodiscard]] constexpr std::int64_t row_traffic() {
+  if constexpr (NamesInputs<F> && CountsBytes<F>) return F::bytes_per_element;
+  else return 0;
+}
 /// Values of fragments have 8 bytes unless the functor defines `fragment_bytes`.
 template <class F>
 [[nodiscard]] constexpr RowFragments row_fragments() {
-  if constexpr (requires { F::fragment_bytes; }) return {F::fragments, F::fragment_bytes};
-  else return {F::fragments, 8};
+  if constexpr (requires { F::fragment_bytes; }) return {F::fragments, F::fragment_bytes, row_traffic<F>()};
+  else return {F::fragments, 8, row_traffic<F>()};
 }
 
 /// Lets a kernel use all the shared memory of a block. The attribute belongs to the function, in all threads: always
@@ -104,7 +124,7 @@ template <class Kernel>
 /// The GPU's resources for the rows of a functor.
 template <class F>
 [[nodiscard]] RowDevice row_device(const Context& context, int64_t cols) {
-  RowDevice device{context.multiprocessors(), context.shared_memory(), 1};
+  RowDevice device{context.multiprocessors(), context.shared_memory(), 1, context.cache()};
   if (context.has_clusters() && cols >= 2 * RowPlan::columns_worth_block)
     device.largest_cluster =
         largest_cluster(context, &rows_by_team<MemoryRows, F>, context.shared_memory() - RowPlan::reserved_bytes);

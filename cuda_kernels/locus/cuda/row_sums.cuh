@@ -75,7 +75,10 @@ __global__ void __launch_bounds__(RowPlan::team_threads)
   if (plan.cluster > 1) synchronize_cluster();  // all blocks must run before one writes to another's memory
   const int64_t set = blockIdx.x / static_cast<unsigned>(plan.cluster);
   const int64_t step = int64_t{gridDim.x / static_cast<unsigned>(plan.cluster)} * plan.teams;
-  for (int64_t row = set * plan.teams + number; row < rows; row += step) f(row, team);
+  for (int64_t row = set * plan.teams + number; row < rows; row += step) {
+    prefetch_ahead(f, row, rows, plan, team);
+    f(row, team);
+  }
   write_block_sums(team, number, plan, cols, reinterpret_cast<R*>(shared + plan.partial_bytes),
                    partials + set * 2 * cols);
 }
@@ -128,7 +131,7 @@ void launch_column_sums(Context& context, int64_t cols, int64_t sets, const comp
 /// The GPU's resources for rows with sums.
 template <class F, class R>
 [[nodiscard]] RowDevice summing_device(const Context& context, int64_t cols) {
-  RowDevice device{context.multiprocessors(), context.shared_memory(), 1};
+  RowDevice device{context.multiprocessors(), context.shared_memory(), 1, context.cache()};
   if (context.has_clusters() && cols > int64_t{row_items} * RowPlan::team_threads)
     device.largest_cluster = largest_cluster(context, &rows_with_sums<F, R>, 0);
   return device;
@@ -142,7 +145,7 @@ template <class F, class T>
   using R = compute_t<T>;
   if (!sums[0].out && !sums[1].out) return false;
   const RowPlan plan = plan_row_sums(rows, cols, static_cast<int>(sizeof(T)), static_cast<int>(sizeof(R)),
-                                     detail::summing_device<F, R>(context, cols));
+                                     detail::summing_device<F, R>(context, cols), detail::row_traffic<F>());
   if (plan.blocks == 0) return false;
   ++locus::detail::launches.rows;
   const auto sets = int64_t{plan.blocks} / plan.cluster;

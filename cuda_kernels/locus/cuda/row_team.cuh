@@ -105,6 +105,14 @@ class RowTeam {
     });
   }
 
+  /// Prefetches a dense row, one element of each line: of an unaligned row all lines but the last.
+  template <class T>
+  LOCUS_FN void prefetch(const RowInput<T>& row) const {
+    constexpr int line = cache_line / static_cast<int>(sizeof(T));
+    if (!row.data || row.stride != 1) return;
+    for (int64_t c = int64_t{columns_.lane} * line; c < cols_; c += int64_t{columns_.lanes} * line)
+      prefetch_line(row.data + c);
+  }
   template <class T>
   LOCUS_FN void write(T* target, compute_t<T> value) const {
     if (columns_.lane == 0) *target = from_register<T>(value);

@@ -28,6 +28,7 @@ inline constexpr std::int64_t most_row_blocks = 1 << 20;    ///< that start at o
 inline constexpr std::int64_t columns_worth_block = 2048;   ///< of a cluster that only keeps the GPU busy
 inline constexpr std::int64_t columns_worth_many = 8192;    ///< of all rows, per multiprocessor: else more threads
 inline constexpr int largest_cluster = 8;                   ///< blocks; more are not portable
+inline constexpr std::int64_t cache_shares = 2;             ///< prefetched rows take one of them
 inline constexpr std::size_t reserved_shared_bytes = 2048;  ///< of a block, for the system
 
 inline constexpr std::uint32_t transposed_lanes = 32;  ///< of a transposition's tile: its side in words

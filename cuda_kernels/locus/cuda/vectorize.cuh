@@ -32,6 +32,17 @@ struct Word<16> {
 };
 }  // namespace detail
 
+inline constexpr int cache_line = 128;  // bytes
+
+/// Loads the line of global memory that holds an address into the second-level cache, asynchronously.
+LOCUS_FN void prefetch_line(const void* address) {
+#if LOCUS_DEVICE_PASS
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#else
+  (void)*static_cast<const volatile unsigned char*>(address);  // of simulated threads; sanitizers check the address
+#endif
+}
+
 /// An input of `width` elements. A null pointer reads as zero.
 template <class X, int width>
 struct InputVector {

@@ -328,6 +328,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
            : attribute == cudaDevAttrComputeCapabilityMinor      ? 0
            : attribute == cudaDevAttrMemoryClockRate             ? 1'000'000
            : attribute == cudaDevAttrGlobalMemoryBusWidth        ? 4096
+           : attribute == cudaDevAttrL2CacheSize                 ? 50 << 20
            : attribute == cudaDevAttrClusterLaunch               ? 1
            : attribute == cudaDevAttrMemoryPoolsSupported        ? int{simulated::has_pools}
            : attribute == cudaDevAttrMaxThreadsPerMultiProcessor ? 2048

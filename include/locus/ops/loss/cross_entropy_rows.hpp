@@ -88,6 +88,10 @@ struct CrossEntropyRow {
   R nan = std::numeric_limits<R>::quiet_NaN();
   fold::Max<T> larger{};
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(logits.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];
@@ -125,6 +129,10 @@ struct CrossEntropyRowBackward {
   Rows<T> dlogits;
   bool accumulate;
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(logits.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];
@@ -151,6 +159,10 @@ struct CrossEntropyRowInPlace {
   R nan = std::numeric_limits<R>::quiet_NaN();
   fold::Max<T> larger{};
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(logits.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];

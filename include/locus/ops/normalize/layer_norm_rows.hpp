@@ -71,6 +71,10 @@ struct LayerNormRow {
   RowMoments<R> moments;
   Rows<T> y;  ///< without memory: only the moments are wanted
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(x.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(x.input(row));
@@ -119,6 +123,11 @@ struct LayerNormRowBackward {
   Rows<T> dx;
   bool accumulate;
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(x.input(row));
+    visit(g.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(x.input(row));
@@ -178,6 +187,10 @@ struct LayerNormRowGradients {
   using Backward = LayerNormRowBackward<T, centers>;
   Backward of_x;
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    of_x.for_each_input(row, visit);
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(of_x.x.input(row));
