@@ -54,6 +54,7 @@ void check_limits(const RowPlan& plan, std::int64_t rows, std::int64_t cols, con
   CHECK(plan.threads % 32 == 0);
   CHECK(plan.threads * plan.teams <= 512);
   CHECK(plan.cluster <= device.largest_cluster);
+  CHECK(plan.cluster == 1 << plan.cluster_bits);
   CHECK(plan.blocks >= 1);
   CHECK(plan.blocks % static_cast<unsigned>(plan.cluster) == 0);
   CHECK(plan.blocks / static_cast<unsigned>(plan.cluster) <= cuda::divide_up(rows, plan.teams));
@@ -177,6 +178,7 @@ TEST_CASE("sums over rows: threads cover the columns once, and the blocks' sums 
     CHECK((plan.teams <= 15 || plan.threads == 32));  // barriers of teams of several warps
     CHECK((plan.teams == 1 || plan.cluster == 1));
     CHECK(plan.cluster <= device.largest_cluster);
+    CHECK(plan.cluster == 1 << plan.cluster_bits);
     CHECK(plan.blocks % static_cast<unsigned>(plan.cluster) == 0);
     CHECK(plan.shared_bytes() <= 48 << 10);  // needs no permission
     CHECK(plan.team_partial_bytes() % 16 == 0);

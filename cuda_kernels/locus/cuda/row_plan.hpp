@@ -103,7 +103,8 @@ struct RowPlan {
   RowStorage storage = RowStorage::one_register;
   int threads = 32;        ///< of a block, for one row
   int teams = 1;           ///< rows that a block works on
-  int cluster = 1;         ///< blocks that share a row
+  int cluster = 1;         ///< blocks that share a row: a power of 2
+  int cluster_bits = 0;    ///< its logarithm
   std::int64_t tiles = 1;  ///< of a row in memory
   std::uint32_t blocks = 1;
   std::size_t partial_bytes = 0;  ///< shared memory of a block where the warps' partial results meet: two sets in turn,
@@ -114,6 +115,11 @@ struct RowPlan {
 
   [[nodiscard]] constexpr std::size_t shared_bytes() const { return partial_bytes + fragment_bytes; }
   [[nodiscard]] LOCUS_FN constexpr int partials() const { return threads / 32 * cluster; }
+  /// The number of a block in its cluster, and of its cluster in the grid, without divisions.
+  [[nodiscard]] LOCUS_FN constexpr int rank_of(std::uint32_t block) const {
+    return static_cast<int>(block) & (cluster - 1);
+  }
+  [[nodiscard]] LOCUS_FN constexpr std::int64_t cluster_of(std::uint32_t block) const { return block >> cluster_bits; }
   /// Where each of several teams of a block has partial results.
   [[nodiscard]] LOCUS_FN constexpr std::size_t team_partial_bytes() const {
     return partial_bytes / static_cast<std::size_t>(teams);
@@ -151,7 +157,9 @@ namespace detail {
   return cluster;
 }
 
+/// Room for partial results, of a plan whose threads and cluster are chosen.
 constexpr void place_partials(RowPlan& plan) {
+  while (1 << plan.cluster_bits < plan.cluster) ++plan.cluster_bits;
   if (plan.partials() > 1)
     plan.partial_bytes = std::size_t{2} * RowPlan::max_accumulator * static_cast<std::size_t>(plan.partials());
 }

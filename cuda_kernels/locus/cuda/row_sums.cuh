@@ -70,11 +70,10 @@ __global__ void __launch_bounds__(RowPlan::team_threads)
   const int number = static_cast<int>(threadIdx.x) / plan.threads;
   const int thread = static_cast<int>(threadIdx.x) % plan.threads;
   const RowMemory memory{shared + number * plan.team_partial_bytes(), nullptr, 0, nullptr};
-  SummingRowTeam<R> team(cols, plan, memory, thread, static_cast<int>(blockIdx.x) % plan.cluster,
-                         TeamOfBlock{number + 1, plan.threads});
+  SummingRowTeam<R> team(cols, plan, memory, thread, plan.rank_of(blockIdx.x), TeamOfBlock{number + 1, plan.threads});
   if (plan.cluster > 1) synchronize_cluster();  // all blocks must run before one writes to another's memory
-  const int64_t set = blockIdx.x / static_cast<unsigned>(plan.cluster);
-  const int64_t step = int64_t{gridDim.x / static_cast<unsigned>(plan.cluster)} * plan.teams;
+  const int64_t set = plan.cluster_of(blockIdx.x);
+  const int64_t step = plan.cluster_of(gridDim.x) * plan.teams;
   for (int64_t row = set * plan.teams + number; row < rows; row += step) {
     prefetch_ahead(f, row, rows, plan, team);
     f(row, team);

@@ -98,6 +98,10 @@ concept MayLeaveChip = requires(const Team& team) {
   { team.leaves_chip() } -> std::same_as<bool>;
 };
 
+/// A team whose store() takes rows of memory, RowInput, beside fragments. They are read where they are used.
+template <class Team>
+concept StoresInputs = requires { requires Team::stores_inputs; };
+
 /// A functor of for_each_row that names the rows it loads: for_each_input(row, visit) calls visit(RowInput) for each. A
 /// device may prefetch those of a later call.
 template <class F>

@@ -52,6 +52,38 @@ TEST_CASE("normalized rows and their gradients are those of Cpu") {
   }
 }
 
+TEST_CASE("weights and biases that are read in runs, or are not aligned as the rows are, or absent") {
+  const auto check = [](auto element, std::int64_t rows, std::int64_t cols, std::int64_t gap, double allowed) {
+    using T = decltype(element);
+    CAPTURE(cols);
+    const auto results = [&]<class D>(D) {
+      const auto x = sample<T, D>({rows, cols + gap}, 1).slice(1, 0, cols);
+      const auto w = sample<T, D>({cols + 1}, 2), b = sample<T, D>({2 * cols}, 3);
+      const auto begin = w.slice(0, 0, cols), end = w.slice(0, 1, cols + 1);
+      return std::vector{reference(layer_norm(x, {cols}, begin, b.slice(0, 0, cols))),
+                         reference(layer_norm(x, {cols}, end, begin)),
+                         reference(layer_norm(x, {cols}, begin, b.slice(0, 0, 2 * cols, 2))),
+                         reference(layer_norm(x, {cols})),
+                         reference(rms_norm(x, {cols}, begin)),
+                         reference(rms_norm(x, {cols}, end))};
+    };
+    const auto expected = results(Cpu{}), found = results(Cuda{});
+    for (std::size_t i = 0; i < found.size(); ++i)
+      locus_test::check_empty(locus_test::difference_of(found[i], expected[i], allowed), __FILE__, __LINE__);
+  };
+  for (const auto& [rows, cols, gap] : {std::array<std::int64_t, 3>{5, 20, 0},
+                                        {5, 36, 1},
+                                        {3, 260, 0},
+                                        {40, 1000, 0},
+                                        {40, 1001, 0},
+                                        {2, 8200, 0},
+                                        {2, 8201, 1}}) {
+    check(float{}, rows, cols, gap, 2e-5);
+    check(bfloat16{}, rows, cols, gap, 2e-2);
+  }
+  check(double{}, 40, 1000, 0, 1e-12);
+}
+
 TEST_CASE("gradients of many rows, which are read once, are those of Cpu") {
   const auto f = [](const auto& x, const auto& w, const auto& b) { return layer_norm(x, {x.size(1)}, w, b); };
   const auto rms = [](const auto& x, const auto& w, const auto&) { return rms_norm(x, {x.size(1)}, w); };
