@@ -39,12 +39,13 @@ __global__ void __launch_bounds__(RowPlan::team_threads, (least_row_blocks<Stora
   const RowMemory memory{shared, shared + plan.partial_bytes, plan.fragment_bytes,
                          workspace + blockIdx.x * plan.workspace_bytes};
   // Most blocks have one row, so that the instructions before the loop count: no divisions. Several teams are warps.
-  const int number = plan.teams > 1 ? static_cast<int>(threadIdx.x / warp_size) : 0;
+  const int teams = Storage::has_workspace ? 1 : plan.teams;
+  const int number = teams > 1 ? static_cast<int>(threadIdx.x / warp_size) : 0;
   const int thread = static_cast<int>(threadIdx.x) - number * warp_size;
   RowTeam<Storage> team(cols, plan, memory, thread, plan.rank_of(blockIdx.x));
   if (plan.cluster > 1) synchronize_cluster();  // all blocks must run before one writes to another's memory
-  const int64_t step = plan.cluster_of(gridDim.x) * plan.teams;
-  for (int64_t row = plan.cluster_of(blockIdx.x) * plan.teams + number; row < rows; row += step) {
+  const int64_t step = plan.cluster_of(gridDim.x) * teams;
+  for (int64_t row = plan.cluster_of(blockIdx.x) * teams + number; row < rows; row += step) {
     team.next_row();
     if constexpr (Storage::has_workspace) prefetch_ahead(f, row, rows, plan, team);
     f(row, team);
