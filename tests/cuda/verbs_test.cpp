@@ -188,27 +188,6 @@ TEST_CASE("for_each_row equals the reference device's: a cluster of blocks per r
   CHECK(difference.text() == "");
 }
 
-/// Doubles rows in place, and marks those that are named before they are loaded.
-struct DoubledRows {
-  static constexpr int fragments = 1;
-  static constexpr std::int64_t bytes_per_element = 2 * sizeof(float);
-  float* x;
-  std::uint8_t* named;
-  std::int64_t cols;
-
-  template <class Visit>
-  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
-    named[row] = 1;
-    visit(RowInput<float>{x + row * cols});
-  }
-  template <RowTeam Team>
-  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    const auto values = team.load(RowInput<float>{x + row * cols});
-    team.store(
-        RowOutput<float>{x + row * cols}, [](float v, std::int64_t) { return 2 * v; }, values);
-  }
-};
-
 TEST_CASE("for_each_row names the inputs of the row that comes next in a block's place") {
   NEEDS_CUDA();
   const cuda::Context& context = cuda::Context::current(0);

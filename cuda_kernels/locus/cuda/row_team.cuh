@@ -254,9 +254,9 @@ class RowTeam {
   /// Whether runs of a row of memory are aligned.
   template <class T>
   [[nodiscard]] LOCUS_FN bool has_runs(const RowInput<T>& row) const {
-    constexpr int width = detail::InputRun<T>::width;
-    return !row.data || (row.stride == 1 && reinterpret_cast<std::uintptr_t>(row.data) % (sizeof(T) * width) ==
-                                                sizeof(T) * static_cast<unsigned>(shift() % width));
+    constexpr int vector = detail::InputRun<T>::width;
+    return !row.data || (row.stride == 1 && reinterpret_cast<std::uintptr_t>(row.data) % (sizeof(T) * vector) ==
+                                                sizeof(T) * static_cast<unsigned>(shift() % vector));
   }
   template <class Fragment>
   [[nodiscard]] LOCUS_FN const auto& element(const Fragment& fragment, const RowTile& tile, int k) const {
@@ -273,10 +273,10 @@ class RowTeam {
   }
   template <class T>
   [[nodiscard]] LOCUS_FN detail::InputRun<T> run_of(const RowInput<T>& row, const RowTile& tile, int k) const {
-    constexpr int width = detail::InputRun<T>::width;
+    constexpr int vector = detail::InputRun<T>::width;
     detail::InputRun<T> run;
-    for (int j = 0; j < RowRuns::run; j += width)
-      run.vectors[j / width].load(row.data, tile.begin + columns_(k) + j, 0);
+    for (int j = 0; j < RowRuns::run; j += vector)
+      run.vectors[j / vector].load(row.data, tile.begin + columns_(k) + j, 0);
     return run;
   }
   [[nodiscard]] LOCUS_FN int shift() const { return Storage::shifts ? shift_ : 0; }
