@@ -62,12 +62,13 @@ struct Backend<Cpu> {
 
   /// See SumsColumns.
   template <RowFunctor F, class T>
-  static void for_each_row(Cpu, std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
+  static std::true_type for_each_row(Cpu, std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
     ++detail::launches.rows;
     detail::HostTrace trace;
     if (detail::launches_are_observed()) [[unlikely]]
       trace.begin(detail::describe_rows(detail::type_text<F>(), rows, cols, detail::row_element_bytes<F>()));
     cpu::for_each_row(rows, cols, f, sums);
+    return {};
   }
 
   template <class F, class Op, class... I, class T>
