@@ -16,7 +16,7 @@ struct BytesOfBatch {
   double constant = 0, per_sample = 0;
   [[nodiscard]] std::int64_t at(std::int64_t batch_size) const {
     const double bytes = detail::smaller(constant + per_sample * static_cast<double>(batch_size), 0x1p60);
-    return bytes > 0 ? static_cast<std::int64_t>(bytes + 0.5) : 0;
+    return bytes > 0 ? static_cast<std::int64_t>(__builtin_llround(bytes)) : 0;
   }
 };
 
