@@ -125,6 +125,7 @@
 #include <locus/training/fit.hpp>
 #include <locus/training/optimizer_state.hpp>
 #include <locus/training/peak.hpp>
+#include <locus/training/step_memory.hpp>
 
 #include <locus/refuse/other_headers.hpp>
 

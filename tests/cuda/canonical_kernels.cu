@@ -75,10 +75,13 @@ void steps_that_may_be_skipped(const std::vector<optim::Group<float, Cuda>>& gro
   with_masters.step();
 }
 
-void rows(const Floats& a, const Halves& h, const Longs& labels) {
+void rows(const Floats& a, const Halves& h, const Brains& g, const Longs& labels) {
   softmax(variable(a), -1).backward(a);
   softmax(variable(h), -1).backward(h);
   layer_norm(variable(a), {8}, variable(a.select(0, 0)), variable(a.select(0, 0))).backward(a);
+  softmax(variable(g), -1).backward(g);
+  layer_norm(variable(g), {8}, variable(g.select(0, 0)), variable(g.select(0, 0))).backward(g);
+  cross_entropy(variable(g), labels).backward();
   (void)logsumexp(a, -1);
   cross_entropy(variable(a), labels).backward();
   cross_entropy(variable(a), labels, a.select(0, 0)).backward();

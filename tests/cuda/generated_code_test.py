@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """nvcc's code for the kernels of canonical_kernels.cu, checked without a GPU: full-width accesses for dense operands,
-no local memory, no unintended double arithmetic, registers within the budgets of kernels.txt, and the expected set of
-kernels per expression.
+no local memory, no unintended double arithmetic, registers and instructions within the budgets of kernels.txt, and the
+expected set of kernels per expression.
 
 generated_code_test.py [--write]     rewrites kernels.txt
 """
@@ -21,7 +21,7 @@ import kernels  # noqa: E402
 SOURCE, RECORD = HERE / "canonical_kernels.cu", HERE / "kernels.txt"
 ARCHITECTURES = ("sm_80", "sm_90")
 REWRITE = "if that is as it should be, tests/cuda/generated_code_test.py --write records it"
-TOLERANCE = 0.1  # of the recorded registers, to allow for other patch releases of a toolkit
+TOLERANCE = 0.1  # of the recorded registers and instructions, to allow for other patch releases of a toolkit
 
 # From cuda_kernels/locus/cuda/launch_plan.hpp and indexing.hpp.
 BYTES_IN_FLIGHT = {"sm_80": 16 << 10, "sm_90": 48 << 10}
@@ -64,7 +64,7 @@ EXPRESSIONS = {
     "Floats y = sum(a)": {"reduce: sum(x0), float"},
     # The copy materializes rows that are a view.
     "Floats y = softmax(a, -1)": launch_of_rows("SoftmaxRow<float, false>") | launch_of_map("copy, float")
-    | {"transpose tiles: unsigned int"},
+    | {"transpose tiles of 1: unsigned int"},
 }
 
 
@@ -155,8 +155,8 @@ def check_names(report, found):
     report.add("every kernel has a name of its own", "\n".join(twice))
 
 
-def rows_of(found, ptx, reports):
-    """{name: {column: number}}; reports: {architecture: output of ptxas -v}"""
+def rows_of(found, ptx, reports, code):
+    """{name: {column: number}}; reports: {architecture: output of ptxas -v}; code: {mangled name: instructions}"""
     resources = {arch: kernels.resources(text) for arch, text in reports.items()}
     rows = {}
     for mangled, kernel in found.items():
@@ -164,7 +164,7 @@ def rows_of(found, ptx, reports):
         rows[kernel.name] = {arch: of["registers"] for arch, of in zip(reports, each)}
         rows[kernel.name].update({column: max(of[column] for of in each) for column in ("shared", "stack", "spills")})
         rows[kernel.name].update(load=max(kernels.accesses(ptx[mangled], "ld"), default=0),
-                                 store=max(kernels.accesses(ptx[mangled], "st"), default=0))
+                                 store=max(kernels.accesses(ptx[mangled], "st"), default=0), code=code[mangled])
     return rows
 
 
@@ -177,9 +177,10 @@ def row_problem(name, row, recorded):
     if recorded is None:
         return f"is not in {RECORD.name}; {REWRITE}"
     for column in kernels.COLUMNS:
-        if column in ARCHITECTURES:
+        if column in (*ARCHITECTURES, "code"):
             if row[column] > recorded[column] * (1 + TOLERANCE):
-                return f"{row[column]} registers on {column}, {recorded[column]} on record; {REWRITE}"
+                unit = "instructions" if column == "code" else f"registers on {column}"
+                return f"{row[column]} {unit}, {recorded[column]} on record; {REWRITE}"
         elif row[column] != recorded[column]:
             return f"{column}: {row[column]} bytes, {recorded[column]} on record; {REWRITE}"
     return None
@@ -220,7 +221,8 @@ def check_canonical(report, nvcc, folder, write):
     check_names(report, found)
     for arch in ARCHITECTURES:
         check_accesses(report, found, ptx[arch])
-    rows = rows_of(found, ptx[ARCHITECTURES[-1]], reports)
+    code = kernels.instructions((folder / "kernels.cubin").read_bytes())  # of the last architecture
+    rows = rows_of(found, ptx[ARCHITECTURES[-1]], reports, code)
     check_in_flight(report, found, ptx, rows)
     release = release_of(nvcc)
     if write:

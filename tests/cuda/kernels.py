@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import re
+import struct
 import subprocess
 
 ELEMENTS = {"__half": "half", "__nv_bfloat16": "bfloat16", "long": "int64", "int": "int32", "unsigned char": "uint8",
@@ -142,7 +143,8 @@ def describe(demangled):
         verb = f"map {way}"
     elif arguments and arguments[0].name == "ReduceArguments":
         functor, _, output, inputs = arguments[0].arguments
-        outputs, verb = Type("", [output]), "reduce"
+        outputs, columns = Type("", [output]), arguments[1].name
+        verb = "reduce" if columns == "1" else f"reduce {columns} columns"
     else:
         functors = [x for x in arguments if not x.name.isdigit()]
         sizes = [x.name for x in arguments if x.name.isdigit()]
@@ -199,10 +201,25 @@ def resources(text):
     return found
 
 
-COLUMNS = ("sm_80", "sm_90", "shared", "stack", "spills", "load", "store")
+def instructions(cubin):
+    """{mangled name: instructions of 16 bytes} of the kernels of an ELF file, from the sizes of their sections."""
+    sections, = struct.unpack_from("<Q", cubin, 0x28)
+    size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQ", cubin, sections + i * size) for i in range(count)]
+    found = {}
+    for name, *_, length in headers:
+        begin = headers[names][4] + name
+        text = cubin[begin:cubin.index(b"\0", begin)].decode()
+        if text.startswith(".text."):
+            found[text.removeprefix(".text.")] = length // 16
+    return found
+
+
+COLUMNS = ("sm_80", "sm_90", "code", "shared", "stack", "spills", "load", "store")
 HEAD = """\
-# What nvcc {release} makes of canonical_kernels.cu: registers by architecture; bytes of static shared memory, of stack and of
-# spills; bytes of the widest load and store. generated_code_test.py compares, and writes it anew with --write.
+# What nvcc {release} makes of canonical_kernels.cu: registers by architecture; instructions on sm_90; bytes of static
+# shared memory, of stack and of spills; bytes of the widest load and store. generated_code_test.py compares, and writes it
+# anew with --write.
 """
 
 

@@ -281,7 +281,9 @@ class ReduceReplay {
     cuda::for_each_part(
         kept, false,
         [&](const cuda::Piece& part) {
-          fold({part, reduced, outputs_first, reads_index_, limit});
+          const int width = outputs_first && !reads_index_ ? cuda::columns_of_thread(part, reduced, slots, 4, 0) : 1;
+          wide_ += width > 1;
+          fold({part, reduced, outputs_first, reads_index_, limit, width});
         },
         limit);
     for (const int times : visits_)
@@ -293,6 +295,8 @@ class ReduceReplay {
   }
   [[nodiscard]] int steps() const { return steps_; }
   [[nodiscard]] int second_stages() const { return second_stages_; }
+  /// Parts whose threads fold several outputs.
+  [[nodiscard]] int wide() const { return wide_; }
 
  private:
   void wrong(const char* why) { problem_ = why; }
@@ -319,36 +323,43 @@ class ReduceReplay {
         if (!results_.emplace(plan.kept.offset[N] + offset[N], total).second) wrong("an output is written twice");
       };
       for (std::uint32_t block = 0; block < step.tiles.blocks(); ++block)
-        fold_block(plan, step, kept, block, partials, finish);
+        for (int column = 0; column < plan.width; ++column)
+          fold_block(plan, step, kept, {block, static_cast<std::uint32_t>(column)}, partials, finish);
     });
   }
 
+  /// One of the outputs of every thread of a block.
+  struct BlockColumn {
+    std::uint32_t block, column;
+  };
   /// The body of reduce_chunks.
   template <class Finish>
   void fold_block(const cuda::FoldPlan& plan, const cuda::FoldStep& step, const cuda::Walk<N + 1>& kept,
-                  std::uint32_t block, std::vector<std::int64_t>& partials, const Finish& finish) {
+                  const BlockColumn& at_block, std::vector<std::int64_t>& partials, const Finish& finish) {
     const cuda::ReduceTiles& tiles = step.tiles;
+    const auto [block, column] = at_block;
+    const auto width = static_cast<std::uint32_t>(plan.width);
+    const std::uint32_t outputs = tiles.outputs * width;
     std::int64_t totals[cuda::ReduceTiles::threads] = {};
     for (std::uint32_t thread = 0; thread < tiles.threads; ++thread) {
-      const std::uint32_t output = tiles.output(block, thread);
-      if (output >= tiles.outputs) continue;
+      const std::uint32_t output = tiles.output(block, thread) * width + column;
+      if (output >= outputs) continue;
       const std::uint32_t begin = step.folded ? 0 : tiles.begin(block), lane = tiles.lane(thread);
       const std::uint32_t end = step.folded ? tiles.summands : tiles.end(block);
       for (std::uint32_t at = begin + lane; at < end; at += tiles.lanes) {
-        totals[thread] += step.folded ? take(partials, std::int64_t{at} * tiles.outputs + output)
-                                      : read(plan, step, kept, output, at);
+        totals[thread] +=
+            step.folded ? take(partials, std::int64_t{at} * outputs + output) : read(plan, step, kept, output, at);
       }
     }
     fold_team(tiles, totals);
     for (std::uint32_t thread = 0; thread < tiles.threads; ++thread) {
-      const std::uint32_t output = tiles.output(block, thread);
-      if (output >= tiles.outputs || tiles.lane(thread) != 0) continue;
+      const std::uint32_t output = tiles.output(block, thread) * width + column;
+      if (output >= outputs || tiles.lane(thread) != 0) continue;
       if (partials.empty() || step.folded) {
         finish(output, totals[thread]);
         continue;
       }
-      const auto at =
-          static_cast<std::size_t>((std::int64_t{step.slot} + tiles.chunk_of(block)) * tiles.outputs + output);
+      const auto at = static_cast<std::size_t>((std::int64_t{step.slot} + tiles.chunk_of(block)) * outputs + output);
       if (at >= partials.size() || partials[at] != -1) return wrong("a partial result outside of the workspace");
       partials[at] = totals[thread];
     }
@@ -366,7 +377,9 @@ class ReduceReplay {
                     std::uint32_t output, std::uint32_t at) {
     const cuda::Walk<N> reduced(step.reduced);
     std::int32_t base[N + 1], offset[N];
-    kept.offsets(output, base);
+    const auto width = static_cast<std::uint32_t>(plan.width);
+    kept.offsets(output / width * width, base);  // the columns of a thread are neighbours, or one element
+    for (int i = 0; i <= N; ++i) base[i] += static_cast<std::int32_t>(output % width * plan.kept.inner_stride(i));
     reduced.offsets(at, offset);
     std::int64_t place[N];
     for (int i = 0; i < N; ++i) place[i] = plan.kept.offset[i] + step.reduced.offset[i] + base[i] + offset[i];
@@ -413,11 +426,11 @@ class ReduceReplay {
   std::vector<int> visits_;
   std::map<std::int64_t, std::int64_t> results_;  ///< how many summands, by the output's offset
   const char* problem_ = "";
-  int steps_ = 0, second_stages_ = 0;
+  int steps_ = 0, second_stages_ = 0, wide_ = 0;
 };
 
 template <int N>
-void replay_reductions(int plans, int (&counts)[2]) {
+void replay_reductions(int plans, int (&counts)[3]) {
   RandomLayouts random(40 + N);
   for (int trial = 0; trial < plans; ++trial) {
     const Shape shape = trial % 20 == 0 ? random.shape(60000, 3) : random_shape(random);
@@ -428,6 +441,7 @@ void replay_reductions(int plans, int (&counts)[2]) {
     CHECK(problem == "");
     counts[0] += replay.steps();
     counts[1] += replay.second_stages();
+    counts[2] += replay.wide();
   }
 }
 
@@ -503,12 +517,38 @@ TEST_CASE("map: a short run is spread over all multiprocessors") {
 }
 
 TEST_CASE("4,000 random reductions: every summand reaches its output once, through as much workspace as was reserved") {
-  int counts[2] = {};
+  int counts[3] = {};
   replay_reductions<1>(1500, counts);
   replay_reductions<2>(1500, counts);
   replay_reductions<4>(1000, counts);
   MESSAGE("launches: ", counts[0], ", of which ", counts[1], " fold what others left");
   CHECK(counts[1] > 300);
+  CHECK(counts[2] > 100);
+}
+
+TEST_CASE("reductions of narrow columns read vectors where strides and addresses allow it") {
+  static_assert(cuda::widest_columns<const half*>() == 4 && cuda::widest_columns<const float*, const bool*>() == 4);
+  static_assert(cuda::widest_columns<const float*>() == 1 && cuda::widest_columns<const half*, LinearIndex>() == 1);
+  alignas(16) static std::byte memory[16];
+  const auto plan_of = [](const Shape& shape, const Strides& strides) {
+    const Strides columns{0, 1};
+    return make_reduce_plan<1>(shape, {PlanOperand{nullptr, &strides}, PlanOperand{nullptr, &columns}}, 1u);
+  };
+  const auto loads = [&](const Shape& shape, const Strides& strides, int offset = 0) {
+    const auto plan = plan_of(shape, strides);
+    const cuda::Piece kept(plan.kept), reduced(plan.reduced);
+    const void* data = memory + offset;
+    const cuda::OperandSlot slot{&data, 2};
+    const cuda::ColumnLoads found = cuda::column_loads(kept, reduced, &slot, 4);
+    return std::pair{cuda::columns_of_thread(kept, reduced, &slot, 4), found.vectors + 2 * found.repeated};
+  };
+  CHECK(loads({1000, 768}, {768, 1}) == std::pair{4, 1u});
+  CHECK(loads({1000, 768}, {768, 1}, 2) == std::pair{4, 0u});  // the same order, by single loads
+  CHECK(loads({1000, 768}, {770, 1}) == std::pair{4, 0u});
+  CHECK(loads({1000, 768}, {1, 0}) == std::pair{4, 2u});
+  CHECK(loads({1000, 766}, {766, 1}).first == 1);
+  CHECK(loads({1000, 768}, {1536, 2}).first == 1);
+  CHECK(loads({60, 768}, {768, 1}).first == 1);  // too few elements
 }
 
 TEST_CASE("integer products: every element of every matrix is one thread's, and meets every term once") {

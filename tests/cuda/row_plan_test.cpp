@@ -13,7 +13,8 @@ using namespace locus;
 using cuda::RowPlan;
 using cuda::RowStorage;
 
-constexpr cuda::RowDevice small{46, 101376, 1}, ampere{108, 166912, 1}, hopper{132, 232448, 8};
+constexpr cuda::RowDevice small{46, 101376, 1, 4 << 20}, ampere{108, 166912, 1, 40 << 20},
+    hopper{132, 232448, 8, 50 << 20};
 
 int items_of(const RowPlan& plan, int fragments) {
   switch (plan.storage) {
@@ -53,6 +54,7 @@ void check_limits(const RowPlan& plan, std::int64_t rows, std::int64_t cols, con
   CHECK(plan.threads % 32 == 0);
   CHECK(plan.threads * plan.teams <= 512);
   CHECK(plan.cluster <= device.largest_cluster);
+  CHECK(plan.cluster == 1 << plan.cluster_bits);
   CHECK(plan.blocks >= 1);
   CHECK(plan.blocks % static_cast<unsigned>(plan.cluster) == 0);
   CHECK(plan.blocks / static_cast<unsigned>(plan.cluster) <= cuda::divide_up(rows, plan.teams));
@@ -62,6 +64,8 @@ void check_limits(const RowPlan& plan, std::int64_t rows, std::int64_t cols, con
   CHECK(plan.partial_bytes % 16 == 0);
   CHECK(plan.fragment_bytes % 16 == 0);
   CHECK(plan.workspace_bytes % 16 == 0);
+  CHECK((plan.ahead == 0 || (plan.ahead < rows && plan.storage == RowStorage::memory)));
+  CHECK(2 * plan.ahead * cols * fragments.traffic <= static_cast<std::int64_t>(device.cache));
   if (plan.storage != RowStorage::memory) {
     CHECK(plan.fragment_bytes + plan.workspace_bytes == 0);
     CHECK(std::int64_t{plan.threads} * plan.cluster * items_of(plan, fragments.count) >= cols);
@@ -78,7 +82,8 @@ TEST_CASE("for_each_row: threads cover the columns once, within what the GPU has
   for (int trial = 0; trial < 4000; ++trial) {
     const std::int64_t most = trial % 40 == 0 ? 400000 : trial % 4 == 0 ? 9000 : 600;
     const std::int64_t cols = random.bounded(most), rows = 1 + random.bounded(trial % 3 ? 300 : 3000000);
-    const cuda::RowFragments fragments{static_cast<int>(random.bounded(5)), random.bounded(2) ? 4 : 8};
+    const cuda::RowFragments fragments{static_cast<int>(random.bounded(5)), random.bounded(2) ? 4 : 8,
+                                       std::int64_t{random.bounded(9)}};
     const cuda::RowDevice& device = trial % 3 == 0 ? small : trial % 3 == 1 ? ampere : hopper;
     const RowPlan plan = cuda::plan_rows(rows, cols, fragments, device);
     INFO("rows ", rows, " cols ", cols, " fragments ", fragments.count, " cluster ", plan.cluster);
@@ -154,6 +159,79 @@ TEST_CASE("for_each_row: where rows are, and who shares them") {
   // Rows of which two fragments are kept have no registers for more columns.
   CHECK(cuda::plan_rows(4096, 4096, {2, 4}, hopper).threads == 512);
   CHECK(cuda::plan_rows(4096, 4100, {2, 4}, hopper).storage == RowStorage::memory);
+}
+
+TEST_CASE("sums over rows: threads cover the columns once, and the blocks' sums take a tenth of the rows' memory") {
+  Philox random(2);
+  int planned = 0, clusters = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const std::int64_t cols = random.bounded(trial % 4 == 0 ? 40000 : 6000), rows = random.bounded(20000);
+    const int bytes = 2 << random.bounded(3), registers = bytes == 8 ? 8 : 4;
+    const cuda::RowDevice& device = trial % 3 == 0 ? small : trial % 3 == 1 ? ampere : hopper;
+    const RowPlan plan = cuda::plan_row_sums(rows, cols, bytes, registers, device);
+    INFO("rows ", rows, " cols ", cols, " bytes ", bytes, " cluster ", plan.cluster);
+    if (plan.blocks == 0) continue;
+    ++planned;
+    clusters += plan.cluster > 1;
+    CHECK(plan.threads % 32 == 0);
+    CHECK(plan.threads * plan.teams <= 512);
+    CHECK((plan.teams <= 15 || plan.threads == 32));  // barriers of teams of several warps
+    CHECK((plan.teams == 1 || plan.cluster == 1));
+    CHECK(plan.cluster <= device.largest_cluster);
+    CHECK(plan.cluster == 1 << plan.cluster_bits);
+    CHECK(plan.blocks % static_cast<unsigned>(plan.cluster) == 0);
+    CHECK(plan.shared_bytes() <= 48 << 10);  // needs no permission
+    CHECK(plan.team_partial_bytes() % 16 == 0);
+    CHECK((plan.partials() == 1 ||
+           plan.team_partial_bytes() >= std::size_t{64} * static_cast<std::size_t>(plan.partials())));
+    const std::int64_t partials = std::int64_t{plan.blocks} / plan.cluster * 2 * cols * registers;
+    CHECK(10 * partials <= rows * cols * bytes);
+    const int runs[] = {1, 4, 8};
+    const std::vector<int> times = touched(plan, cols, cuda::row_items, runs[trial % 3], 0);
+    CHECK(std::all_of(times.begin(), times.end(), [](int n) { return n == 1; }));
+  }
+  CHECK(planned > 1000);
+  CHECK(clusters > 100);
+}
+
+TEST_CASE("the row that comes next in a block's place is prefetched, if it stays in the cache until then") {
+  const auto ahead = [](std::int64_t rows, std::int64_t cols, const cuda::RowDevice& device = hopper,
+                        std::int64_t traffic = 4) {
+    return cuda::plan_rows(rows, cols, {1, 4, traffic}, device).ahead;
+  };
+  CHECK(ahead(4096, 16384) == 264);  // two blocks to a multiprocessor
+  CHECK(ahead(4096, 32768) == 132);  // in clusters of two
+  CHECK(ahead(4096, 262144) == 16);
+  CHECK(ahead(4096, 262144, hopper, 12) == 0);  // 16 rows of 3 MiB
+  CHECK(ahead(4096, 50000, ampere) == 0);
+  CHECK(ahead(4096, 32768, ampere) == 108);  // one block to a multiprocessor
+  CHECK(ahead(4096, 16384, small) == 0);
+  CHECK(ahead(4096, 16384, hopper, 0) == 0);  // of unknown inputs
+  CHECK(ahead(264, 16384) == 0);              // all rows at once
+  CHECK(ahead(4096, 4096) == 0);              // in registers: blocks hide each other's loads
+  const auto of_sums = [](std::int64_t rows, std::int64_t cols) {
+    return cuda::plan_row_sums(rows, cols, 2, 4, hopper, 6).ahead;
+  };
+  CHECK(of_sums(8192, 768) == 0);  // five teams hide each other's loads
+  CHECK(of_sums(8192, 4096) == 132);
+  CHECK(of_sums(8192, 32768) == 17);
+}
+
+TEST_CASE("sums over rows: where they are computed") {
+  const auto plan = [](std::int64_t rows, std::int64_t cols, const cuda::RowDevice& device = hopper) {
+    return cuda::plan_row_sums(rows, cols, 2, 4, device);
+  };
+  CHECK(plan(8192, 768).blocks == 132);
+  CHECK(plan(8192, 768).threads == 96);
+  CHECK(plan(8192, 768).teams == 5);
+  CHECK(plan(8192, 4096).teams == 1);
+  CHECK(plan(8192, 4096).cluster == 1);
+  CHECK(plan(8192, 32768).cluster == 8);
+  CHECK(plan(1400, 32768).blocks == 136);  // the sums of a cluster are one row of partial sums
+  CHECK(plan(8192, 32769).blocks == 0);
+  CHECK(plan(8192, 4097, ampere).blocks == 0);
+  CHECK(plan(5000, 768).blocks == 0);  // the partial sums would take more than a tenth
+  CHECK(plan(1 << 20, 31).blocks == 0);
 }
 
 }  // namespace

@@ -61,6 +61,28 @@ TEST_CASE("steps of the digits' perceptron: the losses of Cpu, 12 launches each,
   if (locus_test::memory_is_pooled()) CHECK(gpu.system_allocations_after_first == 0);
 }
 
+TEST_CASE("the predicted peak of a step on a GPU is the measured one at other batch sizes") {
+  if (!cuda::is_available()) SKIP_TEST("no CUDA device answers");
+  const nn::CrossEntropyLoss loss;
+  const nn::Sequential<float, Cuda> model{nn::Linear<float, Cuda>{96, 64}, nn::ReLU{}, nn::Linear<float, Cuda>{64, 10}};
+  optim::Adam optimizer{model.parameters(), {}};
+  const auto batch = [](std::int64_t size) {
+    return Tuple(zeros<float>({size, 96}, Cuda{}), zeros<std::int64_t>({size}, Cuda{}));
+  };
+  const auto [x, y] = batch(256);
+  const StepMemory memory = step_memory(model, optimizer, loss, x, y);
+  for (const std::int64_t size : {128, 384, 500}) {
+    const std::int64_t before = memory_stats(Cuda{}).allocated_bytes;
+    const auto other = batch(size);
+    (void)detail::train_step_on(model, optimizer, loss, other);
+    reset_peak_memory_stats(Cuda{});
+    (void)detail::train_step_on(model, optimizer, loss, other);
+    const std::int64_t peak = memory.fixed() + memory_stats(Cuda{}).peak_bytes - before;
+    INFO("batch of ", size, ": predicted ", memory.peak(size), ", measured ", peak);
+    CHECK(std::abs(static_cast<double>(memory.peak(size) - peak)) < 0.05 * static_cast<double>(peak));
+  }
+}
+
 TEST_CASE("after its first batch a delivery takes no memory from the system, whether batches are ready early or late") {
   if (!cuda::is_available()) SKIP_TEST("no CUDA device answers");
   if (!locus_test::memory_is_pooled()) SKIP_TEST("LOCUS_CUDA_POOL=0: no block is used again");

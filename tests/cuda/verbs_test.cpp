@@ -24,7 +24,7 @@ using namespace locus_test;
 static_assert(RowTeam<cuda::RowTeam<cuda::MemoryRows>> && RowTeam<cuda::RowTeam<cuda::RegisterRows<1>>>);
 static_assert(MayLeaveChip<cuda::RowTeam<cuda::MemoryRows>> && !MayLeaveChip<cuda::RowTeam<cuda::RegisterRows<1>>>);
 static_assert(SumsFactors<Cuda> && KeepsForDerivatives<Cuda> && StreamingDevice<Cuda> && CapturingDevice<Cuda>);
-static_assert(!SumsColumns<Cuda> && !AddsRunningSums<Cuda>);
+static_assert(SumsColumns<Cuda> && !AlwaysSumsColumns<Cuda> && !AddsRunningSums<Cuda>);
 
 /// An array on the GPU.
 template <class T>
@@ -97,6 +97,19 @@ TEST_CASE("reduce equals the reference device's over random shapes, strides and 
     compare_reduce<Cuda, float>(difference, random, folding);
     compare_reduce<Cuda, half>(difference, random, folding);
   }
+  CHECK(difference.text() == "");
+}
+
+TEST_CASE("reduce: narrow columns, of which a thread folds several") {
+  NEEDS_CUDA();
+  Difference difference;
+  RandomLayouts random(12);
+  for (const Shape& shape : {Shape{1100, 64}, {260, 260}, {5, 14000}})
+    for (const std::int64_t gap : {0, 1, 4}) {
+      Folding folding{shape, {true, false}};
+      const locus_test::Layout rows{{shape[1] + gap, 1}, shape[0] * (shape[1] + gap)};
+      compare_reduce<Cuda, half>(difference, random, folding, &rows);
+    }
   CHECK(difference.text() == "");
 }
 
@@ -173,6 +186,72 @@ TEST_CASE("for_each_row equals the reference device's: a cluster of blocks per r
     compare_rows<Cuda, half>(difference, random, rows, cols, {});
   }
   CHECK(difference.text() == "");
+}
+
+TEST_CASE("for_each_row names the inputs of the row that comes next in a block's place") {
+  NEEDS_CUDA();
+  const cuda::Context& context = cuda::Context::current(0);
+  RandomLayouts random(10);
+  for (const std::int64_t cols : {6000, 8193, 20001}) {
+    const std::int64_t rows = 2 * context.multiprocessors() + 5;
+    const std::int64_t ahead = cuda::plan_rows(rows, cols, cuda::detail::row_fragments<DoubledRows>(),
+                                               cuda::detail::row_device<DoubledRows>(context, cols))
+                                   .ahead;
+    const Twin<float, Cuda> x(random, rows * cols);
+    Twin<std::uint8_t, Cuda> named(rows);
+    named.fill([](std::int64_t) { return 0; });
+    const auto launch = [&](auto place) {
+      Backend<decltype(place)>::for_each_row(place, rows, cols, DoubledRows{x.at(place), named.at(place), cols});
+    };
+    launch(ReferenceDevice{});
+    launch(Cuda{});
+    for (std::int64_t row = 0; row < rows; ++row) named.at(ReferenceDevice{})[row] = ahead > 0 && row >= ahead;
+    CHECK(x.difference() == "");
+    CHECK(named.difference() == "");
+#ifdef LOCUS_SIMULATED_CUDA
+    CHECK(ahead == (cols == 6000 ? 0 : cols == 8193 ? 4 : 2));
+#endif
+  }
+}
+
+TEST_CASE("sums over the rows equal the reference device's: warps, several teams of a block, clusters") {
+  NEEDS_CUDA();
+#ifdef LOCUS_SIMULATED_CUDA
+  const std::int64_t many = 90;
+#else
+  const std::int64_t many = 20 * cuda::Context::current(0).multiprocessors() + 10;
+#endif
+  Difference difference;
+  RandomLayouts random(9);
+  for (const std::int64_t cols : {32, 33, 100, 256, 257, 500, 1000, 2049, 4096})
+    compare_column_sums<Cuda, float>(difference, random, many, cols);
+  for (const std::int64_t cols : {39, 264, 1032}) {
+    compare_column_sums<Cuda, half>(difference, random, 2 * many, cols);
+    compare_column_sums<Cuda, double>(difference, random, many, cols);
+  }
+  if (cuda::Context::current(0).has_clusters())
+    for (const std::int64_t cols : {4097, 8200, 20001})
+      compare_column_sums<Cuda, float>(difference, random, many, cols);
+  CHECK(difference.text() == "");
+}
+
+TEST_CASE("sums over the rows are declined, without effect, where separate passes cost less") {
+  NEEDS_CUDA();
+  const Array<float> x(40000), y(40000), out(40000), sums(40000);
+  const auto takes = [&](std::int64_t rows, std::int64_t cols, bool wanted = true) {
+    const ColumnSum<float> to[] = {{wanted ? sums.device() : nullptr, false}, {nullptr, false}};
+    const LaunchLog log;
+    const bool taken =
+        Backend<Cuda>::for_each_row({}, rows, cols, SummedRows<float>{x.device(), y.device(), out.device(), cols}, to);
+    CHECK(log.counts().rows == taken);
+    CHECK(log.counts().reduce == taken);
+    return taken;
+  };
+  CHECK_FALSE(takes(0, 100));
+  CHECK_FALSE(takes(10, 100));          // few rows
+  CHECK_FALSE(takes(1250, 31));         // less than a warp
+  CHECK_FALSE(takes(400, 100, false));  // nothing to sum
+  CHECK_FALSE(takes(1, 40000));         // more than the registers of a cluster
 }
 
 #ifdef LOCUS_SIMULATED_CUDA

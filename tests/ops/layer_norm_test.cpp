@@ -211,7 +211,7 @@ LOCUS_DEVICE_TEST("one launch forward, and backward one for each gradient that i
   const auto g = sample<float, D>({2, 3, 7}, 4);
   const auto check = [&](const auto& f, std::int64_t rows, std::int64_t reductions) {
     const Launches found = launches(f, g);
-    if (SumsColumns<D> && reductions > 0) rows = 1, reductions = 0;
+    if (AlwaysSumsColumns<D> && reductions > 0) rows = 1, reductions = 0;
     CHECK(found.forward.rows == 1);
     CHECK(found.forward.total() == 1);
     CHECK(found.backward.rows == rows);
@@ -227,6 +227,24 @@ LOCUS_DEVICE_TEST("one launch forward, and backward one for each gradient that i
   check([&] { return layer_norm(trace(x.value()), {7}, w.value(), b); }, 0, 1);
   check([&] { return rms_norm(x, {7}, w); }, 1, 1);
   check([&] { return rms_norm(trace(x.value()), {7}, w); }, 0, 1);
+}
+
+LOCUS_DEVICE_TEST("backward over many rows reads them once", D) {
+  const auto x = variable(sample<float, D>({3000, 40}, 1)), w = variable(sample<float, D>({40}, 2)),
+             b = variable(sample<float, D>({40}, 3));
+  const auto g = sample<float, D>({3000, 40}, 4);
+  const auto check = [&](const auto& f, std::int64_t rows, std::int64_t reductions) {
+    const Launches found = launches(f, g);
+    if (SumsColumns<D>) rows = 1, reductions = reductions > 0 && !AlwaysSumsColumns<D> ? 1 : 0;
+    CHECK(found.backward.rows == rows);
+    CHECK(found.backward.reduce == reductions);
+  };
+  check([&] { return layer_norm(x, {40}, w, b); }, 1, 2);
+  check([&] { return layer_norm(x, {40}, w); }, 1, 1);
+  check([&] { return rms_norm(x, {40}, w); }, 1, 1);
+  check([&] { return layer_norm(trace(x.value()), {40}, w, b); }, 0, 2);
+  check([&] { return layer_norm(x, {40}, w.value(), b); }, 1, 1);
+  check([&] { return layer_norm(x, {40}, w.value(), b.value()); }, 1, 0);
 }
 
 LOCUS_DEVICE_TEST("gradients of weights over few and many rows agree with float64", D) {

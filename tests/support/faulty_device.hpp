@@ -151,12 +151,13 @@ struct Backend<locus_test::FaultyDevice> {
     Right::for_each_row({}, rows, cols, locus_test::FaultyRows<F>{f});
   }
   template <RowFunctor F, class T>
-  static void for_each_row(Self, std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* right) {
+  static std::true_type for_each_row(Self, std::int64_t rows, std::int64_t cols, const F& f,
+                                     const ColumnSum<T>* right) {
     ColumnSum<T> sums[] = {right[0], right[1]};
     if (has(Fault::column_sums_are_swapped)) std::swap(sums[0], sums[1]);
     for (auto& sum : sums) sum.accumulate &= !has(Fault::column_sums_overwrite);
     rows -= has(Fault::column_sums_leave_out_a_row) && rows > 0;
-    Right::for_each_row({}, rows, cols, f, sums);
+    return Right::for_each_row({}, rows, cols, f, sums);
   }
   template <class F, class Op, class... I, class T>
   static void reduce(Self, ReducePlan<static_cast<int>(sizeof...(I))> plan, const F& f, const Op& op,

@@ -196,7 +196,7 @@ struct Backend<locus_test::ReferenceDevice> {
   }
 
   template <RowFunctor F, class T>
-  static void for_each_row(Self, std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
+  static std::true_type for_each_row(Self, std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
     ++detail::launches.rows;
     const std::vector<double> zeros(static_cast<std::size_t>(cols));
     std::vector<double> totals[2] = {zeros, zeros};
@@ -209,6 +209,7 @@ struct Backend<locus_test::ReferenceDevice> {
         target = from_register<T>(static_cast<compute_t<T>>(totals[i][static_cast<std::size_t>(c)] + before));
       }
     }
+    return {};
   }
 
   template <class F, class Op, class... I, class T>

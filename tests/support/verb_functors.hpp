@@ -164,6 +164,27 @@ struct SummedRows {
   }
 };
 
+/// Doubles rows in place, and marks those that are named before they are loaded.
+struct DoubledRows {
+  [[maybe_unused]] static constexpr int fragments = 1;
+  [[maybe_unused]] static constexpr std::int64_t bytes_per_element = 2 * sizeof(float);
+  float* x;
+  std::uint8_t* named;
+  std::int64_t cols;
+
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    named[row] = 1;
+    visit(locus::RowInput<float>{x + row * cols});
+  }
+  template <class Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const auto values = team.load(locus::RowInput<float>{x + row * cols});
+    team.store(
+        locus::RowOutput<float>{x + row * cols}, [](float v, std::int64_t) { return 2 * v; }, values);
+  }
+};
+
 struct Keep {
   [[maybe_unused]] static constexpr bool is_identity = true;
   template <class X> LOCUS_FN X operator()(X x) const { return x; }

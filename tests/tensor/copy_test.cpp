@@ -70,11 +70,12 @@ LOCUS_DEVICE_TEST("contiguous, as and to do nothing where nothing is to be done"
 }
 
 template <class T, class D>
-void check_copies_across() {
+void check_copies_across(const Shape& shape = {2, 37, 33}) {
   CAPTURE(dtype_name<T>());
-  const auto x = (abs(sample<float, D>({2, 37, 33})) * 20.f).eval().template as<T>();
-  for (const auto& view : {x.transpose(), x.permute({1, 2, 0}), x.permute({2, 1, 0}), x.slice(2, 1).transpose(),
-                           x.slice(1, 0, to_end, 2).transpose(), x.select(0, 1).transpose().expand({2, 33, 37})}) {
+  const auto x = (abs(sample<float, D>(shape)) * 20.f).eval().template as<T>();
+  for (const auto& view :
+       {x.transpose(), x.permute({1, 2, 0}), x.permute({2, 1, 0}), x.slice(2, 1).transpose(),
+        x.slice(1, 0, to_end, 2).transpose(), x.select(0, 1).transpose().expand({2, shape[2], shape[1]})}) {
     CAPTURE(view.shape());
     const Reference expected = reference(view.template to<Cpu>());
     LaunchLog log;
@@ -93,6 +94,8 @@ LOCUS_DEVICE_TEST("copies between layouts that lie across each other, one launch
   check_copies_across<double, D>();
   check_copies_across<half, D>();
   check_copies_across<std::uint8_t, D>();
+  check_copies_across<half, D>({2, 74, 66});  // whose words of four bytes hold several elements
+  check_copies_across<std::uint8_t, D>({2, 68, 140});
 }
 
 LOCUS_DEVICE_TEST("to another device and back keeps every element of every layout", D) {

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import unittest
@@ -828,7 +829,7 @@ class GeneratedCode(unittest.TestCase):
     BODY = "".join(f"\t@%p1 ld.global.nc.L1::no_allocate.v4.b32 {{%r1, %r2, %r3, %r4}}, [%rd{i}];\n"
                    f"\tld.global.b32 %r5, [%rd{i}+4];\n\tld.param.b64 %rd9, [p];\n" for i in range(2)) + \
            "\tst.global.v4.f32 [%rd3], {%f1, %f2, %f3, %f4};\n\tst.global.b32 [%rd3], %r5;\n"
-    ROW = {"sm_80": 40, "sm_90": 50, "shared": 0, "stack": 0, "spills": 0, "load": 16, "store": 16}
+    ROW = {"sm_80": 40, "sm_90": 50, "code": 200, "shared": 0, "stack": 0, "spills": 0, "load": 16, "store": 16}
 
     def problems(self, check, *arguments):
         report, said = common.Report(), io.StringIO()
@@ -867,10 +868,21 @@ class GeneratedCode(unittest.TestCase):
                 "ptxas info    : Used 40 registers, used 1 barriers, 8 bytes cumulative stack size, 1024 bytes smem\n")
         self.assertEqual(kernels.resources(said), {"k": {"registers": 40, "shared": 1024, "stack": 8, "spills": 16}})
 
+    def test_instructions(self):
+        names = b"\0.text.k\0.nv.info\0"
+        headers = [(0, 0, 0, 0, 0, 0), (1, 1, 0, 0, 0, 640), (9, 1, 0, 0, 0, 96), (0, 3, 0, 0, 0x40, len(names))]
+        elf = bytearray(0x40) + names
+        struct.pack_into("<Q", elf, 0x28, len(elf))
+        struct.pack_into("<HHH", elf, 0x3A, 0x40, len(headers), 3)
+        for header in headers:
+            elf += struct.pack("<IIQQQQ", *header).ljust(0x40, b"\0")
+        self.assertEqual(kernels.instructions(bytes(elf)), {"k": 40})
+
     def test_rows_against_the_record(self):
         recorded, release = kernels.read_record(kernels.write_record({"a kernel": self.ROW}, "13.0"))
         self.assertEqual((recorded, release), ({"a kernel": self.ROW}, "13.0"))
         for change, why in (({}, ""), ({"sm_90": 55}, ""), ({"sm_90": 56}, "56 registers on sm_90, 50 on record"),
+                            ({"code": 221}, "221 instructions, 200 on record"),
                             ({"shared": 16}, "shared: 16"), ({"load": 4}, "load: 4 bytes, 16 on record"),
                             ({"spills": 8}, "local memory"), ({"stack": 8}, "local memory")):
             said = self.problems(generated.check_rows, {"a kernel": {**self.ROW, **change}}, recorded)

@@ -496,8 +496,9 @@ TEST_CASE("the mean loss of an epoch takes one launch for each batch") {
     [[nodiscard]] double lr() const { return 1; }
   };
   GivesLoss gives_loss{loss};
+  HasRate has_rate;
   const LaunchLog log;
   const auto no_model = [] {};
-  CHECK(locus::detail::train_epoch(no_model, 1, HasRate{}, gives_loss, nn::CrossEntropyLoss{}, batches, {}).loss == 2);
+  CHECK(locus::detail::train_epoch(no_model, 1, has_rate, gives_loss, nn::CrossEntropyLoss{}, batches, {}).loss == 2);
   CHECK(log.launches() == batches.size());
 }

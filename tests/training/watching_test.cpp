@@ -1,7 +1,10 @@
 // Runs on: host.
 #include <locus/data/loading/loader.hpp>
+#include <locus/nn/batch_norm.hpp>
 #include <locus/nn/criterion.hpp>
+#include <locus/nn/dropout.hpp>
 #include <locus/nn/linear.hpp>
+#include <locus/nn/sequential.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/report/history_file.hpp>
@@ -183,11 +186,38 @@ TEST_CASE("LOCUS_ADVISE=1 names extents that fit products badly, once, before th
   };
   const std::string given = told("1", 2);
   CHECK(given.find("locus: advice: input: batch 15 -> 16, ") == 0);
-  CHECK(given.find("\nlocus: advice: modelled: ") < given.find("\nfirst step\n"));
+  CHECK(given.find("\nlocus: advice: modelled: ") < given.find("\nlocus: advice: parameters 0.00 MB, gradients "));
+  CHECK(given.find("\nlocus: advice: step of 30 samples, predicted: ") < given.find("\nfirst step\n"));
   CHECK(given.find("batch 15") == given.rfind("batch 15"));
   for (const char* const none : {"0", ""}) CHECK(told(none, 1) == "first step\n");
   for (const char* const other : {"2", "yes"})
     CHECK(told(other, 1) == join("LOCUS_ADVISE is \"", other, "\"; expected 1, or 0"));
+}
+
+TEST_CASE("LOCUS_ADVISE=1 leaves a training as it is, and says why it cannot measure a step") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("stderr", "");
+  const auto trained = [&](const char* advise, std::int64_t batch_size) {
+    manual_seed(5);
+    const nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{1, 8}, nn::BatchNorm1d<float, Cpu>{8},
+                                           nn::Dropout{0.25}, nn::Linear<float, Cpu>{8, 1}};
+    optim::Sgd optimizer{model.parameters(), {.lr = 0.125}};
+    auto train = data::loader<Cpu>(SlowLine{}, {.batch_size = batch_size});
+    detail::advice_was_given.store(false);
+    const int errors = dup(STDERR_FILENO), file = open(path.c_str(), O_WRONLY | O_TRUNC);
+    dup2(file, STDERR_FILENO);
+    setenv("LOCUS_ADVISE", advise, 1);
+    History history;
+    fit(model, optimizer, nn::MSELoss{}, train, data::loader<Cpu>(SlowLine{}, {.batch_size = 16}), history,
+        {.epochs = 2});
+    unsetenv("LOCUS_ADVISE");
+    dup2(errors, STDERR_FILENO);
+    for (const int each : {errors, file}) close(each);
+    return std::pair(history.last().train_loss, history.last().valid_loss);
+  };
+  CHECK(trained("1", 8) == trained("0", 8));
+  (void)trained("1", 2);  // half of it is one sample, which has no variance
+  CHECK(contains(content_of(path), "locus: advice: the memory of a step is not known: batch_norm"));
 }
 
 TEST_CASE("what training took as a table and as JSON; blank where it is not known") {

@@ -18,6 +18,19 @@ template <class Storage, class F>
   else return 1;
 }
 
+/// Prefetches the inputs of the row that comes after this one in the place of its block. While a block computes and
+/// stores it loads nothing; a prefetch keeps global memory busy then, and the later loads wait for the second-level
+/// cache only. A bulk copy to shared memory would also hide that shorter latency, but the values of the present row
+/// take that memory, and it needs alignment, a barrier and compute capability 9.0. The second-level cache is coherent:
+/// rows that blocks overwrite, in place too, stay correct.
+template <class F, class Team>
+LOCUS_FN void prefetch_ahead(const F& f, int64_t row, int64_t rows, const RowPlan& plan, const Team& team) {
+  if constexpr (NamesInputs<F>) {
+    if (plan.ahead > 0 && row + plan.ahead < rows)
+      f.for_each_input(row + plan.ahead, [&](const auto& input) { team.prefetch(input); });
+  }
+}
+
 template <class Storage, class F>
 __global__ void __launch_bounds__(RowPlan::team_threads, (least_row_blocks<Storage, F>()))
     rows_by_team(const __grid_constant__ F f, int64_t rows, int64_t cols, const __grid_constant__ RowPlan plan,
@@ -25,22 +38,31 @@ __global__ void __launch_bounds__(RowPlan::team_threads, (least_row_blocks<Stora
   extern __shared__ __align__(16) unsigned char shared[];
   const RowMemory memory{shared, shared + plan.partial_bytes, plan.fragment_bytes,
                          workspace + blockIdx.x * plan.workspace_bytes};
-  const int thread = static_cast<int>(threadIdx.x) % plan.threads;
-  RowTeam<Storage> team(cols, plan, memory, thread, static_cast<int>(blockIdx.x) % plan.cluster);
+  // Most blocks have one row, so that the instructions before the loop count: no divisions. Several teams are warps.
+  const int teams = Storage::has_workspace ? 1 : plan.teams;
+  const int number = teams > 1 ? static_cast<int>(threadIdx.x / warp_size) : 0;
+  const int thread = static_cast<int>(threadIdx.x) - number * warp_size;
+  RowTeam<Storage> team(cols, plan, memory, thread, plan.rank_of(blockIdx.x));
   if (plan.cluster > 1) synchronize_cluster();  // all blocks must run before one writes to another's memory
-  const int64_t first = int64_t{blockIdx.x / static_cast<unsigned>(plan.cluster)} * plan.teams;
-  const int64_t step = int64_t{gridDim.x / static_cast<unsigned>(plan.cluster)} * plan.teams;
-  for (int64_t row = first + static_cast<int>(threadIdx.x) / plan.threads; row < rows; row += step) {
+  const int64_t step = plan.cluster_of(gridDim.x) * teams;
+  for (int64_t row = plan.cluster_of(blockIdx.x) * teams + number; row < rows; row += step) {
     team.next_row();
+    if constexpr (Storage::has_workspace) prefetch_ahead(f, row, rows, plan, team);
     f(row, team);
   }
 }
 
+/// RowFragments::traffic of a functor.
+template <class F>
+[[nodiscard]] constexpr std::int64_t row_traffic() {
+  if constexpr (NamesInputs<F> && CountsBytes<F>) return F::bytes_per_element;
+  else return 0;
+}
 /// Values of fragments have 8 bytes unless the functor defines `fragment_bytes`.
 template <class F>
 [[nodiscard]] constexpr RowFragments row_fragments() {
-  if constexpr (requires { F::fragment_bytes; }) return {F::fragments, F::fragment_bytes};
-  else return {F::fragments, 8};
+  if constexpr (requires { F::fragment_bytes; }) return {F::fragments, F::fragment_bytes, row_traffic<F>()};
+  else return {F::fragments, 8, row_traffic<F>()};
 }
 
 /// Lets a kernel use all the shared memory of a block. The attribute belongs to the function, in all threads: always
@@ -68,11 +90,10 @@ void allow_all_shared_memory(const Context& context, Kernel* kernel) {
   return launch;
 }
 
-/// Blocks of the largest cluster that the GPU, or the process's part of it, can host for a functor if each block takes
-/// all the shared memory of a block. 1 if the kernel was compiled without clusters.
-template <class F>
-[[nodiscard]] int ask_largest_cluster(const Context& context) {
-  const auto kernel = &rows_by_team<MemoryRows, F>;
+/// Blocks of the largest cluster that the GPU, or the process's part of it, can host for a kernel whose blocks have
+/// this much shared memory. 1 if the kernel was compiled without clusters.
+template <class Kernel>
+[[nodiscard]] int ask_largest_cluster(const Context& context, Kernel* kernel, std::size_t shared_bytes) {
   cudaFuncAttributes attributes;
   check(cudaFuncGetAttributes(&attributes, kernel), "for_each_row: attributes");
   if (attributes.ptxVersion < 90) return 1;
@@ -82,7 +103,7 @@ template <class F>
     plan.threads = RowPlan::team_threads;
     plan.cluster = size;
     plan.blocks = static_cast<std::uint32_t>(size);
-    plan.fragment_bytes = context.shared_memory() - RowPlan::reserved_bytes;
+    plan.fragment_bytes = shared_bytes;
     cudaLaunchAttribute cluster{};
     const cudaLaunchConfig_t launch = row_launch(context, plan, cluster);
     int active = 0;
@@ -91,22 +112,24 @@ template <class F>
   }
   return 1;
 }
-/// The same, asked once per functor and GPU.
-template <class F>
-[[nodiscard]] int largest_cluster(const Context& context) {
+/// The same, asked once per functor and GPU: two kernels have different types.
+template <class Kernel>
+[[nodiscard]] int largest_cluster(const Context& context, Kernel* kernel, std::size_t shared_bytes) {
   static std::array<std::atomic<int>, max_devices> answers{};
   std::atomic<int>& answer = answers[static_cast<std::size_t>(context.ordinal())];
   int largest = answer.load(std::memory_order_relaxed);
-  if (largest == 0) answer.store(largest = ask_largest_cluster<F>(context), std::memory_order_relaxed);
+  if (largest == 0)
+    answer.store(largest = ask_largest_cluster(context, kernel, shared_bytes), std::memory_order_relaxed);
   return largest;
 }
 
 /// The GPU's resources for the rows of a functor.
 template <class F>
 [[nodiscard]] RowDevice row_device(const Context& context, int64_t cols) {
-  RowDevice device{context.multiprocessors(), context.shared_memory(), 1};
+  RowDevice device{context.multiprocessors(), context.shared_memory(), 1, context.cache()};
   if (context.has_clusters() && cols >= 2 * RowPlan::columns_worth_block)
-    device.largest_cluster = largest_cluster<F>(context);
+    device.largest_cluster =
+        largest_cluster(context, &rows_by_team<MemoryRows, F>, context.shared_memory() - RowPlan::reserved_bytes);
   return device;
 }
 

@@ -220,6 +220,8 @@ struct ReduceTiles {
   static constexpr int in_flight = tuning::reduce_in_flight;  ///< summands that a thread loads before it adds them
   static constexpr int in_flight_of_line =
       tuning::reduce_in_flight_of_line;  ///< the same, for summands one stride apart
+  static constexpr int in_flight_of_columns =
+      tuning::reduce_in_flight_of_columns;  ///< the same, for vectors of columns
 
   uint32_t teams = 1, lanes = threads;  ///< teams * lanes == threads
   bool outputs_first = false;           ///< neighbouring threads serve neighbouring outputs, else one team

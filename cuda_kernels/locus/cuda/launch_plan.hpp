@@ -155,6 +155,44 @@ inline constexpr int64_t most_chunks = tuning::most_chunks;
   return along_outputs > along_summands;
 }
 
+/// Neighbouring outputs of narrow inputs that a thread folds, so that it reads words of at least 4 bytes.
+template <class... X>
+[[nodiscard]] constexpr int widest_columns() {
+  if ((std::is_same_v<X, LinearIndex> || ...)) return 1;
+  return ((sizeof(operand_t<X>) <= 2) || ...) ? 4 : 1;
+}
+/// The same for a reduction whose neighbouring threads serve neighbouring outputs: `widest`, or 1 for fewer than
+/// `least` elements. Depends on extents and strides alone, as the order of folding does.
+[[nodiscard]] inline int columns_of_thread(const Piece& kept, const Piece& reduced, const OperandSlot* inputs,
+                                           int widest, int64_t least = tuning::least_in_columns) {
+  if (kept.extent[kept.rank - 1] % widest != 0) return 1;
+  if (kept.elements <= (least - 1) / (reduced.elements + 1)) return 1;
+  for (int i = 0; i < reduced.operands; ++i)
+    if (const int64_t stride = kept.inner_stride(i); inputs[i].data() && stride != 0 && stride != 1) return 1;
+  return widest;
+}
+/// Bit masks of a reduction's inputs.
+struct ColumnLoads {
+  unsigned vectors = 0;   ///< `width` neighbouring outputs read one aligned vector
+  unsigned repeated = 0;  ///< they read the same element, or there is no memory
+};
+[[nodiscard]] inline ColumnLoads column_loads(const Piece& kept, const Piece& reduced, const OperandSlot* inputs,
+                                              int width) {
+  ColumnLoads loads;
+  for (int i = 0; i < reduced.operands; ++i) {
+    if (kept.inner_stride(i) == 0 || !inputs[i].data()) {
+      loads.repeated |= 1u << i;
+      continue;
+    }
+    const auto bytes = static_cast<std::uintptr_t>(inputs[i].size * width);
+    bool aligned = reinterpret_cast<std::uintptr_t>(inputs[i].data()) % bytes == 0;
+    for (int d = 0; d + 1 < kept.rank; ++d) aligned &= kept.stride[i][d] % width == 0;
+    for (int d = 0; d < reduced.rank; ++d) aligned &= reduced.stride[i][d] % width == 0;
+    if (aligned) loads.vectors |= 1u << i;
+  }
+  return loads;
+}
+
 /// One launch of a reduction: folds chunks of summands or, if `folded`, the accumulators of all other steps' chunks.
 struct FoldStep {
   Piece reduced;
@@ -168,6 +206,7 @@ struct FoldPlan {
   const Piece &kept, &reduced;
   bool outputs_first, in_order;
   int64_t limit = piece_limit;
+  int width = 1;  ///< outputs of a thread; kept.elements is a multiple
 
   /// Slots of `partials`, each an accumulator for every output; 0 where the only launch writes the results.
   [[nodiscard]] uint32_t slots() const {
@@ -182,12 +221,12 @@ struct FoldPlan {
       visit(step);
       slot += step.tiles.chunks;
     });
-    if (slot > 1) visit({reduced, ReduceTiles(kept.elements, slot, true, 1), 0, true});
+    if (slot > 1) visit({reduced, ReduceTiles(kept.elements / width, slot, true, 1), 0, true});
   }
 
  private:
   [[nodiscard]] ReduceTiles tiles(const Piece& piece) const {
-    return ReduceTiles(kept.elements, piece.elements, outputs_first, most_chunks);
+    return ReduceTiles(kept.elements / width, piece.elements, outputs_first, most_chunks);
   }
   void for_each_summand_piece(const PieceVisitor& visit) const {
     if (reduced.elements == 0) return visit(reduced);

@@ -168,6 +168,10 @@ class DeviceMemory {
     const Lock lock(mutex_);
     return stats_;
   }
+  void restart_peak(std::int64_t least) {
+    const Lock lock(mutex_);
+    stats_.restart_peak(least);
+  }
 
  private:
   explicit DeviceMemory(int ordinal)

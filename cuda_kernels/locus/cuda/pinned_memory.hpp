@@ -47,6 +47,10 @@ class PinnedMemory {
     const Lock lock(mutex_);
     return stats_;
   }
+  void restart_peak(std::int64_t least) {
+    const Lock lock(mutex_);
+    stats_.restart_peak(least);
+  }
 
  private:
   [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {

@@ -29,6 +29,7 @@ struct ReduceArguments<F, Op, T, Pack<I...>> {
   T* out;
   typename Op::Accumulator* partials;
   bool folded;
+  ColumnLoads loads;
 };
 
 /// One input of a summand. A null input reads as zero.
@@ -43,6 +44,39 @@ struct Summand<LinearIndex> {
   int64_t value;
   __device__ void load(LinearIndex, int64_t, int64_t index) { value = index; }
   [[nodiscard]] __device__ int64_t operator()() const { return value; }
+};
+
+/// The same for `width` neighbouring outputs.
+template <class X, int width>
+struct ColumnSummand {
+  InputVector<X, width> values;
+  template <bool only_vectors>
+  __device__ void load(X data, int64_t offset, bool is_vector, bool is_repeated) {
+    using Word = typename InputVector<X, width>::Word;
+    if (only_vectors || is_vector) values.word = *reinterpret_cast<const Word*>(data + offset);
+    else if (is_repeated) values.load_repeated(data, offset, 0);
+    else values.load_singly(data, offset);
+  }
+  [[nodiscard]] __device__ compute_t<operand_t<X>> operator()(int j) const { return values[j]; }
+};
+
+/// A fold of `width` neighbouring outputs.
+template <class Op, int width>
+struct FoldOfColumns {
+  struct Accumulator {
+    typename Op::Accumulator of[width];
+  };
+  const Op& op;
+  [[nodiscard]] __device__ Accumulator identity() const {
+    Accumulator a;
+    for (int j = 0; j < width; ++j) a.of[j] = op.identity();
+    return a;
+  }
+  [[nodiscard]] __device__ Accumulator combine(const Accumulator& a, const Accumulator& b) const {
+    Accumulator c;
+    for (int j = 0; j < width; ++j) c.of[j] = op.combine(a.of[j], b.of[j]);
+    return c;
+  }
 };
 
 /// Folds summands begin, begin + lanes ... of a team's lane. `is_line`: they lie one stride apart, so that no index is
@@ -98,31 +132,69 @@ __device__ typename Op::Accumulator fold_lane(const ReduceArguments<F, Op, T, Pa
   return total;
 }
 
-template <class F, class Op, class T, class... I, int... i>
-__device__ typename Op::Accumulator fold_chunk(const ReduceArguments<F, Op, T, Pack<I...>>& a, uint32_t output,
-                                               uint32_t begin, uint32_t end, std::integer_sequence<int, i...> each) {
-  int32_t base[static_cast<int>(sizeof...(I)) + 1];
-  a.kept.offsets(output, base);
-  const Pack<I...> inputs{advance(get<i>(a.inputs), base[i])...};
-  return a.reduced.rank == 1 ? fold_lane<true>(a, inputs, begin, end, each)
-                             : fold_lane<false>(a, inputs, begin, end, each);
-}
-
-/// The same for accumulators of chunks.
-template <class F, class Op, class T, class In>
-__device__ typename Op::Accumulator fold_partials(const ReduceArguments<F, Op, T, In>& a, uint32_t output) {
-  constexpr int in_flight = ReduceTiles::in_flight;
+/// The same for `width` neighbouring outputs. `are_vectors`: the summands are, of every input, and lie one stride
+/// apart.
+template <bool are_vectors, int width, class F, class Op, class T, class... I, int... i>
+__device__ auto fold_columns(const ReduceArguments<F, Op, T, Pack<I...>>& a, const Pack<I...>& inputs, uint32_t begin,
+                             uint32_t end, std::integer_sequence<int, i...>) {
+  constexpr int N = static_cast<int>(sizeof...(I));
+  constexpr int in_flight = N < ReduceTiles::in_flight_of_columns ? ReduceTiles::in_flight_of_columns / N : 1;
   const uint32_t step = a.tiles.lanes;
-  typename Op::Accumulator total = a.op.identity(), values[in_flight];
-  for (uint32_t first = a.tiles.lane(threadIdx.x); first < a.tiles.summands; first += in_flight * step) {
+  auto total = FoldOfColumns<Op, width>{a.op}.identity();
+  for (uint32_t first = begin + a.tiles.lane(threadIdx.x); first < end; first += in_flight * step) {
+    Pack<ColumnSummand<I, width>...> values[in_flight];
 #pragma unroll
     for (int k = 0; k < in_flight; ++k) {
-      const uint32_t slot = first + static_cast<uint32_t>(k) * step;
-      if (slot < a.tiles.summands) values[k] = a.partials[int64_t{slot} * a.tiles.outputs + output];
+      const uint32_t place = first + static_cast<uint32_t>(k) * step;
+      if (place >= end) continue;
+      int32_t offset[N];
+      if constexpr (are_vectors) ((offset[i] = static_cast<int32_t>(place) * a.reduced.stride[0][i]), ...);
+      else a.reduced.offsets(place, offset);
+      (get<i>(values[k]).template load<are_vectors>(get<i>(inputs), offset[i], a.loads.vectors >> i & 1,
+                                                    a.loads.repeated >> i & 1),
+       ...);
     }
 #pragma unroll
     for (int k = 0; k < in_flight; ++k) {
-      if (first + static_cast<uint32_t>(k) * step < a.tiles.summands) total = a.op.combine(total, values[k]);
+      if (first + static_cast<uint32_t>(k) * step >= end) continue;
+      for (int j = 0; j < width; ++j) total.of[j] = a.op.combine(total.of[j], a.f(get<i>(values[k])(j)...));
+    }
+  }
+  return total;
+}
+
+template <int width, class F, class Op, class T, class... I, int... i>
+__device__ typename FoldOfColumns<Op, width>::Accumulator fold_chunk(const ReduceArguments<F, Op, T, Pack<I...>>& a,
+                                                                     uint32_t output, uint32_t begin, uint32_t end,
+                                                                     std::integer_sequence<int, i...> each) {
+  int32_t base[static_cast<int>(sizeof...(I)) + 1];
+  a.kept.offsets(output, base);
+  const Pack<I...> inputs{advance(get<i>(a.inputs), base[i])...};
+  if constexpr (width > 1) {
+    const bool are_vectors = a.reduced.rank == 1 && a.loads.vectors == (1u << sizeof...(I)) - 1;
+    return are_vectors ? fold_columns<true, width>(a, inputs, begin, end, each)
+                       : fold_columns<false, width>(a, inputs, begin, end, each);
+  } else {
+    return {{a.reduced.rank == 1 ? fold_lane<true>(a, inputs, begin, end, each)
+                                 : fold_lane<false>(a, inputs, begin, end, each)}};
+  }
+}
+
+/// Folds accumulators of chunks, partials[chunk][output].
+template <class Op, class A>
+__device__ A fold_partials(const Op& op, const ReduceTiles& tiles, const A* partials, uint32_t output) {
+  constexpr int in_flight = sizeof(A) <= 8 ? ReduceTiles::in_flight_of_line : ReduceTiles::in_flight;
+  const uint32_t step = tiles.lanes;
+  A total = op.identity(), values[in_flight];
+  for (uint32_t first = tiles.lane(threadIdx.x); first < tiles.summands; first += in_flight * step) {
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) {
+      const uint32_t slot = first + static_cast<uint32_t>(k) * step;
+      if (slot < tiles.summands) values[k] = partials[int64_t{slot} * tiles.outputs + output];
+    }
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) {
+      if (first + static_cast<uint32_t>(k) * step < tiles.summands) total = op.combine(total, values[k]);
     }
   }
   return total;
@@ -148,20 +220,26 @@ template <class F, class Op, class T, class... I>
 struct ReduceKernel<ReduceArguments<F, Op, T, Pack<I...>>> {
   static constexpr int N = static_cast<int>(sizeof...(I));
 
+  /// `width` neighbouring outputs of a thread: the tiles' outputs are groups of so many.
+  template <int width>
   __device__ static void run(const ReduceArguments<F, Op, T, Pack<I...>>& a) {
-    const uint32_t output = a.tiles.output(blockIdx.x, threadIdx.x);
-    typename Op::Accumulator total = a.op.identity();
-    if (output < a.tiles.outputs) {
-      total = a.folded ? fold_partials(a, output)
-                       : fold_chunk(a, output, a.tiles.begin(blockIdx.x), a.tiles.end(blockIdx.x),
-                                    std::make_integer_sequence<int, N>{});
+    const FoldOfColumns<Op, width> op{a.op};
+    using A = typename FoldOfColumns<Op, width>::Accumulator;
+    A* const partials = reinterpret_cast<A*>(a.partials);
+    const uint32_t group = a.tiles.output(blockIdx.x, threadIdx.x);
+    A total = op.identity();
+    if (group < a.tiles.outputs) {
+      if (a.folded) total = fold_partials(op, a.tiles, partials, group);
+      else
+        total = fold_chunk<width>(a, group * width, a.tiles.begin(blockIdx.x), a.tiles.end(blockIdx.x),
+                                  std::make_integer_sequence<int, N>{});
     }
-    total = fold_team(a.op, a.tiles, total);
-    if (output >= a.tiles.outputs || a.tiles.lane(threadIdx.x) != 0) return;
-    if (a.partials && !a.folded) {
-      a.partials[int64_t{a.tiles.chunk_of(blockIdx.x)} * a.tiles.outputs + output] = total;
+    total = fold_team(op, a.tiles, total);
+    if (group >= a.tiles.outputs || a.tiles.lane(threadIdx.x) != 0) return;
+    if (partials && !a.folded) {
+      partials[int64_t{a.tiles.chunk_of(blockIdx.x)} * a.tiles.outputs + group] = total;
     } else {
-      finish(a, output, total);
+      for (int j = 0; j < width; ++j) finish(a, group * width + static_cast<uint32_t>(j), total.of[j]);
     }
   }
 
@@ -176,9 +254,9 @@ struct ReduceKernel<ReduceArguments<F, Op, T, Pack<I...>>> {
   }
 };
 
-template <class Arguments>
+template <class Arguments, int width>
 __global__ void __launch_bounds__(ReduceTiles::threads) reduce_chunks(const __grid_constant__ Arguments a) {
-  ReduceKernel<Arguments>::run(a);
+  ReduceKernel<Arguments>::template run<width>(a);
 }
 
 /// One launch: a step of folding a piece of the outputs.
@@ -187,6 +265,7 @@ struct ReduceLaunch {
   const FoldStep& step;
   void* partials;  ///< accumulators of the step's chunks, or of all chunks in the step that folds these; null: writes
                    ///< the result
+  int width;       ///< outputs of a thread
 };
 
 /// A reduction with the types of its functors erased, so that cutting it up is compiled once.
@@ -196,6 +275,7 @@ struct ReduceCall {
   int out_bytes;  ///< of an element
   Piece kept, reduced;
   bool in_order;  ///< an input reads as its index
+  int widest;     ///< outputs of a thread at most
   std::size_t accumulator_bytes;
   const void* arguments;
   void (*launch)(cudaStream_t stream, const void* arguments, const ReduceLaunch& launch);
@@ -220,12 +300,12 @@ LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const ReduceC
           .bytes = bytes};
 }
 
-inline void reduce_piece(Context& context, const ReduceCall& call, const FoldPlan& plan) {
+LOCUS_OUT_OF_LINE inline void reduce_piece(Context& context, const ReduceCall& call, const FoldPlan& plan) {
   const std::size_t slot_bytes = static_cast<std::size_t>(plan.kept.elements) * call.accumulator_bytes;
   const Scratch scratch(context, plan.slots() * slot_bytes);
   auto* const partials = scratch.template as<unsigned char>();
   plan.for_each_step([&](const FoldStep& step) {
-    const ReduceLaunch launch{plan.kept, step, partials ? partials + step.slot * slot_bytes : nullptr};
+    const ReduceLaunch launch{plan.kept, step, partials ? partials + step.slot * slot_bytes : nullptr, plan.width};
     ++locus::detail::launches.reduce;
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
@@ -239,7 +319,8 @@ inline void reduce_piece(Context& context, const ReduceCall& call, const FoldPla
 LOCUS_OUT_OF_LINE inline void run(Context& context, const ReduceCall& call) {
   const bool outputs_first = prefers_outputs(call.kept, call.reduced, call.inputs);
   for_each_part(call.kept, false, [&](const Piece& kept) {
-    reduce_piece(context, call, {kept, call.reduced, outputs_first, call.in_order});
+    const int width = outputs_first ? columns_of_thread(kept, call.reduced, call.inputs, call.widest) : 1;
+    reduce_piece(context, call, {kept, call.reduced, outputs_first, call.in_order, piece_limit, width});
   });
 }
 
@@ -252,14 +333,15 @@ struct TypedReduce {
 
   static void run(Context& context, const ReducePlan<N>& plan, const F& f, const Op& op, const Pack<I...>& inputs,
                   const T* previous, T* out) {
-    Arguments arguments{f, op, inputs, {}, {}, {}, previous, out, nullptr, false};
+    Arguments arguments{f, op, inputs, {}, {}, {}, previous, out, nullptr, false, {}};
     const auto slots = slots_of(arguments.inputs, std::make_integer_sequence<int, N>{});
     const Piece kept(plan.kept), reduced(plan.reduced);
     detail::run(context, {locus::detail::type_text<F>(), slots.data(), static_cast<int>(sizeof(T)), kept, reduced,
-                          (std::is_same_v<I, LinearIndex> || ...), sizeof(A), &arguments, &launch});
+                          (std::is_same_v<I, LinearIndex> || ...), widest, sizeof(A), &arguments, &launch});
   }
 
  private:
+  static constexpr int widest = widest_columns<I...>();
   template <int... i>
   static std::array<OperandSlot, N> slots_of(Pack<I...>& inputs, std::integer_sequence<int, i...>) {
     return {slot_of(get<i>(inputs))...};
@@ -276,7 +358,15 @@ struct TypedReduce {
     a.tiles = step.tiles;
     a.partials = static_cast<A*>(launch.partials);
     a.folded = step.folded;
-    reduce_chunks<<<a.tiles.blocks(), ReduceTiles::threads, 0, stream>>>(a);
+    auto kernel = &reduce_chunks<Arguments, 1>;
+    if constexpr (widest > 1) {
+      if (launch.width > 1) {
+        const auto slots = slots_of(a.inputs, std::make_integer_sequence<int, N>{});
+        a.loads = column_loads(launch.kept, step.reduced, slots.data(), widest);
+        kernel = &reduce_chunks<Arguments, widest>;
+      }
+    }
+    kernel<<<a.tiles.blocks(), ReduceTiles::threads, 0, stream>>>(a);
   }
 };
 }  // namespace detail

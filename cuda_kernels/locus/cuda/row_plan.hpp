@@ -71,9 +71,11 @@ using row_columns_t = std::conditional_t<(items > row_items), RowRuns, RowColumn
 /// Where a row is while it is worked on: registers of 1, row_items or long_row_items() columns, or memory.
 enum class RowStorage { one_register, registers, many_registers, memory };
 
-/// Rows that a functor keeps at a time, and the bytes of each of their values.
+/// Rows that a functor keeps at a time, and the bytes of each of their values. `traffic`: bytes that it loads and
+/// stores per column; 0: it does not name its inputs.
 struct RowFragments {
   int count = 1, bytes = 8;
+  std::int64_t traffic = 0;
 };
 
 /// A GPU's resources for rows. `largest_cluster` 1: no clusters.
@@ -81,6 +83,7 @@ struct RowDevice {
   int multiprocessors = 1;
   std::size_t shared_memory = 0;  ///< of a block
   int largest_cluster = 1;
+  std::size_t cache = 0;  ///< second-level, of all multiprocessors
 };
 
 /// A launch of for_each_row.
@@ -100,16 +103,27 @@ struct RowPlan {
   RowStorage storage = RowStorage::one_register;
   int threads = 32;        ///< of a block, for one row
   int teams = 1;           ///< rows that a block works on
-  int cluster = 1;         ///< blocks that share a row
+  int cluster = 1;         ///< blocks that share a row: a power of 2
+  int cluster_bits = 0;    ///< its logarithm
   std::int64_t tiles = 1;  ///< of a row in memory
   std::uint32_t blocks = 1;
   std::size_t partial_bytes = 0;  ///< shared memory of a block where the warps' partial results meet: two sets in turn,
                                   ///< so that one barrier per reduction suffices
   std::size_t fragment_bytes = 0;   ///< shared memory of a block for fragments
   std::size_t workspace_bytes = 0;  ///< global memory of a block for fragments that do not fit
+  std::int64_t ahead = 0;           ///< a team prefetches the row so many after its own; 0: none
 
   [[nodiscard]] constexpr std::size_t shared_bytes() const { return partial_bytes + fragment_bytes; }
   [[nodiscard]] LOCUS_FN constexpr int partials() const { return threads / 32 * cluster; }
+  /// The number of a block in its cluster, and of its cluster in the grid, without divisions.
+  [[nodiscard]] LOCUS_FN constexpr int rank_of(std::uint32_t block) const {
+    return static_cast<int>(block) & (cluster - 1);
+  }
+  [[nodiscard]] LOCUS_FN constexpr std::int64_t cluster_of(std::uint32_t block) const { return block >> cluster_bits; }
+  /// Where each of several teams of a block has partial results.
+  [[nodiscard]] LOCUS_FN constexpr std::size_t team_partial_bytes() const {
+    return partial_bytes / static_cast<std::size_t>(teams);
+  }
 };
 
 namespace detail {
@@ -143,7 +157,9 @@ namespace detail {
   return cluster;
 }
 
+/// Room for partial results, of a plan whose threads and cluster are chosen.
 constexpr void place_partials(RowPlan& plan) {
+  while (1 << plan.cluster_bits < plan.cluster) ++plan.cluster_bits;
   if (plan.partials() > 1)
     plan.partial_bytes = std::size_t{2} * RowPlan::max_accumulator * static_cast<std::size_t>(plan.partials());
 }
@@ -159,6 +175,20 @@ constexpr void place_fragments(RowPlan& plan, std::int64_t cols, const RowFragme
   const bool fits = needed <= most;
   plan.fragment_bytes = fits ? needed : most;
   plan.workspace_bytes = fits ? 0 : needed;
+}
+
+/// RowPlan::ahead, where the GPU works on `at_once` rows at a time: the row that comes next in a block's place. None if
+/// prefetched rows could be evicted before they are loaded.
+[[nodiscard]] constexpr std::int64_t rows_ahead(std::int64_t at_once, std::int64_t rows, std::int64_t cols,
+                                                std::int64_t traffic, const RowDevice& device) {
+  const std::int64_t ahead = at_once > 0 ? at_once : 1;
+  const bool stays = tuning::cache_shares * ahead * cols * traffic <= static_cast<std::int64_t>(device.cache);
+  return traffic > 0 && ahead < rows && stays ? ahead : 0;
+}
+/// Rows in memory that the GPU works on at a time.
+[[nodiscard]] constexpr std::int64_t memory_rows_at_once(const RowPlan& plan, const RowDevice& device) {
+  const int resident = 2 * (plan.shared_bytes() + RowPlan::reserved_bytes) <= device.shared_memory ? 2 : 1;
+  return std::int64_t{device.multiprocessors} * resident / plan.cluster;
 }
 }  // namespace detail
 
@@ -187,10 +217,38 @@ constexpr void place_fragments(RowPlan& plan, std::int64_t cols, const RowFragme
     detail::place_partials(plan);
     detail::place_fragments(plan, cols, fragments, device);
     if (plan.workspace_bytes > 0) most_blocks = device.multiprocessors;
+    plan.ahead = detail::rows_ahead(detail::memory_rows_at_once(plan, device), rows, cols, fragments.traffic, device);
   }
   const std::int64_t wanted = divide_up(rows, plan.teams);
   const std::int64_t most = most_blocks / plan.cluster > 0 ? most_blocks / plan.cluster : 1;
   plan.blocks = static_cast<std::uint32_t>((wanted < most ? wanted : most) * plan.cluster);
+  return plan;
+}
+
+/// For two sums over rows of elements that have so many bytes in memory and in registers. A row is in the registers of
+/// a block, which it shares with other rows, or of a cluster; a multiprocessor has registers for one block. No blocks:
+/// the row does not fit, is shorter than a warp, or there are so few rows that the blocks' sums would take more than a
+/// tenth of the memory that the rows take. `traffic`: see RowFragments.
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr RowPlan plan_row_sums(std::int64_t rows, std::int64_t cols, int element_bytes,
+                                                                int register_bytes, const RowDevice& device,
+                                                                std::int64_t traffic = 0) {
+  constexpr std::int64_t share = 10;
+  RowPlan plan;
+  plan.storage = RowStorage::registers;
+  plan.blocks = 0;
+  const auto threads = [&] { return detail::row_threads(divide_up(cols, plan.cluster), row_items); };
+  while (plan.cluster * 2 <= device.largest_cluster && threads() > RowPlan::team_threads) plan.cluster *= 2;
+  const std::int64_t sets = divide_up(device.multiprocessors, plan.cluster);
+  if (cols < 32 || threads() > RowPlan::team_threads || sets * 2 * register_bytes * share > rows * element_bytes)
+    return plan;
+  plan.threads = static_cast<int>(threads());
+  if (plan.cluster == 1) plan.teams = RowPlan::team_threads / plan.threads;
+  plan.blocks = static_cast<std::uint32_t>(sets * plan.cluster);
+  detail::place_partials(plan);
+  plan.partial_bytes *= static_cast<std::size_t>(plan.teams);
+  if (plan.teams > 1) plan.fragment_bytes = static_cast<std::size_t>(2 * cols * register_bytes);
+  // One of several teams of a block loads while another computes.
+  if (plan.teams == 1) plan.ahead = detail::rows_ahead(sets, rows, cols, traffic, device);
   return plan;
 }
 

@@ -8,21 +8,49 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
+/// The barrier of a team of several warps that has its block to itself.
+struct WholeBlock {
+  LOCUS_FN void synchronize() const { synchronize_block(); }
+};
+/// The barrier of one of a block's teams.
+struct TeamOfBlock {
+  int barrier, threads;
+  LOCUS_FN void synchronize() const { synchronize_threads(barrier, threads); }
+};
+
+namespace detail {
+template <class X>
+inline constexpr bool is_row_input = false;
+template <class T>
+inline constexpr bool is_row_input<RowInput<T>> = true;
+
+/// Four neighbouring elements of a row of memory.
+template <class T>
+struct InputRun {
+  static constexpr int width = row_vector<T> < RowRuns::run ? row_vector<T> : RowRuns::run;
+  InputVector<const T*, width> vectors[RowRuns::run / width];
+  [[nodiscard]] LOCUS_FN compute_t<T> operator()(int j) const { return vectors[j / width][j % width]; }
+};
+}  // namespace detail
+
 /// The threads that share a row, and their part of it. The first row that is loaded decides which columns a thread
 /// has: vectors of neighbours where the row is aligned for them.
-template <class Storage>
+template <class Storage, class Barrier = WholeBlock>
 class RowTeam {
  public:
   static constexpr int items = Storage::items;
+  static constexpr bool stores_inputs = true;
 
   /// `rank`: number of the block in its cluster
-  LOCUS_FN RowTeam(int64_t cols, const RowPlan& plan, const RowMemory& memory, int thread, int rank)
+  LOCUS_FN RowTeam(int64_t cols, const RowPlan& plan, const RowMemory& memory, int thread, int rank,
+                   const Barrier& barrier = {})
       : storage_(plan, memory, thread),
         cols_(cols),
         columns_{rank * plan.threads + thread, plan.cluster * plan.threads},
         threads_(plan.threads),
         cluster_(plan.cluster),
-        partials_(memory.partials) {}
+        partials_(memory.partials),
+        barrier_(barrier) {}
 
   LOCUS_FN void next_row() {
     storage_.clear();
@@ -85,18 +113,91 @@ class RowTeam {
     for_each_tile([&](const RowTile& tile) {
       R values[items];
       if (row.accumulate) read(RowInput<T>{row.data, row.stride}, vectors, tile, values);
-      for_each_item_of(tile, [&](int k) {
-        const R value = static_cast<R>(f(storage_.at(x, tile, k)..., tile.begin + columns_(k)));
+      const auto set = [&](int k, const auto&... operands) {
+        const R value = static_cast<R>(f(operands..., tile.begin + columns_(k)));
         values[k] = row.accumulate ? static_cast<R>(values[k] + value) : value;
-      });
+      };
+      for_each_element(tile, set, x...);
       write(row, vectors, tile, values);
     });
   }
 
+  /// Prefetches a dense row, one element of each line: of an unaligned row all lines but the last.
+  template <class T>
+  LOCUS_FN void prefetch(const RowInput<T>& row) const {
+    constexpr int line = cache_line / static_cast<int>(sizeof(T));
+    if (!row.data || row.stride != 1) return;
+    for (int64_t c = int64_t{columns_.lane} * line; c < cols_; c += int64_t{columns_.lanes} * line)
+      prefetch_line(row.data + c);
+  }
   template <class T>
   LOCUS_FN void write(T* target, compute_t<T> value) const {
     if (columns_.lane == 0) *target = from_register<T>(value);
   }
+
+ protected:
+  template <class Visit>
+  LOCUS_FN void for_each_column(const Visit& visit) const {
+    for_each_tile(
+        [&](const RowTile& tile) { for_each_item_of(tile, [&](int k) { visit(tile, k, tile.begin + columns_(k)); }); });
+  }
+  /// Calls visit(k, x[k]...) for the items that have a column. Each of x is a fragment or a RowInput.
+  template <class Visit, class... X>
+  LOCUS_FN void for_each_element(const RowTile& tile, const Visit& visit, const X&... x) const {
+    const auto visit_item = [&](int k) { visit(k, element(x, tile, k)...); };
+    if constexpr (items < RowRuns::run || !(detail::is_row_input<X> || ...)) {
+      for_each_item_of(tile, visit_item);
+    } else {
+      const bool reads_runs = (has_runs(x) && ...);
+#if LOCUS_ON_DEVICE
+#pragma unroll
+#endif
+      for (int k = 0; k < items; k += RowRuns::run) {
+        const auto visit_run = [&](const auto&... run) {
+          for (int j = 0; j < RowRuns::run; ++j) visit(k + j, run(j)...);
+        };
+        if (reads_runs && has_run(tile, k)) {
+          visit_run(run_of(x, tile, k)...);
+        } else {
+          for (int j = k; j < k + RowRuns::run; ++j)
+            if (tile.has(columns_(j))) visit_item(j);
+        }
+      }
+    }
+  }
+  /// Folds the threads' values; all threads get the same bits.
+  template <class Op, class A>
+  [[nodiscard]] LOCUS_FN A fold(const Op& op, A total) {
+    static_assert(sizeof(A) <= RowPlan::max_accumulator && alignof(A) <= 16,
+                  "for_each_row: an accumulator has at most 32 bytes");
+    const int lane = columns_.lane % warp_size;
+    total = warp_reduce(op, total, lane);
+    const int warps = items == 1 ? 1 : threads_ / warp_size * cluster_;
+    if (warps == 1) return total;
+    unsigned char* const set = partials_ + turn_ * warps * RowPlan::max_accumulator;
+    turn_ ^= 1;
+    unsigned char* const own = set + columns_.lane / warp_size * RowPlan::max_accumulator;
+    const auto aligned = [](unsigned char* partial) { return __builtin_assume_aligned(partial, 16); };
+    if (cluster_ == 1) {
+      if (lane == 0) memcpy(aligned(own), &total, sizeof(A));
+      barrier_.synchronize();
+    } else {
+      if (lane < cluster_) memcpy(aligned(in_block_of_cluster(own, lane)), &total, sizeof(A));
+      synchronize_cluster();
+    }
+    A all = op.identity();
+#if LOCUS_ON_DEVICE
+#pragma unroll 1
+#endif
+    for (int warp = lane; warp < warps; warp += warp_size) {
+      A other = total;
+      memcpy(&other, aligned(set + warp * RowPlan::max_accumulator), sizeof(A));
+      all = op.combine(all, other);
+    }
+    return warp_reduce(op, all, lane);
+  }
+
+  Storage storage_;
 
  private:
   static constexpr bool is_long = std::is_same_v<row_columns_t<items>, RowRuns>;
@@ -140,14 +241,43 @@ class RowTeam {
       });
     }
   }
-  template <class Visit>
-  LOCUS_FN void for_each_column(const Visit& visit) const {
-    for_each_tile(
-        [&](const RowTile& tile) { for_each_item_of(tile, [&](int k) { visit(tile, k, tile.begin + columns_(k)); }); });
-  }
   /// Whether the run that item k begins lies within the tile for all threads.
   [[nodiscard]] LOCUS_FN bool all_have_run(const RowTile& tile, int k) const {
     return (k > 0 || tile.first == 0) && (k + RowRuns::run) * columns_.lanes <= tile.columns;
+  }
+  /// Whether the run that item k begins is one of neighbours within the tile.
+  [[nodiscard]] LOCUS_FN bool has_run(const RowTile& tile, int k) const {
+    if constexpr (is_long) return all_have_run(tile, k);
+    else return columns_.run() >= RowRuns::run && columns_(k) + RowRuns::run <= tile.columns;
+  }
+  template <class Fragment> [[nodiscard]] LOCUS_FN static bool has_runs(const Fragment&) { return true; }
+  /// Whether runs of a row of memory are aligned.
+  template <class T>
+  [[nodiscard]] LOCUS_FN bool has_runs(const RowInput<T>& row) const {
+    constexpr int vector = detail::InputRun<T>::width;
+    return !row.data || (row.stride == 1 && reinterpret_cast<std::uintptr_t>(row.data) % (sizeof(T) * vector) ==
+                                                sizeof(T) * static_cast<unsigned>(shift() % vector));
+  }
+  template <class Fragment>
+  [[nodiscard]] LOCUS_FN const auto& element(const Fragment& fragment, const RowTile& tile, int k) const {
+    return storage_.at(fragment, tile, k);
+  }
+  template <class T>
+  [[nodiscard]] LOCUS_FN compute_t<T> element(const RowInput<T>& row, const RowTile& tile, int k) const {
+    return row.data ? load_as_register(row.data[(tile.begin + columns_(k)) * row.stride]) : compute_t<T>(0);
+  }
+  /// A function of j for element k + j.
+  template <class Fragment>
+  [[nodiscard]] LOCUS_FN auto run_of(const Fragment& fragment, const RowTile& tile, int k) const {
+    return [this, &fragment, &tile, k](int j) { return storage_.at(fragment, tile, k + j); };
+  }
+  template <class T>
+  [[nodiscard]] LOCUS_FN detail::InputRun<T> run_of(const RowInput<T>& row, const RowTile& tile, int k) const {
+    constexpr int vector = detail::InputRun<T>::width;
+    detail::InputRun<T> run;
+    for (int j = 0; j < RowRuns::run; j += vector)
+      run.vectors[j / vector].load(row.data, tile.begin + columns_(k) + j, 0);
+    return run;
   }
   [[nodiscard]] LOCUS_FN int shift() const { return Storage::shifts ? shift_ : 0; }
 
@@ -240,41 +370,12 @@ class RowTeam {
     for_each_single<T>(tile, vectors, [&](int k) { data[columns_(k) * row.stride] = from_register<T>(values[k]); });
   }
 
-  /// Folds the threads' values; all threads get the same bits.
-  template <class Op, class A>
-  [[nodiscard]] LOCUS_FN A fold(const Op& op, A total) {
-    static_assert(sizeof(A) <= RowPlan::max_accumulator && alignof(A) <= 16,
-                  "for_each_row: an accumulator has at most 32 bytes");
-    const int lane = columns_.lane % warp_size;
-    total = warp_reduce(op, total, lane);
-    const int warps = items == 1 ? 1 : threads_ / warp_size * cluster_;
-    if (warps == 1) return total;
-    unsigned char* const set = partials_ + turn_ * warps * RowPlan::max_accumulator;
-    turn_ ^= 1;
-    unsigned char* const own = set + columns_.lane / warp_size * RowPlan::max_accumulator;
-    const auto aligned = [](unsigned char* partial) { return __builtin_assume_aligned(partial, 16); };
-    if (cluster_ == 1) {
-      if (lane == 0) memcpy(aligned(own), &total, sizeof(A));
-      synchronize_block();
-    } else {
-      if (lane < cluster_) memcpy(aligned(in_block_of_cluster(own, lane)), &total, sizeof(A));
-      synchronize_cluster();
-    }
-    A all = op.identity();
-    for (int warp = lane; warp < warps; warp += warp_size) {
-      A other = total;
-      memcpy(&other, aligned(set + warp * RowPlan::max_accumulator), sizeof(A));
-      all = op.combine(all, other);
-    }
-    return warp_reduce(op, all, lane);
-  }
-
-  Storage storage_;
   int64_t cols_;
   row_columns_t<items> columns_;
   int shift_ = 0;  ///< places of the first vector before the row
   int threads_, cluster_;
   unsigned char* partials_;
+  Barrier barrier_;
   int turn_ = 0;
   bool arranged_ = false;
 };

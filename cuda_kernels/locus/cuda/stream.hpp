@@ -91,6 +91,8 @@ class Context {
   }
   /// Largest shared memory of a block, in bytes, for kernels that ask for it.
   [[nodiscard]] std::size_t shared_memory() const { return shared_memory_; }
+  /// Bytes of the second-level cache.
+  [[nodiscard]] std::size_t cache() const { return cache_; }
   [[nodiscard]] int multiprocessors() const { return multiprocessors_; }
   /// Threads that a multiprocessor holds at once.
   [[nodiscard]] int resident_threads() const { return resident_threads_; }
@@ -113,6 +115,7 @@ class Context {
     check(cudaStreamCreateWithFlags(&memory_.stream, cudaStreamNonBlocking), "cudaStreamCreate");
     check(cudaEventCreateWithFlags(&memory_.event, cudaEventDisableTiming), "cudaEventCreate");
     shared_memory_ = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+    cache_ = static_cast<std::size_t>(attribute(cudaDevAttrL2CacheSize));
     multiprocessors_ = attribute(cudaDevAttrMultiProcessorCount);
     resident_threads_ = attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
     compute_capability_ =
@@ -129,7 +132,7 @@ class Context {
   DeviceMemory& device_memory_;
   CapturedStep* captured_step_ = nullptr;
   StreamMemory memory_;
-  std::size_t shared_memory_ = 0;
+  std::size_t shared_memory_ = 0, cache_ = 0;
   int multiprocessors_ = 1, resident_threads_ = 1, compute_capability_ = 0;
   bool clusters_ = false;
   void* states_[slots] = {};

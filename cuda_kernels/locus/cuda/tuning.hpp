@@ -12,10 +12,12 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda::tuning {
 inline constexpr std::int64_t piece_elements = std::int64_t{1} << 30;  ///< of a launch of map: offsets fit 32 bits
 inline constexpr std::uint32_t map_threads = 256;                      ///< of a block
 
-inline constexpr std::uint32_t reduce_threads = 256;  ///< of a block
-inline constexpr int reduce_in_flight = 4;            ///< summands that a thread loads before it adds them
-inline constexpr int reduce_in_flight_of_line = 16;   ///< the same, where they lie one stride apart
-inline constexpr std::int64_t most_chunks = 1024;     ///< of a reduction: blocks enough to fill any GPU
+inline constexpr std::uint32_t reduce_threads = 256;       ///< of a block
+inline constexpr int reduce_in_flight = 4;                 ///< summands that a thread loads before it adds them
+inline constexpr int reduce_in_flight_of_line = 16;        ///< the same, where they lie one stride apart
+inline constexpr int reduce_in_flight_of_columns = 8;      ///< the same, where a summand is a vector of columns
+inline constexpr std::int64_t least_in_columns = 1 << 16;  ///< elements from which on vectors of columns pay
+inline constexpr std::int64_t most_chunks = 1024;          ///< of a reduction: blocks enough to fill any GPU
 
 inline constexpr int row_items = 8;                         ///< columns of a short row that a thread holds at once
 inline constexpr int long_row_items = 16;                   ///< the same for a long row with one fragment
@@ -26,11 +28,12 @@ inline constexpr std::int64_t most_row_blocks = 1 << 20;    ///< that start at o
 inline constexpr std::int64_t columns_worth_block = 2048;   ///< of a cluster that only keeps the GPU busy
 inline constexpr std::int64_t columns_worth_many = 8192;    ///< of all rows, per multiprocessor: else more threads
 inline constexpr int largest_cluster = 8;                   ///< blocks; more are not portable
+inline constexpr std::int64_t cache_shares = 2;             ///< prefetched rows take one of them
 inline constexpr std::size_t reserved_shared_bytes = 2048;  ///< of a block, for the system
 
-inline constexpr std::uint32_t transposed_tile = 32;  ///< of a transposition: its side
-inline constexpr std::uint32_t transposed_rows = 8;   ///< that a block of it moves at once
-inline constexpr std::int64_t least_transposed = 16;  ///< extents from which on tiles are worth it
+inline constexpr std::uint32_t transposed_lanes = 32;  ///< of a transposition's tile: its side in words
+inline constexpr std::uint32_t transposed_rows = 8;    ///< that a block of it moves at once
+inline constexpr std::int64_t least_transposed = 16;   ///< extents from which on tiles are worth it
 
 inline constexpr int count_threads = 512;                 ///< of a block of a histogram
 inline constexpr std::int64_t most_bins_of_block = 8192;  ///< each block counts up to so many for itself: 32 KiB

@@ -32,6 +32,17 @@ struct Word<16> {
 };
 }  // namespace detail
 
+inline constexpr int cache_line = 128;  // bytes
+
+/// Loads the line of global memory that holds an address into the second-level cache, asynchronously.
+LOCUS_FN void prefetch_line(const void* address) {
+#if LOCUS_DEVICE_PASS
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#else
+  (void)*static_cast<const volatile unsigned char*>(address);  // of simulated threads; sanitizers check the address
+#endif
+}
+
 /// An input of `width` elements. A null pointer reads as zero.
 template <class X, int width>
 struct InputVector {
@@ -42,6 +53,13 @@ struct InputVector {
   /// Elements offset ... offset + width - 1; the address is a multiple of the vector's size.
   __device__ void load(X data, int64_t offset, int64_t) {
     word = data ? *reinterpret_cast<const Word*>(data + offset) : Word{};
+  }
+  /// The same, wherever it is.
+  __device__ void load_singly(X data, int64_t offset) {
+    T values[width] = {};
+    for (int j = 0; j < width; ++j)
+      if (data) values[j] = data[offset + j];
+    memcpy(&word, values, sizeof word);
   }
   /// Element `offset` in every place.
   __device__ void load_repeated(X data, int64_t offset, int64_t) {

@@ -52,5 +52,13 @@ LOCUS_FN void synchronize_block() {
   __syncthreads();
 #endif
 }
+/// Waits for `threads` threads of the block, whole warps, that meet at barrier `number`, 1 to 15.
+LOCUS_FN void synchronize_threads(int number, int threads) {
+#if LOCUS_ON_DEVICE
+  __barrier_sync_count(static_cast<unsigned>(number), static_cast<unsigned>(threads));
+#else
+  (void)number, (void)threads;
+#endif
+}
 
 }}}  // namespace locus::LOCUS_ABI::cuda

@@ -37,6 +37,7 @@ struct Backend<Cpu> {
     cpu::MemoryPool::instance().deallocate(data, bytes);
   }
   [[nodiscard]] static MemoryStats memory_stats(Cpu) { return cpu::MemoryPool::instance().stats(); }
+  static void restart_peak(Cpu, std::int64_t least) { cpu::MemoryPool::instance().restart_peak(least); }
 
   /// Everything on Cpu is done when its call returns.
   static void synchronize(Cpu) {}
@@ -61,12 +62,13 @@ struct Backend<Cpu> {
 
   /// See SumsColumns.
   template <RowFunctor F, class T>
-  static void for_each_row(Cpu, std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
+  static std::true_type for_each_row(Cpu, std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
     ++detail::launches.rows;
     detail::HostTrace trace;
     if (detail::launches_are_observed()) [[unlikely]]
       trace.begin(detail::describe_rows(detail::type_text<F>(), rows, cols, detail::row_element_bytes<F>()));
     cpu::for_each_row(rows, cols, f, sums);
+    return {};
   }
 
   template <class F, class Op, class... I, class T>

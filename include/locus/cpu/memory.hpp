@@ -89,6 +89,10 @@ class MemoryPool {
     const Lock lock(mutex_);
     return stats_;
   }
+  void restart_peak(std::int64_t least) {
+    const Lock lock(mutex_);
+    stats_.restart_peak(least);
+  }
 
  private:
   using Sizes = SizeClass<alignment>;

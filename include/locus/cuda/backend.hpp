@@ -14,6 +14,7 @@
 #include <locus/cuda/gemm.cuh>
 #include <locus/cuda/map.cuh>
 #include <locus/cuda/reduce.cuh>
+#include <locus/cuda/row_sums.cuh>
 #endif
 #if LOCUS_CUDA
 #include <locus/cuda/capture.hpp>
@@ -40,6 +41,10 @@ struct Backend<Cuda> {
   [[nodiscard]] static MemoryStats memory_stats(Cuda device) {
     cuda::require_device(device.ordinal);
     return cuda::DeviceMemory::of(device.ordinal).stats();
+  }
+  static void restart_peak(Cuda device, std::int64_t least) {
+    cuda::require_device(device.ordinal);
+    cuda::DeviceMemory::of(device.ordinal).restart_peak(least);
   }
 
   /// throws ArgumentError for a pointer to memory of the host, DeviceError for one to memory of another GPU
@@ -75,6 +80,15 @@ struct Backend<Cuda> {
     cuda::for_each_row(cuda::Context::current(device.ordinal), rows, cols, f);
   }
 
+  /// See SumsColumns.
+  template <RowFunctor F, class T>
+  [[nodiscard]] static bool for_each_row(Cuda device, std::int64_t rows, std::int64_t cols, const F& f,
+                                         const ColumnSum<T>* sums) {
+    if (rows == 0) return false;
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::for_each_row(cuda::Context::current(device.ordinal), rows, cols, f, sums);
+  }
+
   template <class F, class Op, class... I, class T>
   static void reduce(Cuda device, const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, const Op& op,
                      const Pack<I...>& inputs, const T* previous, T* out) {
@@ -104,6 +118,11 @@ struct Backend<Cuda> {
   template <RowFunctor F>
   static void for_each_row(Cuda, std::int64_t, std::int64_t, const F&) {
     LOCUS_NEEDS_NVCC("an operation on rows", F);
+  }
+  template <RowFunctor F, class T>
+  [[nodiscard]] static bool for_each_row(Cuda, std::int64_t, std::int64_t, const F&, const ColumnSum<T>*) {
+    LOCUS_NEEDS_NVCC("an operation on rows", F);
+    return false;
   }
   template <class F, class Op, class... I, class T>
   static void reduce(Cuda, const ReducePlan<static_cast<int>(sizeof...(I))>&, const F&, const Op&, const Pack<I...>&,
@@ -178,6 +197,7 @@ struct Backend<Cuda> {
   [[nodiscard]] static void* allocate(Cuda device, std::size_t) { cuda::require_device(device.ordinal); }
   static void deallocate(Cuda, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Cuda device) { cuda::require_device(device.ordinal); }
+  static void restart_peak(Cuda device, std::int64_t) { cuda::require_device(device.ordinal); }
   static void require_here(Cuda device, const void*) { cuda::require_device(device.ordinal); }
   static void synchronize(Cuda device) { cuda::require_device(device.ordinal); }
 
@@ -188,6 +208,10 @@ struct Backend<Cuda> {
   }
   template <RowFunctor F>
   static void for_each_row(Cuda device, std::int64_t, std::int64_t, const F&) {
+    cuda::require_device(device.ordinal);
+  }
+  template <RowFunctor F, class T>
+  [[nodiscard]] static bool for_each_row(Cuda device, std::int64_t, std::int64_t, const F&, const ColumnSum<T>*) {
     cuda::require_device(device.ordinal);
   }
   template <class F, class Op, class... I, class T>

@@ -20,6 +20,7 @@ struct Backend<Pinned> {
     if (data) cuda::PinnedMemory::instance().deallocate(data, bytes);
   }
   [[nodiscard]] static MemoryStats memory_stats(Pinned) { return cuda::PinnedMemory::instance().stats(); }
+  static void restart_peak(Pinned, std::int64_t least) { cuda::PinnedMemory::instance().restart_peak(least); }
 };
 
 /// Waits until the source may change; copy_async (tensor/copy_async.hpp) does not.
@@ -45,6 +46,7 @@ struct Backend<Pinned> {
   }
   static void deallocate(Pinned, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Pinned) { return {}; }
+  static void restart_peak(Pinned, std::int64_t) {}
 };
 
 template <>

@@ -2,7 +2,7 @@
 // Optional capabilities of a device beside the verbs. Operations test the concepts of this header; on the right, their
 // fallback on a device without the capability:
 //
-//   SumsColumns           for_each_row sums over the rows as well         a separate reduction
+//   SumsColumns           for_each_row sums over the rows as well         separate reductions
 //   AddsRunningSums       running sums in one pass                        several maps
 //   SortingDevice         sorts and selects                               does not compile
 //   HistogramDevice       counts                                          does not compile
@@ -19,12 +19,18 @@ namespace locus { inline namespace LOCUS_ABI {
 ///
 ///     Backend<D>::for_each_row(device, rows, cols, f, sums)
 ///
-/// fills the array of two sums. The team of f(row, team) then has team.add(map, x...): it adds the Addends from
-/// map(x[c]..., c) to element c of both sums and to the totals of the row, and returns the RowTotals. The order of
-/// summation depends on rows and cols alone.
+/// fills the array of two sums and returns true, or does nothing and returns false where separate passes cost less. The
+/// team of f(row, team) has team.add(map, x...): it adds the Addends from map(x[c]..., c) to element c of both sums and
+/// to the totals of the row, and returns the RowTotals. The order of summation depends on the device, rows, cols and
+/// the types alone.
 template <class D>
 concept SumsColumns = requires(D device, detail::ProbeRows f, const ColumnSum<float>* sums) {
-  Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums);
+  { Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums) } -> std::convertible_to<bool>;
+};
+/// The same for any rows: it returns std::true_type, and operations compile no separate passes.
+template <class D>
+concept AlwaysSumsColumns = requires(D device, detail::ProbeRows f, const ColumnSum<float>* sums) {
+  { Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums) } -> std::same_as<std::true_type>;
 };
 
 /// Running sums on a device; specialize it to add them.

@@ -98,6 +98,16 @@ concept MayLeaveChip = requires(const Team& team) {
   { team.leaves_chip() } -> std::same_as<bool>;
 };
 
+/// A team whose store() takes rows of memory, RowInput, beside fragments. They are read where they are used.
+template <class Team>
+concept StoresInputs = requires { requires Team::stores_inputs; };
+
+/// A functor of for_each_row that names the rows it loads: for_each_input(row, visit) calls visit(RowInput) for each. A
+/// device may prefetch those of a later call.
+template <class F>
+concept NamesInputs =
+    requires(const F& f, const detail::ProbeElement& visit) { f.for_each_input(std::int64_t{}, visit); };
+
 /// A functor of for_each_row, which calls f(row, team) for every row with a RowTeam. `fragments`: the most rows that a
 /// call loads; devices reserve room for them. Optional `fragment_bytes`: bytes per value in a fragment (default 8).
 /// Optional `resident_blocks`: the blocks of long rows for which a GPU's multiprocessor should have registers (default

@@ -29,8 +29,11 @@ struct MemoryStats {
   std::int64_t requests = 0;            ///< tensors that asked for memory
   std::int64_t system_allocations = 0;  ///< requests that the pool could not serve
   std::int64_t allocated_bytes = 0;     ///< in use by tensors now
-  std::int64_t peak_bytes = 0;          ///< maximum of allocated_bytes
+  std::int64_t peak_bytes = 0;          ///< maximum of allocated_bytes, see reset_peak_memory_stats()
   std::int64_t reserved_bytes = 0;      ///< held by the pool, in use or not
+
+  /// peak_bytes becomes `least`, or allocated_bytes if that is more.
+  void restart_peak(std::int64_t least) { peak_bytes = least > allocated_bytes ? least : allocated_bytes; }
 };
 
 /// The implementation of a device or memory; specialize it to add one.
@@ -162,6 +165,16 @@ concept MemorySpace = requires(D to, const D device, void* data, std::size_t byt
 template <MemorySpace D>
 [[nodiscard]] MemoryStats memory_stats(D place = {}) {
   return Backend<D>::memory_stats(place);
+}
+
+/// A place whose peak can start again: `restart_peak(device, least)` of its Backend calls MemoryStats::restart_peak.
+template <class D>
+concept RestartsPeak = MemorySpace<D> && requires(const D device) { Backend<D>::restart_peak(device, std::int64_t{}); };
+
+/// The peak_bytes of memory_stats(place) is the maximum from now on: `torch.cuda.reset_peak_memory_stats()`.
+template <RestartsPeak D>
+void reset_peak_memory_stats(D place = {}) {
+  Backend<D>::restart_peak(place, 0);
 }
 
 /// A place that can compute with tensors. Its verbs, all members of Backend<D>:

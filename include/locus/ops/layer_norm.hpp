@@ -110,14 +110,19 @@ struct LayerNorm {
                                                         detail::moments_of(moments),
                                                         dx ? detail::rows_of(out, 1) : detail::Rows<T>{},
                                                         target.accumulate};
+    const auto to_weight = dweight ? dweight.open() : Target{}, to_bias = dbias ? dbias.open() : Target{};
     if constexpr (SumsColumns<D>) {
-      const auto to_weight = dweight ? dweight.open() : Target{}, to_bias = dbias ? dbias.open() : Target{};
       const ColumnSum<T> sums[] = {{to_weight.out.data(), to_weight.accumulate},
                                    {to_bias.out.data(), to_bias.accumulate}};
-      Backend<D>::for_each_row(g.device(), x.size(0), x.size(1), detail::LayerNormRowGradients<T, centers>{of_x}, sums);
-    } else {
+      const bool only_bias = !dx && !dweight;  // which needs no x
+      if ((AlwaysSumsColumns<D> || !only_bias) &&
+          Backend<D>::for_each_row(g.device(), x.size(0), x.size(1), detail::LayerNormRowGradients<T, centers>{of_x},
+                                   sums))
+        return;
+    }
+    if constexpr (!AlwaysSumsColumns<D>) {
       if (dx) Backend<D>::for_each_row(g.device(), x.size(0), x.size(1), of_x);
-      add_sums(saved, dy, dweight, dbias);
+      add_sums(saved, dy, to_weight, to_bias);
     }
   }
 
@@ -129,26 +134,25 @@ struct LayerNorm {
           {name, ": ", what, " of shape ", x.shape(), " for normalized shape ", normalized, "; expected ", normalized});
   }
 
-  /// The gradients of weight and bias: a launch for each that is wanted.
-  template <class T, class D, class R>
-  static void add_sums(const Saved<T, D, R>& saved, const Tensor<T, D>& dy, Gradient<T, D>& dweight,
-                       Gradient<T, D>& dbias) {
+  /// The gradients of weight and bias: a reduction for each that has memory.
+  template <class T, class D, class R, class Target>
+  static void add_sums(const Saved<T, D, R>& saved, const Tensor<T, D>& dy, const Target& to_weight,
+                       const Target& to_bias) {
     const auto& [x, weight, moments] = saved;
     const auto rstd = moments.select(0, 0);
-    if (dweight) {
+    if (to_weight.out.buffer()) {
       if constexpr (centers) {
-        add_rows<detail::TimesNormalized>(dweight, dy, x, rstd, x.slice(1, 0, 1), moments.select(0, 1));
+        add_rows<detail::TimesNormalized>(to_weight, dy, x, rstd, x.slice(1, 0, 1), moments.select(0, 1));
       } else {
-        add_rows<detail::TimesNormalized>(dweight, dy, x, rstd);
+        add_rows<detail::TimesNormalized>(to_weight, dy, x, rstd);
       }
     }
-    if (dbias) add_rows<functor::Identity>(dbias, dy);
+    if (to_bias.out.buffer()) add_rows<functor::Identity>(to_bias, dy);
   }
 
-  /// The sum of f(rows...) over the rows. One launch.
-  template <class F, class T, class D, class... In>
-  static void add_rows(Gradient<T, D>& gradient, const Tensor<T, D>& rows, const Tensor<In, D>&... others) {
-    const auto target = gradient.open();
+  /// The sum of f(rows...) over the rows.
+  template <class F, class Target, class T, class D, class... In>
+  static void add_rows(const Target& target, const Tensor<T, D>& rows, const Tensor<In, D>&... others) {
     [&]<int... i>(std::integer_sequence<int, i...>) {
       detail::reduce_into(target.out, target.accumulate, rows.shape(), detail::FoldedAxes(name, rows.shape(), 0),
                           Apply<F, Symbol<i>...>{}, fold::Sum<T>{}, rows, others...);
@@ -170,9 +174,10 @@ inline constexpr double rms_eps = std::numeric_limits<compute_t<value_of<X>>>::e
 /// shape: x (..., normalized_shape), weight and bias normalized_shape or an empty handle for none -> the shape of x
 /// gradient: with n = (x - mean) rstd and d = g * weight: rstd (d - mean(d) - n mean(d n)) for x; sums over the rows of
 ///           g n for the weight and of g for the bias
-/// cost:  one launch, which reads x once and writes y once; backward one launch for each gradient that is wanted,
-///        on Cpu one for all. Saves x, the weight and two numbers per row. Dimensions that do not merge into rows cost
-///        a copy.
+/// cost:  one launch, which reads x once and writes y once; backward one launch for all gradients, on Cuda with a
+///        second, which adds the partial sums of blocks. There, few rows, rows of fewer than 32 or more than 4,096
+///        columns (32,768 from compute capability 9.0) take a launch for the input, and a reduction for weight and
+///        bias each. Saves x, the weight and two numbers per row. Dimensions that do not merge into rows cost a copy.
 /// throws ShapeError naming the shapes; ArgumentError unless eps >= 0
 ///
 ///     auto y = layer_norm(x, {64}, weight, bias);

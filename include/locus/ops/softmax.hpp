@@ -75,6 +75,10 @@ struct SoftmaxRow {
   Rows<T> y;
   fold::Max<T> larger{};
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(x.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
@@ -91,8 +95,8 @@ struct SoftmaxRow {
       }
       const R largest = largest_number(team, larger, values);
       const R sum = team.update_and_reduce(
-          fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return ExponentialBelow{}(v, largest); }, values,
-          y.output(row));
+          fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative_as<T>(v - largest); },
+          values, y.output(row));
       const R scale = OfSum<false>{}(sum);
       team.store(
           y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return v * scale; }, values);
@@ -121,6 +125,11 @@ struct SoftmaxRowBackward {
   Rows<T> dx;
   bool accumulate;
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(y.input(row));
+    visit(g.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
@@ -158,6 +167,10 @@ struct LogSumExpRow {
   T* out;
   fold::Max<T> larger{};
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(x.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;

@@ -19,6 +19,8 @@ class ScaledOptimizer {
   }
   [[nodiscard]] double lr() const { return optimizer_.lr(); }
   [[nodiscard]] const GradScaler<device_type>& scaler() const { return scaler_; }
+  /// The optimizer that the scaler steps.
+  [[nodiscard]] const O& optimizer() const { return optimizer_; }
   void zero_grad() const { optimizer_.zero_grad(); }
   /// scaler.scale(loss).backward()
   template <class X> void backward(const X& loss) const { scaler_.scale(loss).backward(); }

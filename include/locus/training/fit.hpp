@@ -6,6 +6,7 @@
 #include <locus/training/fit_options.hpp>
 #include <locus/training/metrics.hpp>
 #include <locus/training/step.hpp>
+#include <locus/training/step_advice.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 
@@ -216,7 +217,7 @@ template <class M, class D>
 }
 
 template <class M, class Optimizer, class Step, class L, class S, class D>
-Trained train_epoch(const M& model, int epoch, const Optimizer& optimizer, Step& step, const L& loss,
+Trained train_epoch(const M& model, int epoch, Optimizer& optimizer, Step& step, const L& loss,
                     data::Loader<S, D>& train, const FitOptions& options) {
   using T = value_of<decltype(step(data::detail::tensors_of<data::detail::fields_t<S>::size>(*train.begin())))>;
   EpochWatch<D> watch(train.device());
@@ -226,6 +227,7 @@ Trained train_epoch(const M& model, int epoch, const Optimizer& optimizer, Step&
   for (; next != train.end(); watch.waiting([&] { ++next; })) {
     const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(*next);
     const std::int64_t size = get<0>(batch).size(0);
+    advise_memory_once(model, optimizer, loss, batch);
     batches = train.position().batch;  // a training resumed within an epoch does not start at batch 1
     const double lr = optimizer.lr();
     const Share share =
@@ -298,8 +300,8 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 /// Predictions and targets of 16 bits become float before the loss, as in evaluate(). A model of half needs
 /// scaler.with(optimizer) in place of the optimizer, any other model may use it: each loss is scaled, gradients are
 /// unscaled before options.before_step, if there is one; a step whose gradients overflowed is skipped. Records and
-/// callbacks get unscaled losses. LOCUS_ADVISE=1 in the environment prints nn::advise() on stderr before the first
-/// step.
+/// callbacks get unscaled losses. LOCUS_ADVISE=1 in the environment prints nn::advise() and, unless there are several
+/// ranks, step_memory() on stderr before the first step, once in a process.
 ///
 /// throws ArgumentError, before it trains, for an invalid LOCUS_ADVISE, options out of range or without effect, a
 /// metric that is not measured, loaders without a batch, numbers of batches that differ between ranks, or a sampler

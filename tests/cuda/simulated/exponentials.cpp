@@ -72,5 +72,8 @@ TEST_CASE("and those of long rows on chip") {
   check<float>(8191, 2e-5);  // in memory; rows begin between vectors, which some have room for
   check<double>(4100, 1e-10);
   check<half>(5000, 2e-2);
+  check<half>(1000, 2e-3);  // in registers
+  check<bfloat16>(9000, 2e-2);
+  check<bfloat16>(300, 1e-2);
   CHECK(barriers_of_softmax(8192) == 2 * 2);
 }

@@ -75,6 +75,8 @@ void assign(const simulated::Node& node, const std::vector<std::vector<std::byte
 
 namespace simulated {
 
+constexpr unsigned numbered_barriers = 16;
+
 void Blocks::run(unsigned first, const std::vector<unsigned char*>& shared, unsigned threads_of_block,
                  void (*body)(const void*), const void* argument) {
   if (threads_of_block == 0 || threads_of_block > 1024) stop("a block has 1 to 1024 threads");
@@ -87,6 +89,7 @@ void Blocks::run(unsigned first, const std::vector<unsigned char*>& shared, unsi
   const unsigned threads = threads_ * static_cast<unsigned>(shared.size());
   while (fibers_.size() < threads) start(fibers_.emplace_back());
   barriers_.assign(shared.size(), {threads_, 0, 0});
+  numbered_.assign(shared.size() * numbered_barriers, {});
   cluster_barrier_ = {threads, 0, 0};
   alive_.assign(shared.size(), threads_);
   running_ = threads;
@@ -151,6 +154,14 @@ void Blocks::synchronize() {
   if (barriers_[block].size != alive_[block]) stop("__syncthreads after a thread of the block has returned");
   if (barriers_[block].arrived + 1 == barriers_[block].size) ++block_barriers;
   wait(barriers_[block]);
+}
+void Blocks::synchronize(unsigned number, unsigned threads) {
+  if (number == 0 || number >= numbered_barriers) stop("a block has barriers 1 to 15 beside that of __syncthreads");
+  if (threads == 0 || threads % 32 != 0 || threads > threads_) stop("a barrier of whole warps of a block");
+  Barrier& barrier = numbered_[self_ / threads_ * numbered_barriers + number];
+  if (barrier.arrived > 0 && barrier.size != threads) stop("threads that do not agree how many meet at a barrier");
+  barrier.size = threads;
+  wait(barrier);
 }
 void Blocks::synchronize_cluster() {
   if (cluster_barrier_.size != running_) stop("a barrier of a cluster after a thread of it has returned");
@@ -317,6 +328,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
            : attribute == cudaDevAttrComputeCapabilityMinor      ? 0
            : attribute == cudaDevAttrMemoryClockRate             ? 1'000'000
            : attribute == cudaDevAttrGlobalMemoryBusWidth        ? 4096
+           : attribute == cudaDevAttrL2CacheSize                 ? 50 << 20
            : attribute == cudaDevAttrClusterLaunch               ? 1
            : attribute == cudaDevAttrMemoryPoolsSupported        ? int{simulated::has_pools}
            : attribute == cudaDevAttrMaxThreadsPerMultiProcessor ? 2048

@@ -277,6 +277,8 @@ class Blocks {
   void run(unsigned first, const std::vector<unsigned char*>& shared, unsigned threads_of_block,
            void (*body)(const void*), const void* argument);
   void synchronize();
+  /// Threads of a block that meet at one of its numbered barriers.
+  void synchronize(unsigned number, unsigned threads);
   void synchronize_cluster();
   /// The address in block `rank` of the cluster that corresponds to an address of this block.
   void* in_block(const void* address, unsigned rank) const;
@@ -301,6 +303,7 @@ class Blocks {
   std::vector<unsigned> warp_order_;
   std::vector<Warp> warps_;
   std::vector<Barrier> barriers_;  ///< one per block
+  std::vector<Barrier> numbered_;  ///< 16 per block
   Barrier cluster_barrier_;
   std::vector<unsigned char*> shared_;
   std::vector<unsigned> alive_;
@@ -320,6 +323,9 @@ inline dim3 gridDim, blockDim;
 inline uint3 blockIdx, threadIdx;
 
 inline void __syncthreads() { simulated::Blocks::instance().synchronize(); }
+inline void __barrier_sync_count(unsigned number, unsigned threads) {
+  simulated::Blocks::instance().synchronize(number, threads);
+}
 inline void __cluster_barrier_arrive() {}
 inline void __cluster_barrier_wait() { simulated::Blocks::instance().synchronize_cluster(); }
 inline void* __cluster_map_shared_rank(const void* address, unsigned rank) {

@@ -68,7 +68,8 @@ LOCUS_FN void store_logit_gradients(Team& team, const RowOutput<T>& out, const L
   team.store(
       out,
       [=](R v, std::int64_t c) LOCUS_INLINED {
-        return share * math::exp_of_negative((v - largest) - log_sum) - (c == label ? hard : R(0)) - soft * r.weight(c);
+        return share * math::exp_of_negative_as<T>((v - largest) - log_sum) - (c == label ? hard : R(0)) -
+               soft * r.weight(c);
       },
       values);
 }
@@ -88,6 +89,10 @@ struct CrossEntropyRow {
   R nan = std::numeric_limits<R>::quiet_NaN();
   fold::Max<T> larger{};
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(logits.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];
@@ -125,6 +130,10 @@ struct CrossEntropyRowBackward {
   Rows<T> dlogits;
   bool accumulate;
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(logits.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];
@@ -151,6 +160,10 @@ struct CrossEntropyRowInPlace {
   R nan = std::numeric_limits<R>::quiet_NaN();
   fold::Max<T> larger{};
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(logits.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];

@@ -40,20 +40,16 @@ struct Affine {
 
   [[nodiscard]] LOCUS_FN const Affine& of_row(std::int64_t) const { return *this; }
 
-  /// use(f), where f is *this without its null pointers. On hosts each case is a loop of its own: g++ does not unswitch
-  /// a loop that converts halves.
+  /// use(f), where f is *this without its null pointers. Each case is a loop of its own: g++ does not unswitch a loop
+  /// that converts halves.
   template <class Use>
   LOCUS_FN void choose(const Use& use) const {
-#if LOCUS_ON_DEVICE
-    use(*this);
-#else
     const T *const w = weight, *const b = bias;
     if (w && b)
       use([=](R v, std::int64_t c) LOCUS_INLINED { return v * load_as_register(w[c]) + load_as_register(b[c]); });
     else if (w) use([=](R v, std::int64_t c) LOCUS_INLINED { return v * load_as_register(w[c]); });
     else if (b) use([=](R v, std::int64_t c) LOCUS_INLINED { return v + load_as_register(b[c]); });
     else use([](R v, std::int64_t) LOCUS_INLINED { return v; });
-#endif
   }
 };
 
@@ -71,6 +67,10 @@ struct LayerNormRow {
   RowMoments<R> moments;
   Rows<T> y;  ///< without memory: only the moments are wanted
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(x.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(x.input(row));
@@ -97,11 +97,19 @@ struct LayerNormRow {
     }
     team.write(moments.rstds + row, rstd);
     if (!y.data) return;
-    affine.choose([&](const auto& scaled) LOCUS_INLINED {
-      const auto f = scaled;
+    if constexpr (StoresInputs<Team>) {
+      const R lacking = affine.weight ? R(0) : R(1);  // null rows read as 0: no comparisons per element
       team.store(
-          y.output(row), [=](R v, std::int64_t c) LOCUS_INLINED { return f(from_mean(v) * rstd, c); }, values);
-    });
+          y.output(row),
+          [=](R v, R w, R b, std::int64_t) LOCUS_INLINED { return from_mean(v) * rstd * (w + lacking) + b; }, values,
+          RowInput<T>{affine.weight}, RowInput<T>{affine.bias});
+    } else {
+      affine.choose([&](const auto& scaled) LOCUS_INLINED {
+        const auto f = scaled;
+        team.store(
+            y.output(row), [=](R v, std::int64_t c) LOCUS_INLINED { return f(from_mean(v) * rstd, c); }, values);
+      });
+    }
   }
 };
 
@@ -119,6 +127,11 @@ struct LayerNormRowBackward {
   Rows<T> dx;
   bool accumulate;
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    visit(x.input(row));
+    visit(g.input(row));
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(x.input(row));
@@ -178,6 +191,10 @@ struct LayerNormRowGradients {
   using Backward = LayerNormRowBackward<T, centers>;
   Backward of_x;
 
+  template <class Visit>
+  LOCUS_FN void for_each_input(std::int64_t row, const Visit& visit) const {
+    of_x.for_each_input(row, visit);
+  }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(of_x.x.input(row));
