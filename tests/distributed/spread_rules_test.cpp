@@ -23,7 +23,8 @@ constexpr Spread states[] = {Spread::invariant, Spread::replicated, Spread::vary
 using Numbers = std::array<double, 3>;  // of the operands
 using OfRanks = std::array<double, ranks>;
 
-/// A function of `operands` tensors, and of one more argument behind them, if `more` is 'n', a number, or 'f', a function.
+/// A function of `operands` tensors, and of one more argument behind them, if `more` is 'n', a number, or 'f', a
+/// function.
 struct Function {
   const char* name;
   Linearity kind;
@@ -73,7 +74,8 @@ class Call {
   Call(const Function& f, const Tuple3& given) : f_(f), given_(given) {
     for (std::size_t r = 0; r < ranks; ++r)
       for (std::size_t i = 0; i < 3; ++i) {
-        const double of_rank = is_same(given[i].spread) ? 0.1 : 0.15 * static_cast<double>(r) * static_cast<double>(i + 1);
+        const double of_rank =
+            is_same(given[i].spread) ? 0.1 : 0.15 * static_cast<double>(r) * static_cast<double>(i + 1);
         local_[r][i] = 0.5 + 0.3 * static_cast<double>(i) + of_rank;
       }
   }
@@ -113,7 +115,8 @@ class Call {
       for (std::size_t r = 0; r < ranks; ++r) sum += f_.f(x[r]) * start(result, r);
       return sum;
     }
-    const double g = result == Spread::replicated ? start(result, 0) + start(result, 1) + start(result, 2) : start(result, 0);
+    const double g =
+        result == Spread::replicated ? start(result, 0) + start(result, 1) + start(result, 2) : start(result, 0);
     return f_.f(x[0]) * g;
   }
   /// Whether what each rank computes alone is the gradient that the operand's state promises.
@@ -198,7 +201,8 @@ TEST_CASE("what is accepted is right, on every rank, in value and gradient") {
 
 TEST_CASE("what is refused is wrong for a function of its kind, whatever the result is called") {
   int refused = 0;
-  for (const Linearity kind : {Linearity::any, Linearity::linear, Linearity::additive, Linearity::bilinear, Linearity::affine}) {
+  for (const Linearity kind :
+       {Linearity::any, Linearity::linear, Linearity::additive, Linearity::bilinear, Linearity::affine}) {
     for (const int operands : {1, 2, 3}) {
       for (const char more : {' ', 'n', 'f'}) {
         for (int n = 0; n < static_cast<int>(std::pow(choices, operands)); ++n) {

@@ -2,4 +2,6 @@
 // How values are spread over ranks, in their types: Over<Tensor<float, Cuda>, Varying<Data>>.
 
 #include <locus/distributed/spread/functions.hpp>
+#include <locus/distributed/spread/layers.hpp>
 #include <locus/distributed/spread/mesh.hpp>
+#include <locus/distributed/spread/optimizer.hpp>

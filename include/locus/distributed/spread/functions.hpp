@@ -3,8 +3,8 @@
 // to sums. Nothing of a function is written here, and no header of one is included: include those that a program calls.
 //
 // Left out, because their results are several tensors or no tensor: allclose, chunk, histogram, kthvalue, meshgrid,
-// split, sort, topk, unique and others; call them on x.local(). Left out, because every rank would draw its own numbers:
-// dropout.
+// split, sort, topk, unique and others; call them on x.local(). Left out, because every rank would draw its own
+// numbers: dropout.
 
 #include <locus/distributed/spread/over.hpp>
 #include <locus/ops/reduction.hpp>
@@ -257,7 +257,8 @@ LOCUS_OVER(unflatten, linear)
 LOCUS_OVER(unfold, linear)
 LOCUS_OVER(unsqueeze, linear)
 
-#define LOCUS_OVER_AXES(name, kind) LOCUS_OVER_WITH(name, kind, (const ReduceAxes& axes, bool keepdim = false), (axes, keepdim))
+#define LOCUS_OVER_AXES(name, kind) \
+  LOCUS_OVER_WITH(name, kind, (const ReduceAxes& axes, bool keepdim = false), (axes, keepdim))
 LOCUS_OVER_AXES(sum, linear)
 LOCUS_OVER_AXES(mean, linear)
 LOCUS_OVER_AXES(prod, any)
@@ -301,9 +302,8 @@ template <class... X>
 LOCUS_REFUSE_SPREAD(einsum, bilinear, (class... X), (X...), (std::string_view, const X&...))
 
 namespace nn {
-LOCUS_OVER(cross_entropy, any)
-LOCUS_OVER(linear_cross_entropy, any)
-LOCUS_OVER(margin_ranking_loss, any)
+using locus::cross_entropy;  // with the overloads above
+using locus::linear_cross_entropy;
 LOCUS_OVER(binary_cross_entropy_with_logits, any)
 LOCUS_OVER(cosine_embedding_loss, any)
 LOCUS_OVER(ctc_loss, any)

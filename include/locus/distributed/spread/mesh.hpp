@@ -76,10 +76,7 @@ class Mesh {
   }
   /// The parameter w as a layer uses it on x: replicated() along the axes along which x is not Invariant. Plain where x
   /// is.
-  template <class X, class P>
-  [[nodiscard]] auto seen_by(const X& x, const P& w) const {
-    return seen<A...>(x, w);
-  }
+  template <class X, class P> [[nodiscard]] auto seen_by(const X& x, const P& w) const { return seen<A...>(x, w); }
 #include <locus/refuse/distributed/spread/mesh_class.inc>
 
  private:
@@ -107,8 +104,7 @@ class Mesh {
     if constexpr (detail::along_of<B, X> != Spread::invariant && detail::SpreadAs<P, B, Spread::invariant>) {
       const auto replicated = [&] {
         if constexpr (detail::has_role<X>(Role::traced)) return along<B>().replicated(w);
-        else
-          return detail::labelled<detail::with_t<detail::states_of<P>, B, Spread::replicated>>(w.local().value());
+        else return detail::labelled<detail::with_t<detail::states_of<P>, B, Spread::replicated>>(w.local().value());
       };
       return rest<R...>(x, replicated());
     } else {

@@ -53,7 +53,8 @@ template <class A, Unsound reason>
 struct UnsoundAlong : NothingUnsound {};
 template <class A>
 struct UnsoundAlong<A, Unsound::nonlinear>
-    : NotPossible<Unsound::nonlinear, error::an_operand_is_Partial_and_the_function_of_a_sum_is_not_the_sum_of_the_function<A>,
+    : NotPossible<Unsound::nonlinear,
+                  error::an_operand_is_Partial_and_the_function_of_a_sum_is_not_the_sum_of_the_function<A>,
                   error::all_reduce_it_first> {};
 template <class A>
 struct UnsoundAlong<A, Unsound::times>
@@ -83,10 +84,11 @@ struct FirstUnsound<M, R...>
     : std::conditional_t<M::refuses, std::type_identity<M>, std::type_identity<FirstUnsound<R...>>>::type {};
 
 template <class F, class S>
-struct MeshMistake : NotPossible<Unsound::meshes,
-                                 error::the_operands_are_spread_over_axes_of_two_meshes<typename F::axis::mesh,
-                                                                                       typename S::axis::mesh>,
-                                 error::gather_one_first> {};
+struct MeshMistake
+    : NotPossible<
+          Unsound::meshes,
+          error::the_operands_are_spread_over_axes_of_two_meshes<typename F::axis::mesh, typename S::axis::mesh>,
+          error::gather_one_first> {};
 template <class F, class S>
   requires std::is_same_v<typename F::axis::mesh, typename S::axis::mesh>
 struct MeshMistake<F, S> : NothingUnsound {};

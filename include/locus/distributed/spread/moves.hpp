@@ -47,15 +47,13 @@ template <class T, class D>
 [[nodiscard]] int dimension(const char* what, const Tensor<T, D>& x, int dim) {
   const int result = dim < 0 ? dim + x.rank() : dim;
   if (result < 0 || result >= x.rank())
-    fail<ShapeError>({what, ": dimension ", dim, " of shape ", x.shape(), "; expected ", -x.rank(), " to ", x.rank() - 1});
+    fail<ShapeError>(
+        {what, ": dimension ", dim, " of shape ", x.shape(), "; expected ", -x.rank(), " to ", x.rank() - 1});
   return result;
 }
 
 struct Unmoved {
-  template <class T, class D>
-  Tensor<T, D> operator()(const Communicator<D>&, const Tensor<T, D>& x) const {
-    return x;
-  }
+  template <class T, class D> Tensor<T, D> operator()(const Communicator<D>&, const Tensor<T, D>& x) const { return x; }
 };
 struct SumOfRanks {
   template <class T, class D>
@@ -123,10 +121,7 @@ struct Moved {
   There there;
   Back back;
 
-  template <class T>
-  auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{there(comm, x), Tuple<>()};
-  }
+  template <class T> auto forward(const Tensor<T, D>& x) const { return Forwarded{there(comm, x), Tuple<>()}; }
   template <class T>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     if (dx) dx.give(back(comm, g));

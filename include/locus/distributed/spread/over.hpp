@@ -16,8 +16,8 @@ struct FromCall {};
 /// x, spread as the list L says.
 template <class L, class X>
 [[nodiscard]] auto labelled(X&& x) {
-  return labelled_t<locus::detail::bare_t<X>, L>(FromCall(), [](X&& given) -> X&& { return static_cast<X&&>(given); },
-                                                 static_cast<X&&>(x));
+  return labelled_t<locus::detail::bare_t<X>, L>(
+      FromCall(), [](X&& given) -> X&& { return static_cast<X&&>(given); }, static_cast<X&&>(x));
 }
 /// Whether x is Partial and a conversion to U would round each rank's part.
 template <class X, class U>

@@ -117,4 +117,12 @@ class Ranks {
 };
 LOCUS_REFUSALS_END
 
+namespace detail {
+/// A parameter of this rank's part of `whole`, which is the same on all ranks along A.
+template <class... S, class A, class T, class D>
+[[nodiscard]] Over<Parameter<T, D>, S...> own_part(const Ranks<A, D>& ranks, const Parameter<T, D>& whole, int dim) {
+  return labelled<States<S...>>(Parameter<T, D>(TakePart{dim}(ranks.communicator(), whole.value()).clone()));
+}
+}  // namespace detail
+
 }}}  // namespace locus::LOCUS_ABI::dist

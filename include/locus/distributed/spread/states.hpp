@@ -73,7 +73,8 @@ struct AxesOf<L> : std::type_identity<L> {};
 template <class L, class... R>
 struct AxesOf<L, States<>, R...> : AxesOf<L, R...> {};
 template <class L, class F, class... S, class... R>
-struct AxesOf<L, States<F, S...>, R...> : AxesOf<typename With<L, Varying<typename F::axis>>::type, States<S...>, R...> {};
+struct AxesOf<L, States<F, S...>, R...>
+    : AxesOf<typename With<L, Varying<typename F::axis>>::type, States<S...>, R...> {};
 
 /// Whether two lists say the same.
 template <class... S, class... R>
@@ -84,8 +85,8 @@ template <class... S, class... R>
 template <class L>
 struct DualOf;
 template <class... S>
-struct DualOf<States<S...>>
-    : std::type_identity<States<typename StateOf<typename S::axis, dual(S::spread)>::type...>> {};
+struct DualOf<States<S...>> : std::type_identity<States<typename StateOf<typename S::axis, dual(S::spread)>::type...>> {
+};
 template <class L>
 using dual_t = typename DualOf<L>::type;
 /// The first axis along which X is spread so; void: none.
@@ -139,9 +140,9 @@ template <class A, Linearity kind, class... X>
 template <Linearity kind, class Axes, class... X>
 struct JoinOf;
 template <Linearity kind, class... X>
-struct JoinOf<kind, States<>, X...> : std::type_identity<States<>>,
-                                      FirstUnsound<LibraryMistake<kind, local_t<X>...>,
-                                                   UnsoundAlong<void, judge_along<void, kind, X...>().unsound>> {};
+struct JoinOf<kind, States<>, X...>
+    : std::type_identity<States<>>,
+      FirstUnsound<LibraryMistake<kind, local_t<X>...>, UnsoundAlong<void, judge_along<void, kind, X...>().unsound>> {};
 template <Linearity kind, class F, class... S, class... X>
 struct JoinOf<kind, States<F, S...>, X...>
     : FirstUnsound<LibraryMistake<kind, local_t<X>...>, MeshMistake<F, S>...,
@@ -150,12 +151,19 @@ struct JoinOf<kind, States<F, S...>, X...>
   template <class L, class... T>
   struct All : std::type_identity<L> {};
   template <class L, class T, class... R>
-  struct All<L, T, R...>
-      : All<with_t<L, typename T::axis, judge_along<typename T::axis, kind, X...>().spread>, R...> {};
+  struct All<L, T, R...> : All<with_t<L, typename T::axis, judge_along<typename T::axis, kind, X...>().spread>, R...> {
+  };
   using type = typename All<States<>, F, S...>::type;
 };
 template <Linearity kind, class... X>
 using join_t = JoinOf<kind, typename AxesOf<States<>, states_of<X>...>::type, X...>;
+
+/// The mistake of a call, if an operand is an Over: other calls instantiate nothing.
+template <Linearity kind, class... X>
+struct MistakeOfCall : NothingUnsound {};
+template <Linearity kind, class... X>
+  requires(IsOver<X> || ...)
+struct MistakeOfCall<kind, X...> : join_t<kind, X...> {};
 
 template <Linearity kind, class... X>
 concept Sound = (IsOver<X> || ...) && !join_t<kind, X...>::refuses;

@@ -33,7 +33,7 @@
       __attribute__((diagnose_if(true, #name ": the result is spread otherwise over ranks than the target; compute a new value, or all_reduce or all_gather first", "error")));
 #else
 #define LOCUS_REFUSE_SPREAD(name, kind, parameters, operands, arguments)                                    \
-  template <LOCUS_UNBRACKET parameters, class why = typename locus::dist::detail::join_t<locus::dist::Linearity::kind, LOCUS_UNBRACKET operands>::why> \
+  template <LOCUS_UNBRACKET parameters, class why = typename locus::dist::detail::MistakeOfCall<locus::dist::Linearity::kind, LOCUS_UNBRACKET operands>::why> \
     requires locus::dist::detail::IsUnsound<locus::dist::Linearity::kind, LOCUS_UNBRACKET operands>              \
   void name arguments = delete;
 #define LOCUS_REFUSE_SPREAD_UPDATE(name, kind)                                                              \

@@ -1,0 +1,371 @@
+// Runs on: host.
+// Values that are spread over ranks: collectives against their adjoints, and training against one process.
+
+#include <locus/distributed/distributed.hpp>
+#include <locus/distributed/spread.hpp>
+#include <locus/locus.hpp>
+#include <locus/ops/einsum.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/collectives.hpp>
+
+#include <cmath>
+#include <string>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+struct Grid;
+struct Data : Along<Grid> {};
+struct Model : Along<Grid> {};
+using Line = dist::Mesh<Cpu, Data>;
+using Square = dist::Mesh<Cpu, Data, Model>;
+template <class X, class A>
+constexpr Spread spread_of = dist::detail::along_of<A, X>;
+
+static_assert(sizeof(Over<Tensor<float>, Varying<Data>>) == sizeof(Tensor<float>));
+static_assert(sizeof(Over<Traced<float>, Varying<Data>, Partial<Model>>) == sizeof(Traced<float>));
+static_assert(sizeof(Over<Parameter<float>, Replicated<Model>>) == sizeof(Parameter<float>));
+
+double distance(const Tensor<float>& a, const Tensor<float>& b) { return static_cast<double>(max(abs(a - b)).item()); }
+bool is_same(Spread s) { return s == Spread::invariant || s == Spread::replicated; }
+
+/// Elements with a state along Data: the same on all ranks where it says so.
+template <class S>
+Tensor<float> drawn(int rank, const Shape& shape, std::uint64_t seed) {
+  Generator<Cpu> numbers{10 * seed + (is_same(S::spread) ? 9 : static_cast<std::uint64_t>(rank))};
+  return randn<float>(shape, numbers);
+}
+/// <x, g>, as one process has it.
+template <class X, class G>
+double pairing(const Line& mesh, const X& x, const G& g) {
+  const Tensor<double> local = sum(x.local().eval().value().template as<double>() * g.local().template as<double>());
+  if (spread_of<X, Data> == Spread::invariant) return local.item();
+  return mesh.communicator().all_reduced(local).item();
+}
+/// <f x, g> = <x, f* g>, where the gradient is f* g: x has the state S along Data, f(ranks, x) the state To.
+template <class S, class To, class F>
+void check_adjoint(const Line& mesh, const Shape& shape, const F& f) {
+  const auto& ranks = mesh.along<Data>();
+  const auto x = variable(mesh.label<S>(drawn<S>(ranks.rank(), shape, 1)));
+  const auto y = f(ranks, x).eval();
+  static_assert(spread_of<decltype(y), Data> == To::spread);
+  using G = typename dist::detail::StateOf<Data, dist::detail::dual(To::spread)>::type;
+  const auto g = mesh.label<G>(drawn<G>(ranks.rank(), y.shape(), 2));
+  y.backward(g);
+  static_assert(spread_of<decltype(x.grad()), Data> == dist::detail::dual(S::spread));
+  const double there = pairing(mesh, y, g), back = pairing(mesh, x, x.grad());
+  if (!(std::fabs(there - back) < 1e-4 * (1 + std::fabs(there))))
+    wrong(join("the adjoint gives ", back, ", expected ", there));
+  if (is_same(dist::detail::dual(S::spread))) require_same_bits("a gradient", mesh.communicator(), x.grad().local());
+  if (is_same(To::spread)) require_same_bits("a result", mesh.communicator(), y.local().value());
+}
+
+template <class F>
+void on_line(int ranks, const F& f) {
+  CHECK_NOTHROW(dist::spawn<Cpu>(ranks, [&](const dist::Communicator<Cpu>& comm) { f(Line(comm, {ranks})); }));
+}
+template <class F>
+void on_square(int rows, int columns, const F& f) {
+  CHECK_NOTHROW(dist::spawn<Cpu>(rows * columns, [&](const dist::Communicator<Cpu>& comm) {
+    f(Square(comm, {rows, columns}));
+  }));
+}
+
+}  // namespace
+
+TEST_CASE("each collective's backward pass is its adjoint, and results are the same where states say so") {
+  using I = Invariant<Data>;
+  using R = Replicated<Data>;
+  using V = Varying<Data>;
+  using P = Partial<Data>;
+  for (const int ranks : {1, 2, 4})
+    on_line(ranks, [](const Line& mesh) {
+      const Shape s{4, 8};
+      for (const int dim : {0, 1, -1}) {
+        check_adjoint<P, V>(mesh, s, [&](auto& a, auto& x) { return a.reduce_scatter(x, dim); });
+        check_adjoint<V, R>(mesh, s, [&](auto& a, auto& x) { return a.all_gather(x, dim); });
+        check_adjoint<V, I>(mesh, s, [&](auto& a, auto& x) { return a.template all_gather<Invariant>(x, dim); });
+        check_adjoint<I, V>(mesh, s, [&](auto& a, auto& x) { return a.part(x, dim); });
+        check_adjoint<R, V>(mesh, s, [&](auto& a, auto& x) { return a.part(x, dim); });
+      }
+      check_adjoint<P, R>(mesh, s, [](auto& a, auto& x) { return a.all_reduce(x); });
+      check_adjoint<P, I>(mesh, s, [](auto& a, auto& x) { return a.template all_reduce<Invariant>(x); });
+      check_adjoint<V, V>(mesh, s, [](auto& a, auto& x) { return a.all_to_all(x, 1, 0); });
+      check_adjoint<V, V>(mesh, {4, 3, 8}, [](auto& a, auto& x) { return a.all_to_all(x, 0, -1); });
+      check_adjoint<I, R>(mesh, s, [](auto& a, auto& x) { return a.replicated(x); });
+      check_adjoint<R, P>(mesh, s, [](auto& a, auto& x) { return a.share(x); });
+      check_adjoint<V, P>(mesh, s, [](auto& a, auto& x) { return a.partial(x); });
+      check_adjoint<R, V>(mesh, s, [](auto& a, auto& x) { return a.varying(x); });
+    });
+}
+
+TEST_CASE("gathered parts are in rank order, and a part of them is this rank's") {
+  on_line(4, [](const Line& mesh) {
+    const auto& ranks = mesh.along<Data>();
+    for (const int dim : {0, 1}) {
+      const Tensor<float> mine = full({2, 3}, static_cast<float>(ranks.rank()));
+      const Tensor<float> all = ranks.all_gather(mesh.label<Varying<Data>>(mine), dim).local();
+      if (!(all.shape() == (dim == 0 ? Shape{8, 3} : Shape{2, 12}))) wrong(to_string(all.shape()));
+      for (int r = 0; r < 4; ++r)
+        if (max(abs(all.slice(dim, (dim == 0 ? 2 : 3) * r, (dim == 0 ? 2 : 3) * (r + 1)) - static_cast<float>(r)))
+                .item() != 0)
+          wrong("another order");
+      const auto part = ranks.part(mesh.label<Replicated<Data>>(all), dim);
+      if (distance(part.local(), mine) != 0) wrong("another part");
+    }
+    // Rank r's row of columns j becomes rank j's column of rows r.
+    const Tensor<float> x = full({1, 4}, static_cast<float>(ranks.rank()));
+    const Tensor<float> y = ranks.all_to_all(mesh.label<Varying<Data>>(x), 1, 0).local();
+    if (!(y.shape() == Shape{4, 1}) || y(2, 0) != 2) wrong("all_to_all");
+    const auto most = ranks.reduced(mesh.label<Varying<Data>>(x), dist::max);
+    static_assert(spread_of<decltype(most), Data> == Spread::replicated);
+    if (most.local()(0, 0) != 3) wrong("reduced");
+  });
+}
+
+TEST_CASE("functions of operands in several states") {
+  using R = Replicated<Data>;
+  using P = Partial<Data>;
+  using V = Varying<Data>;
+  on_line(3, [](const Line& mesh) {
+    const auto other = [&]<class S>(std::type_identity<S>, const auto& ranks, const Shape& shape) {
+      return mesh.label<S>(drawn<S>(ranks.rank(), shape, 3));
+    };
+    const Shape s{4, 6};
+    check_adjoint<R, V>(mesh, s, [&](auto& a, auto& x) { return x * other(std::type_identity<V>(), a, s); });
+    check_adjoint<P, P>(mesh, s, [&](auto& a, auto& x) { return x * other(std::type_identity<R>(), a, s); });
+    check_adjoint<P, P>(mesh, s, [](auto&, auto& x) { return x - 3.f * x; });
+    check_adjoint<P, P>(mesh, s, [&](auto& a, auto& x) {
+      return matmul(x, other(std::type_identity<R>(), a, {6, 3}));
+    });
+    check_adjoint<R, P>(mesh, s, [&](auto& a, auto& x) {
+      return matmul(other(std::type_identity<P>(), a, {3, 4}), x);
+    });
+    check_adjoint<P, P>(mesh, s, [&](auto& a, auto& x) {
+      return linear(x, other(std::type_identity<R>(), a, {3, 6}));
+    });
+    check_adjoint<P, P>(mesh, s, [](auto&, auto& x) { return concat(0, x, x * 2.f); });
+    check_adjoint<P, P>(mesh, s, [&](auto& a, auto& x) {
+      return einsum("ij,jk->ki", x, other(std::type_identity<R>(), a, {6, 3}));
+    });
+    check_adjoint<P, P>(mesh, s, [](auto&, auto& x) { return sum(x, {0, 1}) / 2.f; });
+    check_adjoint<R, R>(mesh, s, [](auto&, auto& x) { return x.reshape({6, 4}).transpose(); });
+    check_adjoint<Invariant<Data>, Invariant<Data>>(mesh, s, [](auto&, auto& x) { return sum(x, 1); });
+  });
+}
+
+namespace {
+
+/// Two layers and their data, the same on all ranks.
+struct Problem {
+  nn::Linear<float, Cpu> first{12, 16}, second{16, 4};
+  Tensor<float> x, y;
+  Problem() {
+    manual_seed(2);
+    for (const auto& p : parameters()) p.value().copy_(randn<float>(p.value().shape()) * 0.3f);
+    x = randn<float>({16, 12}), y = randn<float>({16, 4});
+  }
+  [[nodiscard]] std::vector<Parameter<float>> parameters() const {
+    return {first.weight, first.bias, second.weight, second.bias};
+  }
+  [[nodiscard]] auto loss() const {
+    return mean(square(second(first.forward_with(trace(x), nn::Activation::relu)) - y)).eval();
+  }
+};
+/// Weights after steps of one process, its losses, and the norm of the first gradient.
+struct Wanted {
+  std::vector<Tensor<float>> weights;
+  std::vector<float> losses;
+  float norm = 0;
+};
+Wanted trained(int steps) {
+  const Problem problem;
+  optim::Sgd sgd{problem.parameters(), {.lr = 0.1, .momentum = 0.9}};
+  Wanted result;
+  for (int i = 0; i < steps; ++i) {
+    const auto loss = problem.loss();
+    sgd.zero_grad();
+    loss.backward();
+    const float norm = optim::clip_grad_norm_(problem.parameters(), 0.5).item();
+    if (i == 0) result.norm = norm;
+    sgd.step();
+    result.losses.push_back(loss.item());
+  }
+  for (const auto& p : problem.parameters()) result.weights.push_back(p.value().clone());
+  return result;
+}
+
+/// Parameters that are the same on all ranks, and whose gradients step() sums.
+struct Replica {
+  template <class X>
+  using Whole = Over<X, Replicated<Data>>;
+  Whole<Parameter<float>> w1, b1, w2, b2;
+  void members(const auto& visit) const { visit("w1", w1), visit("b1", b1), visit("w2", w2), visit("b2", b2); }
+};
+/// Layers divided along Model.
+struct Divided {
+  dist::ColumnLinear<float, Cpu, Model, Replicated<Data>> first;
+  dist::RowLinear<float, Cpu, Model, Replicated<Data>> second;
+  void members(const auto& visit) const { visit("first", first), visit("second", second); }
+};
+
+}  // namespace
+
+TEST_CASE("data-parallel training is that of one process") {
+  const Wanted expected = trained(10);
+  on_line(4, [&](const Line& mesh) {
+    const auto& data = mesh.along<Data>();
+    const Problem problem;
+    const auto part = [&](const Tensor<float>& of) {
+      return mesh.label<Varying<Data>>(of.slice(0, 4 * data.rank(), 4 * data.rank() + 4));
+    };
+    const auto x = part(problem.x), y = part(problem.y);
+    const auto whole = [&](const Parameter<float>& p) { return mesh.label<Replicated<Data>>(p); };
+    const Replica net{whole(problem.first.weight), whole(problem.first.bias), whole(problem.second.weight),
+                      whole(problem.second.bias)};
+    dist::Optimizer<optim::Sgd<float, Cpu>, Data> sgd(net, optim::SgdOptions{.lr = 0.1, .momentum = 0.9});
+    for (std::size_t i = 0; i < 10; ++i) {
+      const auto loss = mean(square(linear(linear(trace(x), net.w1, net.b1, functor::Relu{}), net.w2, net.b2) - y));
+      static_assert(spread_of<decltype(loss), Data> == Spread::varying);
+      const auto total = data.partial(loss / static_cast<float>(data.size())).eval();
+      sgd.zero_grad();
+      total.backward();
+      const float norm = sgd.clip_and_step(0.5, data).item();
+      const float shown = data.all_reduce(total.value()).item();
+      if (std::fabs(shown - expected.losses[i]) > 1e-6f) wrong(join("loss ", shown, ", expected ", expected.losses[i]));
+      if (i == 0 && std::fabs(norm - expected.norm) > 1e-6f) wrong(join("norm ", norm, ", expected ", expected.norm));
+    }
+    const auto parameters = problem.parameters();
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (const double d = distance(parameters[i].value(), expected.weights[i]); d > 1e-6)
+        wrong(join("weights differ by ", d));
+      require_same_bits("weights", mesh.communicator(), parameters[i].value());
+    }
+  });
+}
+
+TEST_CASE("parameters that are Invariant get whole gradients, which any optimizer steps") {
+  on_line(2, [](const Line& mesh) {
+    const auto& data = mesh.along<Data>();
+    const Problem problem, reference;
+    reference.loss().backward();
+    const auto w1 = mesh.same(problem.first.weight), b1 = mesh.same(problem.first.bias),
+               w2 = mesh.same(problem.second.weight), b2 = mesh.same(problem.second.bias);
+    const auto part = [&](const Tensor<float>& of) {
+      return mesh.label<Varying<Data>>(of.slice(0, 8 * data.rank(), 8 * data.rank() + 8));
+    };
+    const auto x = trace(part(problem.x));
+    const auto h = linear(x, mesh.seen_by(x, w1), mesh.seen_by(x, b1), functor::Relu{});
+    const auto out = linear(h, mesh.seen_by(h, w2), mesh.seen_by(h, b2));
+    data.partial(mean(square(out - part(problem.y))) / 2.f).eval().backward();
+    static_assert(spread_of<decltype(w1.grad()), Data> == Spread::invariant);
+    optim::Sgd sgd{std::vector{dist::stepped(w1), dist::stepped(b1), dist::stepped(w2), dist::stepped(b2)},
+                   {.lr = 0.1}};
+    const auto parameters = problem.parameters(), expected = reference.parameters();
+    for (std::size_t i = 0; i < 4; ++i)
+      if (const double d = distance(parameters[i].grad(), expected[i].grad()); d > 1e-6)
+        wrong(join("a gradient differs by ", d));
+    sgd.step();
+    for (const auto& p : parameters) require_same_bits("weights", mesh.communicator(), p.value());
+    // Beside a plain operand, a parameter is plain: nothing is recorded.
+    const auto plain = part(problem.x);
+    static_assert(dist::detail::local_t<decltype(matmul(plain, transpose(mesh.seen_by(plain, w1))))>::role ==
+                  Role::plain);
+  });
+}
+
+TEST_CASE("layers divided among ranks, on meshes of several forms, train as one process does") {
+  const Wanted expected = trained(5);
+  for (const auto& [rows, columns] : std::vector<std::pair<int, int>>{{1, 4}, {2, 2}, {4, 1}})
+    on_square(rows, columns, [&, rows = rows](const Square& mesh) {
+      const auto& data = mesh.along<Data>();
+      const auto& model = mesh.along<Model>();
+      const Problem problem;
+      const Divided net{{problem.first, model}, {problem.second, model}};
+      const int n = 16 / rows;
+      const auto part = [&](const Tensor<float>& of) {
+        return mesh.label<Varying<Data>, Invariant<Model>>(of.slice(0, n * data.rank(), n * (data.rank() + 1)));
+      };
+      const auto x = part(problem.x), y = part(problem.y);
+      dist::Optimizer<optim::Sgd<float, Cpu>, Data, Model> sgd(net, optim::SgdOptions{.lr = 0.1, .momentum = 0.9});
+      for (std::size_t i = 0; i < 5; ++i) {
+        const auto h = net.first.forward(model, trace(x), functor::Relu{});
+        static_assert(spread_of<decltype(h), Model> == Spread::varying &&
+                      spread_of<decltype(h), Data> == Spread::varying);
+        const auto loss = mean(square(net.second.forward(model, h) - y));
+        static_assert(spread_of<decltype(loss), Model> == Spread::invariant);
+        const auto total = data.partial(loss / static_cast<float>(data.size())).eval();
+        sgd.zero_grad();
+        total.backward();
+        const float norm = sgd.clip_and_step(0.5, data, model).item();
+        if (i == 0 && std::fabs(norm - expected.norm) > 1e-6f) wrong(join("norm ", norm, ", expected ", expected.norm));
+        const float shown = data.all_reduce(total.value()).item();
+        if (std::fabs(shown - expected.losses[i]) > 1e-6f)
+          wrong(join("loss ", shown, ", expected ", expected.losses[i]));
+      }
+      const auto check = [&](const auto& w, const Tensor<float>& whole, int dim) {
+        const Tensor<float> found =
+            dim < 0 ? w.local().value()
+                    : model.all_gather(mesh.label<Varying<Model>, Invariant<Data>>(w.local().value()), dim).local();
+        if (const double d = distance(found, whole); d > 1e-6) wrong(join("weights differ by ", d));
+      };
+      check(net.first.weight, expected.weights[0], 0);
+      check(net.first.bias, expected.weights[1], 0);
+      check(net.second.weight, expected.weights[2], 1);
+      check(net.second.bias, expected.weights[3], -1);
+    });
+}
+
+TEST_CASE("typed code makes the launches of untyped code") {
+  on_line(2, [](const Line& mesh) {
+    const Tensor<float> a = randn<float>({8, 8}), b = randn<float>({8, 8});
+    const auto ta = mesh.label<Varying<Data>>(a);
+    const auto tb = mesh.label<Replicated<Data>>(b);
+    const auto launches = [](const auto& f) {
+      const LaunchLog log;
+      f();
+      return log.launches();
+    };
+    const auto untyped = launches([&] {
+      const auto y = variable(a);
+      sum(relu(y * b + matmul(y, b))).eval().backward();
+    });
+    const auto typed = launches([&] {
+      const auto y = variable(ta);
+      mesh.along<Data>().partial(sum(relu(y * tb + matmul(y, tb)))).eval().backward();
+    });
+    if (typed != untyped) wrong(join(typed, " launches, expected ", untyped));
+  });
+}
+
+TEST_CASE("what does not divide, and meshes that do not cover the ranks, are refused on all ranks") {
+  on_line(3, [](const Line& mesh) {
+    const auto& ranks = mesh.along<Data>();
+    const auto check = [](const auto& f, const char* text) {
+      CHECK_THROWS_WITH_AS((void)f(), doctest::Contains(text), ShapeError);
+    };
+    check(
+        [&] {
+          return ranks.part(mesh.label<Replicated<Data>>(ones({4, 6})), 0);
+        },
+        "part: dimension 0 of shape (4, 6) does not divide into equal parts for 3 ranks");
+    check(
+        [&] {
+          return ranks.reduce_scatter(mesh.label<Partial<Data>>(ones({4, 6})), 0);
+        },
+        "reduce_scatter: dimension 0 of shape (4, 6)");
+    check([&] { return ranks.all_to_all(mesh.label<Varying<Data>>(ones({4, 6})), 0, 1); }, "all_to_all: dimension 0");
+    check([&] { return ranks.all_gather(mesh.label<Varying<Data>>(ones({4, 6})), 2); }, "all_gather: dimension 2");
+    mesh.communicator().barrier();
+  });
+  dist::spawn<Cpu>(4, [](const dist::Communicator<Cpu>& comm) {
+    CHECK_THROWS_WITH_AS(Square(comm, {2, 3}), doctest::Contains("mesh: 2 x 3 has 6 places for 4 ranks"),
+                         ArgumentError);
+    CHECK_THROWS_WITH_AS(Square(comm, {4, 0}), doctest::Contains("an extent of 0"), ArgumentError);
+    comm.barrier();
+  });
+}
