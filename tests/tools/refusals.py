@@ -25,6 +25,9 @@ A table names each file that it writes, then has a row for each refused call:
     use axis: softmax, log_softmax       the rows of a form, for each of these
     use missing: sort, topk | ops/sort.hpp   a form with several parameters
     include ops/repeat_mistakes.inc      another file
+    spread functions of distributed/spread/functions.hpp
+                                         each function that the header lists, by refuse/distributed/spread/call.inc;
+                                         also `spread updates of`, and `spread nn of` for its namespace nn
 
 Further keys: `template` (by default `class` for each letter of the parameters, in their order), `result`, and
 `result of nvcc`. A line that begins with no key continues the line above. A form, [form axis(f)], has rows with {f};
@@ -132,6 +135,13 @@ def macros(row, declared):
                               ("_WHY", why_of(row, declared))]
     if guide := re.fullmatch(r"guide (\w+)", head):
         return "nn/criterion_guide", [("_LOSS", guide[1]), ("_WHY", why_of(row, declared))]
+    if spread := re.fullmatch(r"spread(\w*) (\S+) (\w+)(?: (\S+))?", head):
+        form, name, linearity, first = spread.groups()
+        forms = {"_unary": ("class X", "X", "const X&"), "_binary": ("class L, class R", "L, R", "const L&, const R&"),
+                 "_after": (None, None, f"{first}, const X&...")}
+        names = forms.get(form.replace("update", "binary"), (None, None, None))
+        defined = zip(["_TEMPLATE", "_OPERANDS", "_PARAMETERS"], names)
+        return "distributed/spread/call", [("_FUNCTION", name), ("_LINEARITY", linearity), *defined]
     template = row.get("template", template_of(head))
     if "says" in row:
         return "if", [("", head), ("_RESULT", row.get("result")), ("_RESULT of nvcc", row.get("result of nvcc")),
@@ -194,9 +204,24 @@ def filled(value, names, arguments):
     return value
 
 
+SPREAD = re.compile(r"^LOCUS_OVER(|_UNARY|_BINARY|_AFTER|_UPDATE)\(([^,()]+), (\w+)(?:, ([\w:]+))?\)$", re.MULTILINE)
+
+
+def spread_rows(header, part):
+    """A row for each function that a header lists for operands spread over ranks: `part` is functions, updates or nn."""
+    text = (INCLUDE / header).read_text()
+    nn = re.search(r"^namespace nn {$.*^}  // namespace nn$", text, re.MULTILINE | re.DOTALL)[0]
+    for form, name, linearity, first in SPREAD.findall(nn if part == "nn" else text.replace(nn, "")):
+        if (form == "_UPDATE") == (part == "updates"):
+            yield {"head": f"spread{form.lower()} {name} {linearity} {first}".strip()}
+
+
 def expand(rows, forms):
-    """The rows, with the rows of forms in place of their uses."""
+    """The rows, with the rows of forms in place of their uses, and of a header's functions."""
     for row in rows:
+        if spread := re.fullmatch(r"spread (\w+) of (\S+)", row["head"]):
+            yield from spread_rows(spread[2], spread[1])
+            continue
         use = re.fullmatch(r"use (\w+): (.*)", row["head"])
         if not use:
             yield row

@@ -29,6 +29,7 @@ struct change_its_value_x_value;
 struct change_the_loss_before_as_in_scaler_scale_loss_times_2;
 struct class_weights_collect_no_gradient;
 struct clip_the_gradients_of_parameters_after_scaler_unscale_optimizer;
+struct compute_a_new_value_or_all_reduce_or_all_gather_first;
 struct compute_it_of_trace_x;
 struct copy_them_by_from_values_shape;
 struct distributed_model_comm_of_something_else_than_a_model_that_lists_its_members;
@@ -334,7 +335,11 @@ struct x_is_not_traced_so_layers_act_as_in_inference_anyway;
 struct x_is_on_Cuda;
 struct x_is_the_same_on_all_ranks_of_this_axis;
 struct x_is_traced_already;
+struct x_minus_equals_y_the_result_is_spread_otherwise_over_ranks_than_the_target;
+struct x_plus_equals_y_the_result_is_spread_otherwise_over_ranks_than_the_target;
 struct x_records_gradients_which_would_be_lost;
+struct x_times_equals_y_the_result_is_spread_otherwise_over_ranks_than_the_target;
+struct x_y_the_result_is_spread_otherwise_over_ranks_than_the_target;
 
 }  // namespace locus::error
 // clang-format on

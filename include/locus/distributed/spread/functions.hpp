@@ -8,46 +8,49 @@
 
 #include <locus/distributed/spread/over.hpp>
 #include <locus/ops/reduction.hpp>
-#include <locus/refuse/distributed/spread/call.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
-LOCUS_REFUSALS_BEGIN
-
 // clang-format off
 // Of any number of arguments.
-#define LOCUS_OVER(name, kind)                                                                                     \
-  template <class... X>                                                                                            \
-    requires locus::dist::detail::Sound<locus::dist::Linearity::kind, X...>                                             \
-  [[nodiscard]] auto name(X&&... x) {                                                                              \
-    return locus::dist::detail::through<locus::dist::Linearity::kind>(                                                  \
-        [](auto&&... y) { return name(static_cast<decltype(y)>(y)...); }, static_cast<X&&>(x)...);                 \
-  }                                                                                                                \
-  LOCUS_REFUSE_SPREAD(name, kind, (class... X), (X...), (const X&...))
-#define LOCUS_OVER_BINARY(name, kind)                                                                              \
-  template <class L, class R>                                                                                      \
-    requires locus::dist::detail::Sound<locus::dist::Linearity::kind, L, R>                                             \
-  [[nodiscard]] auto name(L&& l, R&& r) {                                                                          \
-    return locus::dist::detail::through<locus::dist::Linearity::kind>(                                                  \
-        [](auto&& a, auto&& b) { return name(static_cast<decltype(a)>(a), static_cast<decltype(b)>(b)); },         \
-        static_cast<L&&>(l), static_cast<R&&>(r));                                                                 \
-  }                                                                                                                \
-  LOCUS_REFUSE_SPREAD(name, kind, (class L, class R), (L, R), (const L&, const R&))
-#define LOCUS_OVER_UNARY(name, kind)                                                                               \
-  template <class X>                                                                                               \
-    requires locus::dist::detail::Sound<locus::dist::Linearity::kind, X>                                                \
-  [[nodiscard]] auto name(X&& x) {                                                                                 \
-    return locus::dist::detail::through<locus::dist::Linearity::kind>(                                                  \
-        [](auto&& y) { return name(static_cast<decltype(y)>(y)); }, static_cast<X&&>(x));                          \
-  }                                                                                                                \
-  LOCUS_REFUSE_SPREAD(name, kind, (class X), (X), (const X&))
+#define LOCUS_OVER(name, kind)                                                                                        \
+  template <class... X>                                                                                               \
+    requires locus::dist::detail::Sound<locus::dist::Linearity::kind, X...>                                           \
+  [[nodiscard]] auto name(X&&... x) {                                                                                 \
+    return locus::dist::detail::through<locus::dist::Linearity::kind>(                                                \
+        [](auto&&... y) { return name(static_cast<decltype(y)>(y)...); }, static_cast<X&&>(x)...);                    \
+  }
+#define LOCUS_OVER_BINARY(name, kind)                                                                                 \
+  template <class L, class R>                                                                                         \
+    requires locus::dist::detail::Sound<locus::dist::Linearity::kind, L, R>                                           \
+  [[nodiscard]] auto name(L&& l, R&& r) {                                                                             \
+    return locus::dist::detail::through<locus::dist::Linearity::kind>(                                                \
+        [](auto&& a, auto&& b) { return name(static_cast<decltype(a)>(a), static_cast<decltype(b)>(b)); },            \
+        static_cast<L&&>(l), static_cast<R&&>(r));                                                                    \
+  }
+#define LOCUS_OVER_UNARY(name, kind)                                                                                  \
+  template <class X>                                                                                                  \
+    requires locus::dist::detail::Sound<locus::dist::Linearity::kind, X>                                              \
+  [[nodiscard]] auto name(X&& x) {                                                                                    \
+    return locus::dist::detail::through<locus::dist::Linearity::kind>(                                                \
+        [](auto&& y) { return name(static_cast<decltype(y)>(y)); }, static_cast<X&&>(x));                             \
+  }
+// Of operands behind an argument that is none.
+#define LOCUS_OVER_AFTER(name, kind, First)                                                                           \
+  template <class... X>                                                                                               \
+    requires locus::dist::detail::Sound<locus::dist::Linearity::kind, X...>                                           \
+  [[nodiscard]] auto name(First first, X&&... x) {                                                                    \
+    return locus::dist::detail::through<locus::dist::Linearity::kind>(                                                \
+        [&](auto&&... y) { return name(first, static_cast<decltype(y)>(y)...); }, static_cast<X&&>(x)...);            \
+  }
+#define LOCUS_UNBRACKET(...) __VA_ARGS__
 // With parameters that calls write in braces, which no template deduces.
-#define LOCUS_OVER_WITH(name, kind, parameters, arguments)                                                         \
-  template <locus::dist::detail::IsOver X>                                                                         \
-    requires locus::dist::detail::Sound<locus::dist::Linearity::kind, X>                                                \
-  [[nodiscard]] auto name(X&& x, LOCUS_UNBRACKET parameters) {                                                     \
-    return locus::dist::detail::through<locus::dist::Linearity::kind>(                                                  \
-        [&](auto&& y) { return name(static_cast<decltype(y)>(y), LOCUS_UNBRACKET arguments); },                    \
-        static_cast<X&&>(x));                                                                                      \
+#define LOCUS_OVER_WITH(name, kind, parameters, arguments)                                                            \
+  template <locus::dist::detail::IsOver X>                                                                            \
+    requires locus::dist::detail::Sound<locus::dist::Linearity::kind, X>                                              \
+  [[nodiscard]] auto name(X&& x, LOCUS_UNBRACKET parameters) {                                                        \
+    return locus::dist::detail::through<locus::dist::Linearity::kind>(                                                \
+        [&](auto&& y) { return name(static_cast<decltype(y)>(y), LOCUS_UNBRACKET arguments); },                       \
+        static_cast<X&&>(x));                                                                                         \
   }
 // clang-format on
 
@@ -278,28 +281,10 @@ LOCUS_OVER_WITH(reshape, linear, (const Shape& shape), (shape))
 LOCUS_OVER_WITH(expand, linear, (const Shape& shape), (shape))
 LOCUS_OVER_WITH(broadcast_to, linear, (const Shape& shape), (shape))
 
-/// Behind an argument that is no operand.
-template <class... X>
-  requires dist::detail::Sound<dist::Linearity::additive, X...>
-[[nodiscard]] auto concat(int axis, X&&... x) {
-  return dist::detail::through<dist::Linearity::additive>(
-      [&](auto&&... y) { return concat(axis, static_cast<decltype(y)>(y)...); }, static_cast<X&&>(x)...);
-}
-LOCUS_REFUSE_SPREAD(concat, additive, (class... X), (X...), (int, const X&...))
-template <class... X>
-  requires dist::detail::Sound<dist::Linearity::additive, X...>
-[[nodiscard]] auto stack(int axis, X&&... x) {
-  return dist::detail::through<dist::Linearity::additive>(
-      [&](auto&&... y) { return stack(axis, static_cast<decltype(y)>(y)...); }, static_cast<X&&>(x)...);
-}
-LOCUS_REFUSE_SPREAD(stack, additive, (class... X), (X...), (int, const X&...))
-template <class... X>
-  requires dist::detail::Sound<dist::Linearity::bilinear, X...>
-[[nodiscard]] auto einsum(std::string_view equation, X&&... x) {
-  return dist::detail::through<dist::Linearity::bilinear>(
-      [&](auto&&... y) { return einsum(equation, static_cast<decltype(y)>(y)...); }, static_cast<X&&>(x)...);
-}
-LOCUS_REFUSE_SPREAD(einsum, bilinear, (class... X), (X...), (std::string_view, const X&...))
+LOCUS_OVER_AFTER(concat, additive, int)
+LOCUS_OVER_AFTER(stack, additive, int)
+LOCUS_OVER_AFTER(einsum, bilinear, std::string_view)
+#include <locus/refuse/distributed/spread/functions.inc>
 
 namespace nn {
 using locus::cross_entropy;  // with the overloads above
@@ -315,29 +300,30 @@ LOCUS_OVER(mse_loss, any)
 LOCUS_OVER(nll_loss, any)
 LOCUS_OVER(smooth_l1_loss, any)
 LOCUS_OVER(triplet_margin_loss, any)
+#include <locus/refuse/distributed/spread/nn_functions.inc>
 }  // namespace nn
 
 // In place: the target's states stay.
 // clang-format off
-#define LOCUS_OVER_UPDATE(name, kind)                                                                              \
-  template <class T, class D, class... S, class Y>                                                                 \
-    requires dist::detail::Updates<dist::Linearity::kind, Over<Tensor<T, D>, S...>, Y>                                  \
-  const Over<Tensor<T, D>, S...>& name(const Over<Tensor<T, D>, S...>& target, Y&& y) {                            \
-    (void)name(target.local(), dist::detail::bare(static_cast<Y&&>(y)));                                           \
-    return target;                                                                                                 \
-  }                                                                                                                \
-  LOCUS_REFUSE_SPREAD(name, kind, (class L, class R), (L, R), (const L&, const R&))                                \
-  LOCUS_REFUSE_SPREAD_UPDATE(name, kind)
+#define LOCUS_OVER_UPDATE(name, kind)                                                                                 \
+  template <class T, class D, class... S, class Y>                                                                    \
+    requires dist::detail::Updates<dist::Linearity::kind, Over<Tensor<T, D>, S...>, Y>                                \
+  const Over<Tensor<T, D>, S...>& name(const Over<Tensor<T, D>, S...>& target, Y&& y) {                               \
+    (void)name(target.local(), dist::detail::bare(static_cast<Y&&>(y)));                                              \
+    return target;                                                                                                    \
+  }
 // clang-format on
 LOCUS_OVER_UPDATE(operator+=, additive)
 LOCUS_OVER_UPDATE(operator-=, additive)
 LOCUS_OVER_UPDATE(operator*=, bilinear)
 LOCUS_OVER_UPDATE(operator/=, linear)
+#include <locus/refuse/distributed/spread/updates.inc>
 
 #undef LOCUS_OVER
 #undef LOCUS_OVER_BINARY
 #undef LOCUS_OVER_UNARY
+#undef LOCUS_OVER_AFTER
+#undef LOCUS_UNBRACKET
 #undef LOCUS_OVER_WITH
 #undef LOCUS_OVER_UPDATE
-LOCUS_REFUSALS_END
 }}  // namespace locus::LOCUS_ABI

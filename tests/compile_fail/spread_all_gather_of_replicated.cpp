@@ -1,0 +1,23 @@
+// Gathering a value that each rank has.
+// expect-error(clang): x is Replicated and each rank has all of it
+// expect-error(clang19): x is Replicated and each rank has all of it
+// expect-error(gcc): x_is_Replicated_and_each_rank_has_all_of_it
+// expect-error(nvcc): x_is_Replicated_and_each_rank_has_all_of_it
+#include <locus/distributed/spread.hpp>
+#include <locus/locus.hpp>
+
+using namespace locus;
+struct Grid;
+struct Data : Along<Grid> {};
+struct Model : Along<Grid> {};
+template <class... S>
+using Value = Over<Tensor<float>, S...>;
+using DataRanks = dist::Ranks<Data, Cpu>;
+
+auto f([[maybe_unused]] Value<Replicated<Data>> r, [[maybe_unused]] Value<Varying<Data>> v, const DataRanks& data) {
+#ifdef LOCUS_MUST_FAIL
+  return data.all_gather(r, 0);
+#else
+  return data.all_gather(v, 0);
+#endif
+}

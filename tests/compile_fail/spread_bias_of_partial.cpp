@@ -1,0 +1,24 @@
+// A bias that every rank would add to its part of a sum.
+// expect-error(clang): every rank would add what is the same on all; all_reduce the Partial one first, or say ranks.share
+// expect-error(clang19): every rank would add what is the same on all; all_reduce the Partial one first, or say ranks.share
+// expect-error(gcc): every_rank_would_add_what_is_the_same_on_all.*say_ranks_share_x
+// expect-error(nvcc): every_rank_would_add_what_is_the_same_on_all.*say_ranks_share_x
+// because: the sum would have the bias once for each rank
+#include <locus/distributed/spread.hpp>
+#include <locus/locus.hpp>
+
+using namespace locus;
+struct Grid;
+struct Data : Along<Grid> {};
+struct Model : Along<Grid> {};
+template <class... S>
+using Value = Over<Tensor<float>, S...>;
+using ModelRanks = dist::Ranks<Model, Cpu>;
+
+auto f(Value<Partial<Model>> p, Value<Replicated<Model>> b, const ModelRanks& model) {
+#ifdef LOCUS_MUST_FAIL
+  return p + b;
+#else
+  return model.all_reduce(p) + b;
+#endif
+}

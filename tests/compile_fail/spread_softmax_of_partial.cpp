@@ -1,0 +1,23 @@
+// A softmax of the parts of a sum.
+// expect-error(clang): softmax: an operand is Partial, and the function of a sum is not the sum of the function; all_reduce it first
+// expect-error(clang19): softmax: an operand is Partial, and the function of a sum is not the sum of the function; all_reduce it first
+// expect-error(gcc): an_operand_is_Partial_and_the_function_of_a_sum
+// expect-error(nvcc): an_operand_is_Partial_and_the_function_of_a_sum
+#include <locus/distributed/spread.hpp>
+#include <locus/locus.hpp>
+
+using namespace locus;
+struct Grid;
+struct Data : Along<Grid> {};
+struct Model : Along<Grid> {};
+template <class... S>
+using Recorded = Over<Traced<float>, S...>;
+using DataRanks = dist::Ranks<Data, Cpu>;
+
+auto f(Recorded<Partial<Data>> p, const DataRanks& data) {
+#ifdef LOCUS_MUST_FAIL
+  return softmax(p, 1);
+#else
+  return softmax(data.all_reduce(p), 1);
+#endif
+}
