@@ -529,6 +529,7 @@ TEST_CASE("4,000 random reductions: every summand reaches its output once, throu
 TEST_CASE("reductions of narrow columns read vectors where strides and addresses allow it") {
   static_assert(cuda::widest_columns<const half*>() == 4 && cuda::widest_columns<const float*, const bool*>() == 4);
   static_assert(cuda::widest_columns<const float*>() == 1 && cuda::widest_columns<const half*, LinearIndex>() == 1);
+  static_assert(cuda::widest_columns<const bool*, const double*>() == 1);  // four would be 32 bytes
   alignas(16) static std::byte memory[16];
   const auto plan_of = [](const Shape& shape, const Strides& strides) {
     const Strides columns{0, 1};

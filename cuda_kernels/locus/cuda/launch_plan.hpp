@@ -155,11 +155,12 @@ inline constexpr int64_t most_chunks = tuning::most_chunks;
   return along_outputs > along_summands;
 }
 
-/// Neighbouring outputs of narrow inputs that a thread folds, so that it reads words of at least 4 bytes.
+/// Neighbouring outputs that a thread folds where an input is narrow, so that it reads words of at least 4 bytes; 1
+/// where an input would read more than 16.
 template <class... X>
 [[nodiscard]] constexpr int widest_columns() {
   if ((std::is_same_v<X, LinearIndex> || ...)) return 1;
-  return ((sizeof(operand_t<X>) <= 2) || ...) ? 4 : 1;
+  return ((sizeof(operand_t<X>) <= 2) || ...) && ((sizeof(operand_t<X>) <= 4) && ...) ? 4 : 1;
 }
 /// The same for a reduction whose neighbouring threads serve neighbouring outputs: `widest`, or 1 for fewer than
 /// `least` elements. Depends on extents and strides alone, as the order of folding does.

@@ -112,8 +112,8 @@ template <class T, class Team, class Fragment>
   }
   const R largest = largest_number(team, larger, values);
   const R sum = team.reduce(
-      fold::SumOfSlow<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative_as<T>(v - largest); },
-      values);
+      fold::SumOfSlow<T>{},
+      [=](R v, std::int64_t) LOCUS_INLINED { return math::detail::exp_of_negative_as<T>(v - largest); }, values);
   return {largest, sum};
 }
 

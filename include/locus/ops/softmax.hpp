@@ -95,8 +95,9 @@ struct SoftmaxRow {
       }
       const R largest = largest_number(team, larger, values);
       const R sum = team.update_and_reduce(
-          fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative_as<T>(v - largest); },
-          values, y.output(row));
+          fold::Sum<T>{},
+          [=](R v, std::int64_t) LOCUS_INLINED { return math::detail::exp_of_negative_as<T>(v - largest); }, values,
+          y.output(row));
       const R scale = OfSum<false>{}(sum);
       team.store(
           y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return v * scale; }, values);

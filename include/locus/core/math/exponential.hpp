@@ -186,15 +186,15 @@ LOCUS_FN float approximate_exp2(float x) {
   return __builtin_exp2f(x);
 #endif
 }
-}  // namespace detail
 
 /// e^x for x <= 0 whose result is used to the precision of T. For types of 2 bytes it takes 2 instructions of a GPU
 /// instead of 9: its relative error is at most 2^-17, because x log2 e is rounded, and it is 0 below 2^-126.
 template <class T, class R>
 [[nodiscard]] LOCUS_FN R exp_of_negative_as(R x) {
-  if constexpr (LOCUS_ON_DEVICE && sizeof(T) == 2) return detail::approximate_exp2(x * 1.44269504f);
+  if constexpr (LOCUS_ON_DEVICE && sizeof(T) == 2) return approximate_exp2(x * 1.44269504f);
   else return exp_of_negative(x);
 }
+}  // namespace detail
 
 /// e^x - 1, to the last digits near 0 too: x = n ln 2 + r with |r| <= ln 2 / 2
 [[nodiscard]] LOCUS_FN float expm1(float x) {

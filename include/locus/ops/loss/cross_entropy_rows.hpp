@@ -68,7 +68,7 @@ LOCUS_FN void store_logit_gradients(Team& team, const RowOutput<T>& out, const L
   team.store(
       out,
       [=](R v, std::int64_t c) LOCUS_INLINED {
-        return share * math::exp_of_negative_as<T>((v - largest) - log_sum) - (c == label ? hard : R(0)) -
+        return share * math::detail::exp_of_negative_as<T>((v - largest) - log_sum) - (c == label ? hard : R(0)) -
                soft * r.weight(c);
       },
       values);
