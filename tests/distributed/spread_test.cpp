@@ -369,3 +369,39 @@ TEST_CASE("what does not divide, and meshes that do not cover the ranks, are ref
     comm.barrier();
   });
 }
+
+TEST_CASE("with Options::debug, labels that lie are found, and parameters that have drifted apart") {
+  for (const bool debug : {false, true}) {
+    CAPTURE(debug);
+    dist::spawn<Cpu>(
+        4,
+        [&](const dist::Communicator<Cpu>& comm) {
+          const Square mesh(comm, {2, 2});
+          const auto& data = mesh.along<Data>();
+          const Tensor<float> x = full({3}, static_cast<float>(data.rank()));  // the same along Model alone
+          (void)mesh.label<Varying<Data>, Replicated<Model>>(x);
+          const auto lie = [&] { (void)mesh.label<Invariant<Data>, Invariant<Model>>(x); };
+          if (debug)
+            CHECK_THROWS_WITH_AS(lie(),
+                                 doctest::Contains("the same on all ranks along Data, and rank 1 of these has other"),
+                                 ArgumentError);
+          else CHECK_NOTHROW(lie());
+        },
+        {.debug = debug});
+  }
+  dist::spawn<Cpu>(2,
+                   [](const dist::Communicator<Cpu>& comm) {
+                     const Line mesh(comm, {2});
+                     const Problem problem;
+                     const auto whole = [&](const Parameter<float>& p) { return mesh.label<Replicated<Data>>(p); };
+                     const Replica net{whole(problem.first.weight), whole(problem.first.bias),
+                                       whole(problem.second.weight), whole(problem.second.bias)};
+                     dist::Optimizer<optim::Sgd<float, Cpu>, Data> sgd(net, optim::SgdOptions{.lr = 0.1});
+                     sgd.step(mesh.along<Data>());
+                     if (comm.rank() == 1) problem.first.bias.value().fill_(0.25f);
+                     CHECK_THROWS_WITH_AS(sgd.step(mesh.along<Data>()),
+                                          doctest::Contains("optimizer.step(): a parameter is said to be"),
+                                          ArgumentError);
+                   },
+                   {.debug = true});
+}

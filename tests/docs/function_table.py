@@ -2,6 +2,8 @@
 """Checks docs/numpy-pytorch.md: every row answers yes, another way or no, and its code for Locus compiles. Checks
 docs/custom-layers.md: its table of scalar functions matches the headers.
 
+Checks the list of functions of operands that are spread over ranks: it has each public function, or a reason not to.
+
 usage: function_table.py
 
 Code in the third column of a table is an expression of the variables below, or the name of a header.
@@ -109,6 +111,31 @@ def problems_of_scalar_functions(page):
     return found + [f"{header}: there is no such header" for header in told.keys() - there.keys()]
 
 
+SPREAD = common.ROOT / "include" / "locus" / "distributed" / "spread" / "functions.hpp"
+SUBJECTS = ["elementwise", "products", "reductions", "normalization-dropout-and-losses", "views-and-parts", "windows",
+            "lookups-joins-and-order"]
+SEVERAL, DRAWS, NO_OPERAND = "several results, or none that is a tensor", "draws random numbers", "takes no tensor, or a function"
+NOT_SPREAD = {
+    **dict.fromkeys(["allclose", "chunk", "group_norm_and_moments", "histogram", "kthvalue", "layer_norm_and_moments",
+                     "max_with_indices", "meshgrid", "min_with_indices", "mode", "nonzero", "quantile", "sort", "split", "topk",
+                     "unbind", "unique", "var_mean", "masked_select"], SEVERAL),
+    **dict.fromkeys(["dropout", "dropout2d"], DRAWS),
+    **dict.fromkeys(["elementwise", "fuse", "range"], NO_OPERAND),
+    "pad": "its amounts stand in braces: a member function would be clearer",
+}
+
+
+def problems_of_spread_functions(header, pages):
+    """Public functions without a line in the list of spread functions, and lines without a function."""
+    public = {name.removeprefix("nn-") for page in pages for name in re.findall(r'<a id="((?:nn-)?[a-z]\w*)">', page)}
+    listed = set(re.findall(r"^LOCUS_OVER(?:_AFTER)?\((\w+), \w+", header, re.MULTILINE))
+    missing = sorted(name for name in public - listed - NOT_SPREAD.keys())
+    stray = sorted((listed | NOT_SPREAD.keys()) - public)
+    return [f"{name}: no line in {SPREAD.name}, and no reason in NOT_SPREAD" for name in missing] + \
+           [f"{name}: a line or a reason, but no public function" for name in stray] + \
+           [f"{name}: a line and a reason against it" for name in sorted(listed & NOT_SPREAD.keys())]
+
+
 def scalar_source():
     """A file that calls each function of core/math with float and double."""
     names = sorted(set().union(*map(scalar_functions, scalar_headers())))
@@ -123,6 +150,8 @@ def scalar_source():
 
 def check(report):
     report.add("scalar functions", "\n".join(problems_of_scalar_functions(SCALARS.read_text())) or None)
+    pages = [(common.ROOT / "docs" / "reference" / f"{subject}.md").read_text() for subject in SUBJECTS]
+    report.add("spread functions", "\n".join(problems_of_spread_functions(SPREAD.read_text(), pages)) or None)
     table = rows(PAGE.read_text())
     report.add("rows", "\n".join(problems(table)) or None)
     compilers = common.find_compilers()

@@ -53,6 +53,7 @@ SECTIONS = [
               "data/transforms/transformed.hpp", "data/transforms/mixup.hpp", "data/transforms/mixed.hpp", "data/sets/image_folder.hpp", "data/files/image_file.hpp", "data/files/resize_image.hpp", "data/files/idx.hpp", "data/files/token_file.hpp", "data/sets/token_windows.hpp", "data/sets/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/fit_options.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/update_bn.hpp", "training/confusion_matrix.hpp", "training/history.hpp", "training/progress.hpp", "training/progress_bar.hpp", "training/peak.hpp", "training/step_memory.hpp"]),
     ("Several ranks", ["distributed/communicator/communicator.hpp", "distributed/communicator/handle.hpp", "distributed/model/distributed_model.hpp", "distributed/model/reducer.hpp", "distributed/start/launch.hpp", "distributed/start/spawn.hpp", "distributed/start/spawn_processes.hpp", "distributed/mpi/mpi.hpp", "distributed/tcp/tcp.hpp", "distributed/nccl/nccl.hpp", "distributed/model/rank_zero.hpp", "distributed/model/batch_norm.hpp", "distributed/model/data_parallel.hpp", "distributed/engine/reduction_op.hpp", "distributed/engine/engine.hpp"]),
+    ("Values spread over ranks", ["core/spread.hpp", "distributed/spread/over.hpp", "distributed/spread/mesh.hpp", "distributed/spread/ranks.hpp", "distributed/spread/optimizer.hpp", "distributed/spread/layers.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/csv.hpp", "io/npy.hpp", "report/history_file.hpp", "report/report.hpp", "report/phases.hpp", "report/tensor_board.hpp", "report/plot.hpp",
                "report/confusion_plot.hpp", "report/image_grid.hpp", "io/png.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
@@ -63,7 +64,7 @@ SECTIONS = [
 INTERNAL = {"core/std/atomic.hpp", "core/element_type.hpp", "core/system/file.hpp", "core/std/posix.hpp", "core/std/pack.hpp", "core/rng.hpp",
             "core/moved.hpp", "core/std/shared.hpp", "core/size_class.hpp", "core/std/span.hpp", "cuda/peers.hpp", "device/attention.hpp", "device/buffer.hpp", "device/convolution.hpp",
             "distributed/threads/cuda_engine.hpp", "distributed/engine/device_engine.hpp", "distributed/message/message_engine.hpp", "distributed/tcp/tcp_rendezvous.hpp",
-            "distributed/threads/local.hpp", "distributed/engine/collective_plan.hpp", "distributed/engine/staged_engine.hpp", "distributed/threads/thread_engine.hpp",
+            "distributed/threads/local.hpp", "distributed/spread/functions.hpp", "distributed/spread/judge.hpp", "distributed/engine/collective_plan.hpp", "distributed/engine/staged_engine.hpp", "distributed/threads/thread_engine.hpp",
             "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvml.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/iteration_plan.hpp", "device/row_team.hpp", "expr/node.hpp",
             "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "refuse/other_headers.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference

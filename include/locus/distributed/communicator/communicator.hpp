@@ -61,6 +61,8 @@ class Communicator {
     return same;
   }
   [[nodiscard]] Sums sums() const { return sums_; }
+  /// Options::debug, also as LOCUS_DIST_DEBUG sets it.
+  [[nodiscard]] bool is_debugging() const { return engine().options().debug; }
   /// Whether its collectives, except barriers and messages, can be part of captured steps: over NCCL.
   [[nodiscard]] bool is_capturable() const { return engine().is_queued(Kind::all_reduce); }
   /// From now on, backward passes may call collectives of this rank before they end. `distributed` then reduces

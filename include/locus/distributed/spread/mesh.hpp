@@ -3,6 +3,7 @@
 
 #include <locus/core/std/pack.hpp>
 #include <locus/distributed/spread/ranks.hpp>
+#include <locus/distributed/spread/same.hpp>
 
 #include <array>
 
@@ -60,10 +61,13 @@ class Mesh {
     return get<number_of<B>>(axes_);
   }
 
-  /// x, spread as S... say, which name each axis of the mesh: a claim, of which nothing is sent.
+  /// x, spread as S... say, which name each axis of the mesh: a claim. Nothing is sent, unless Options::debug or
+  /// LOCUS_DIST_DEBUG=1 asks for checks: then it is a collective that compares what is said to be the same on all
+  /// ranks, and throws ArgumentError on all of them where it is not.
   template <class... S, class X>
     requires(TensorLike<X> && sizeof...(S) == sizeof...(A) && (detail::names<A, S...> && ...))
   [[nodiscard]] auto label(X x) const {
+    (require_as_said<S>(x), ...);
     return detail::labelled<typename detail::Listed<detail::States<>, S...>::type>(std::move(x));
   }
   /// x of rank 0 on all ranks, in place: Invariant along all axes.
@@ -80,6 +84,13 @@ class Mesh {
 #include <locus/refuse/distributed/spread/mesh_class.inc>
 
  private:
+  template <class S, class X>
+  void require_as_said(const X& x) const {
+    if constexpr (S::spread == Spread::invariant || S::spread == Spread::replicated) {
+      const auto& value = x.eval();
+      detail::require_same(along<typename S::axis>(), value.value(), "mesh.label<...>(x): x");
+    }
+  }
   template <class B>
   static constexpr std::size_t number_of = [] {
     std::size_t i = 0, found = 0;

@@ -3,7 +3,7 @@
 // Partial.
 
 #include <locus/autograd/flat.hpp>
-#include <locus/distributed/spread/ranks.hpp>
+#include <locus/distributed/spread/same.hpp>
 #include <locus/optim/clip.hpp>
 
 #include <string_view>
@@ -93,7 +93,8 @@ class Optimizer {
   [[nodiscard]] O& local() { return optimizer_; }
   [[nodiscard]] const O& local() const { return optimizer_; }
 
-  /// Sums gradients, and steps. throws CollectiveError
+  /// Sums gradients, and steps. With Options::debug, first compares parameters that are said to be the same on all
+  /// ranks. throws CollectiveError; ArgumentError on all ranks where they are not
   void step(const Ranks<B, D>&... ranks) {
     sum_gradients(ranks...);
     optimizer_.step();
@@ -135,8 +136,14 @@ class Optimizer {
   }
 
   void sum_gradients(const Ranks<B, D>&... ranks) const {
-    std::size_t axis = 0;
-    (sum_along(ranks.communicator(), axis++), ...);
+    std::size_t axis = 0, number = 0;
+    (require_same_along(ranks, axis++), ...);
+    (sum_along(ranks.communicator(), number++), ...);
+  }
+  template <class A>
+  void require_same_along(const Ranks<A, D>& ranks, std::size_t axis) const {
+    for (const Entry& entry : entries_)
+      if (!entry.is_part[axis]) detail::require_same(ranks, entry.parameter.value(), "optimizer.step(): a parameter");
   }
   void sum_along(const Communicator<D>& comm, std::size_t axis) const {
     const Parameters summed = those([&](const Entry& entry) { return entry.is_summed[axis]; });
