@@ -346,7 +346,7 @@ def check_reached(found, together):
     ranks include distributed/distributed.hpp first of all."""
     reached = refused_without_header()
     lost = sorted({scope + cursor.spelling for header, _, scope, cursor in found
-                   if is_callable(cursor) and header not in together | INTERNAL and scope != "dist::"} - reached)
+                   if is_callable(cursor) and header not in together | INTERNAL and not header.startswith("distributed/")} - reached)
     if lost:
         raise RuntimeError(f"add the header to locus.hpp, or a row to refusals/other_headers.txt: {', '.join(lost)}")
 
@@ -371,7 +371,8 @@ def described_header(header, here, together, anchors):
     unsaid = [(scope, cursor) for scope, cursor in here if is_silent_class(cursor)]
     silent = dict.fromkeys(f"`{scope}{cursor.displayname}`" for scope, cursor in unsaid)
     marks = anchors.mark(*(anchor(cursor.spelling, scope) for scope, cursor in unsaid))
-    umbrella = "distributed/distributed.hpp" if header.startswith("distributed/") else header
+    umbrella = "distributed/spread.hpp" if header.startswith(("distributed/spread/", "core/spread")) else \
+        "distributed/distributed.hpp" if header.startswith("distributed/") else header
     own = "" if header in together else f"\nIts own include: `#include <locus/{umbrella}>`.\n"
     return "".join([f"\nIn [`locus/{header}`](../../include/locus/{header}): {text}\n", own,
                     described([cursor for _, cursor in here if is_callable(cursor)], anchors, scope),

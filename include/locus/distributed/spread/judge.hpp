@@ -1,6 +1,7 @@
 #pragma once
 // What a function of values that are spread over the ranks of an axis gives: one table, and no types.
 
+#include <locus/core/check.hpp>
 #include <locus/core/spread.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
