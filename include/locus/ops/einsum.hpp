@@ -184,7 +184,7 @@ concept Factors = (TensorLike<X> && ...) && IsWrong<FactorsMistake<X...>, Wrong:
                   (!std::is_same_v<value_of<X>, bool> && ...);
 
 /// The type of a product of these operands: traced if any of them is.
-template <class X, class... Rest>
+template <TensorLike X, TensorLike... Rest>
 [[nodiscard]] auto product_type() {
   if constexpr (X::role == Role::traced)
     return std::type_identity<std::remove_cvref_t<decltype(std::declval<const X&>().eval())>>{};

@@ -65,14 +65,14 @@ class Mesh {
   /// LOCUS_DIST_DEBUG=1 asks for checks: then it is a collective that compares what is said to be the same on all
   /// ranks, and throws ArgumentError on all of them where it is not.
   template <class... S, class X>
-    requires(TensorLike<X> && sizeof...(S) == sizeof...(A) && (detail::names<A, S...> && ...))
+    requires(locus::detail::On<X, D> && sizeof...(S) == sizeof...(A) && (detail::names<A, S...> && ...))
   [[nodiscard]] auto label(X x) const {
     (require_as_said<S>(x), ...);
     return detail::labelled<typename detail::Listed<detail::States<>, S...>::type>(std::move(x));
   }
   /// x of rank 0 on all ranks, in place: Invariant along all axes.
   template <class X>
-    requires(TensorLike<X> && !locus::detail::is_expr<X>)
+    requires(locus::detail::On<X, D> && !locus::detail::is_expr<X>)
   [[nodiscard]] auto same(const X& x) const {
     if constexpr (X::role == Role::plain) all_.broadcast(x);
     else all_.broadcast(x.value());

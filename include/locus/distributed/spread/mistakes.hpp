@@ -26,6 +26,9 @@ struct all_reduce_the_Partial_one_first_or_say_ranks_share_x;
 struct say_ranks_replicated_x_whose_backward_pass_sums_the_gradients_of_all_ranks;
 struct say_mesh_label_of_Varying_or_Replicated_or_Invariant;
 struct gather_one_first;
+template <class D>
+struct mesh_is_on;
+struct move_the_tensor_or_make_the_mesh_for_its_device;
 struct the_source_is_spread_otherwise_over_ranks_than_the_type_says;
 struct all_reduce_it_where_it_is_Partial_all_gather_it_where_it_is_Varying;
 struct the_result_is_spread_otherwise_over_ranks_than_the_target;
@@ -92,6 +95,17 @@ struct MeshMistake
 template <class F, class S>
   requires std::is_same_v<typename F::axis::mesh, typename S::axis::mesh>
 struct MeshMistake<F, S> : NothingUnsound {};
+
+/// A tensor on another device than the mesh.
+template <class X, class D>
+struct MeshPlaceMistake : locus::detail::NoMistake {};
+template <locus::detail::HasPlace X, class D>
+  requires(!std::is_same_v<device_of<X>, D>)
+struct MeshPlaceMistake<X, D>
+    : locus::detail::MistakeOf<locus::detail::Wrong::places,
+                               error::device_mismatch<error::tensor_is_on<device_of<X>>, error::mesh_is_on<D>,
+                                                      error::move_the_tensor_or_make_the_mesh_for_its_device>,
+                               device_of<X>, D> {};
 
 /// The library's own mistakes, which do not depend on states: two places, two element types.
 template <class M>
