@@ -6,6 +6,7 @@
 #include <support/collectives.hpp>
 #include <support/rank_numbers.hpp>
 #include <support/schooling.hpp>
+#include <support/spread_training.hpp>
 #include <support/synchronized.hpp>
 
 #include <csignal>
@@ -135,6 +136,8 @@ void check_all() {
   check_moves<float>(comm, 20001);
   check_order_of_handles(comm);
   check_groups(comm);
+  check_divided_training(comm, 1, comm.size());
+  if (comm.size() % 2 == 0) check_divided_training(comm, 2, comm.size() / 2);
   const auto ring = connect({.algorithm = dist::Algorithm::ring});
   check_reductions<bfloat16>(ring, 150001, dist::sum);
   check_reductions<float>(ring, 17, dist::mean);

@@ -12,8 +12,8 @@
 
 #include <doctest/doctest.h>
 
-#include <support/collectives.hpp>
 #include <support/skip.hpp>
+#include <support/spread_training.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -77,6 +77,7 @@ TEST_CASE_TEMPLATE("collectives over an engine of the host equal their reference
           check_reductions<bool>(comm, 50, dist::sum);
           check_order_of_handles(comm);
           check_groups(comm);
+          if (ranks == 4) check_divided_training(comm, 2, 2);
           more(comm);
         },
         options);
