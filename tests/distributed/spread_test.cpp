@@ -235,6 +235,27 @@ TEST_CASE("layers divided among ranks, on meshes of several forms, train as one 
         }));
 }
 
+TEST_CASE("generators draw alike along axes that they do not vary along") {
+  on_square(2, 2, [](const Square& mesh) {
+    const auto& data = mesh.along<Data>();
+    const auto& model = mesh.along<Model>();
+    const auto x = variable(mesh.label<Varying<Data>, Replicated<Model>>(ones({1000})));
+    auto numbers = mesh.generator<Varying<Data>, Invariant<Model>>(7);
+    const auto first = dropout(x, 0.5, numbers).eval(), second = dropout(x, 0.5, numbers).eval();
+    static_assert(spread_of<decltype(first), Data> == Spread::varying &&
+                  spread_of<decltype(first), Model> == Spread::replicated);
+    require_same_bits("a mask along Model", model.communicator(), first.local().value());
+    const auto of_data = data.communicator().all_gather(first.local().value());
+    if (distance(of_data.select(0, 0), of_data.select(0, 1)) == 0) wrong("ranks along Data drew the same numbers");
+    if (distance(first.local().value(), second.local().value()) == 0) wrong("two draws are the same");
+    auto alike = mesh.generator<Replicated<Data>, Replicated<Model>>(7);
+    const auto parts = trace(mesh.label<Partial<Data>, Invariant<Model>>(ones({1000})));
+    const auto dropped = dropout(parts, 0.5, alike).eval();  // linear: of parts of a sum, with one mask
+    static_assert(spread_of<decltype(dropped), Data> == Spread::partial);
+    require_same_bits("a mask of all", mesh.communicator(), dropped.local().value());
+  });
+}
+
 TEST_CASE("typed code makes the launches of untyped code") {
   on_line(2, [](const Line& mesh) {
     const Tensor<float> a = randn<float>({8, 8}), b = randn<float>({8, 8});

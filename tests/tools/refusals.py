@@ -138,7 +138,9 @@ def macros(row, declared):
     if spread := re.fullmatch(r"spread(\w*) (\S+) (\w+)(?: (\S+))?", head):
         form, name, linearity, first = spread.groups()
         forms = {"_unary": ("class X", "X", "const X&"), "_binary": ("class L, class R", "L, R", "const L&, const R&"),
-                 "_after": (None, None, f"{first}, const X&...")}
+                 "_after": (None, None, f"{first}, const X&..."),
+                 "_draws": ("class X, class D, class... S", "X, dist::SpreadGenerator<D, S...>",
+                            "const X&, double, dist::SpreadGenerator<D, S...>&")}
         names = forms.get(form.replace("update", "binary"), (None, None, None))
         defined = zip(["_TEMPLATE", "_OPERANDS", "_PARAMETERS"], names)
         return "distributed/spread/call", [("_FUNCTION", name), ("_LINEARITY", linearity), *defined]

@@ -3,8 +3,7 @@
 // to sums. Nothing of a function is written here, and no header of one is included: include those that a program calls.
 //
 // Left out, because their results are several tensors or no tensor: allclose, chunk, histogram, kthvalue, meshgrid,
-// split, sort, topk, unique and others; call them on x.local(). Left out, because every rank would draw its own
-// numbers: dropout.
+// split, sort, topk, unique and others; call them on x.local(). dropout is in generator.hpp.
 
 #include <locus/distributed/spread/over.hpp>
 #include <locus/ops/reduction.hpp>

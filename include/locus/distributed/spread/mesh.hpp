@@ -2,6 +2,7 @@
 // Mesh<D, A...>: ranks in a grid with an axis for each of A...
 
 #include <locus/core/std/pack.hpp>
+#include <locus/distributed/spread/generator.hpp>
 #include <locus/distributed/spread/ranks.hpp>
 #include <locus/distributed/spread/same.hpp>
 
@@ -77,6 +78,22 @@ class Mesh {
     if constexpr (X::role == Role::plain) all_.broadcast(x);
     else all_.broadcast(x.value());
     return detail::labelled<detail::States<>>(X(x));
+  }
+  /// A generator whose numbers are alike along the axes that S... call Invariant or Replicated, and differ along those
+  /// that they call Varying. All ranks pass the same seed.
+  ///
+  ///     auto numbers = mesh.generator<Varying<Data>, Invariant<Model>>(1);
+  ///     h = dropout(h, 0.1, numbers);
+  template <class... S>
+    requires(sizeof...(S) == sizeof...(A) && (detail::names<A, S...> && ...) && ((S::spread != Spread::partial) && ...))
+  [[nodiscard]] auto generator(std::uint64_t seed) const {
+    const auto vary = [&]<class B>(std::type_identity<B>) {
+      const auto line = along<B>().rank() * sizeof...(A) + number_of<B>;
+      if (detail::along<B>(detail::States<S...>()) == Spread::varying)
+        seed = locus::detail::seed_of_rank(seed, static_cast<int>(line));
+    };
+    (vary(std::type_identity<A>()), ...);
+    return typename detail::GeneratorOf<D, typename detail::Listed<detail::States<>, S...>::type>::type(seed);
   }
   /// The parameter w as a layer uses it on x: replicated() along the axes along which x is not Invariant. Plain where x
   /// is.
