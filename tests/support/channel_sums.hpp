@@ -11,10 +11,10 @@ namespace locus_test {
 
 /// y = conv2d(x, w, {.padding = 1}) of channels-last images and weights, with the sums of its channels, beside launches
 /// that take several times as long, so that autotuning keeps this form. Whether cuDNN computed it; the sums are
-/// checked.
-template <class T>
-[[nodiscard]] bool chooses_channel_sums(const locus::Tensor<T, locus::Cuda>& x,
-                                        const locus::Tensor<T, locus::Cuda>& w) {
+/// checked. before() is called before the slow launches, each time.
+template <class T, class F = void (*)()>
+[[nodiscard]] bool chooses_channel_sums(
+    const locus::Tensor<T, locus::Cuda>& x, const locus::Tensor<T, locus::Cuda>& w, const F& before = [] {}) {
   using namespace locus;
   using locus::detail::as_volumes;
   const auto conv = [&] { return conv2d(x, w, {.padding = 1}); };
@@ -22,6 +22,7 @@ template <class T>
   const Tensor<float, Cuda> sums({2, w.size(0)}, x.device());
   const ConvShape shape = locus::detail::conv2d({.padding = 1}).request.plan(x.shape(), w.shape(), nullptr);
   const auto slow = [&] {
+    before();
     for (int i = 0; i < 8; ++i) (void)conv();
   };
   if (!Convolution<Cuda>::forward_with_sums(x.device(), shape, locus::detail::images_of(as_volumes(x, true)), w.data(),

@@ -32,7 +32,19 @@ template <class M, class Optimizer, class L, class... X>
   }
   return memory_stats(Cpu{}).peak_bytes - before;
 }
-/// Compares step_memory() of a batch of `size` samples with the peaks of steps of other sizes. draw(n) is a batch.
+/// Compares a step's memory with the peaks of steps of other sizes. draw(n) is a batch.
+template <class M, class Optimizer, class L, class Draw>
+void check_peaks_of(const StepMemory& memory, std::int64_t before, const M& model, Optimizer& optimizer, const L& loss,
+                    std::initializer_list<std::int64_t> others, const Draw& draw) {
+  for (const std::int64_t other : others) {
+    INFO("batch of ", other);
+    const std::int64_t peak = detail::unpack(
+        draw(other), [&](const auto&... x) { return peak_of_step(before, model, optimizer, loss, x...); });
+    CHECK(std::abs(static_cast<double>(memory.peak(other) - peak)) < 0.02 * static_cast<double>(peak));
+    CHECK(peak > memory.fixed() + memory.activations.at(other));
+  }
+}
+/// The same with step_memory() of a batch of `size` samples.
 template <class M, class Optimizer, class L, class Draw>
 void check_peaks(std::int64_t before, const M& model, Optimizer& optimizer, const L& loss, std::int64_t size,
                  std::initializer_list<std::int64_t> others, const Draw& draw) {
@@ -42,14 +54,31 @@ void check_peaks(std::int64_t before, const M& model, Optimizer& optimizer, cons
   CHECK(memory.fixed() == fixed);
   CHECK(memory.batch_size == size);
   CHECK(allocated() - before == fixed);
-  for (const std::int64_t other : others) {
-    INFO("batch of ", other);
-    const std::int64_t peak = detail::unpack(
-        draw(other), [&](const auto&... x) { return peak_of_step(before, model, optimizer, loss, x...); });
-    CHECK(std::abs(static_cast<double>(memory.peak(other) - peak)) < 0.02 * static_cast<double>(peak));
-    CHECK(peak > fixed + memory.activations.at(other));
-  }
+  check_peaks_of(memory, before, model, optimizer, loss, others, draw);
 }
+
+/// x = x - lr sign(g), of parameters outside flat memory: zero_grad() frees their gradients.
+class SignDescent {
+ public:
+  using value_type = float;
+  using device_type = Cpu;
+
+  explicit SignDescent(std::vector<Parameter<float, Cpu>> parameters) : parameters_(std::move(parameters)) {}
+
+  bool is_broken = false;  ///< zero_grad() throws
+  [[nodiscard]] const std::vector<Parameter<float, Cpu>>& parameters() const { return parameters_; }
+  [[nodiscard]] static double lr() { return 0.01; }
+  void zero_grad() const {
+    if (is_broken) throw Error("zero_grad is broken");
+    for (const auto& parameter : parameters_) parameter.zero_grad();
+  }
+  void step() const {
+    for (const auto& parameter : parameters_) parameter.value() -= 0.01f * sign(parameter.grad());
+  }
+
+ private:
+  std::vector<Parameter<float, Cpu>> parameters_;
+};
 
 }  // namespace
 
@@ -82,6 +111,20 @@ TEST_CASE("the predicted peak of a step is the measured one at other batch sizes
   check_peaks(before, model, optimizer, loss, 8, {4, 12, 24}, [](std::int64_t n) {
     return Tuple(zeros<std::int64_t>({n, 32}), zeros<std::int64_t>({n, 32}));
   });
+}
+
+TEST_CASE("the predicted peak of a step is the measured one at other batch sizes: an optimizer of the user's own") {
+  const std::int64_t before = allocated();
+  const auto model = models::mlp<float>({256, 64, 10});
+  SignDescent optimizer(model.parameters());
+  const auto draw = [](std::int64_t n) { return Tuple(randn({n, 256}), zeros<std::int64_t>({n})); };
+  (void)detail::train_step_on(model, optimizer, nn::CrossEntropyLoss{}, draw(2));
+  const std::int64_t fixed = allocated() - before;
+  const StepMemory memory =
+      step_memory(model, optimizer, nn::CrossEntropyLoss{}, randn({64, 256}), zeros<std::int64_t>({64}));
+  CHECK(memory.fixed() == fixed);
+  CHECK(allocated() - before == fixed - memory.gradients);
+  check_peaks_of(memory, before, model, optimizer, nn::CrossEntropyLoss{}, {16, 48, 128, 256}, draw);
 }
 
 TEST_CASE("the memory of a step counts masters of 16 bits and frozen parameters, and the optimizer behind a scaler") {
@@ -127,6 +170,22 @@ TEST_CASE("measuring a step changes no weight, buffer, state or random number, a
   REQUIRE(after.size() > 13);
   for (std::size_t i = 0; i < after.size(); ++i) CHECK(all(after[i] == known[i]).item());
   for (const auto& parameter : model.parameters()) CHECK(!parameter.has_grad());
+}
+
+TEST_CASE("an error while a step is measured restores the buffers, even if gradients cannot be forgotten") {
+  const nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{8, 16}, nn::BatchNorm1d<float, Cpu>{16}};
+  SignDescent optimizer(model.parameters());
+  std::vector<Tensor<std::uint8_t, Cpu>> known;
+  for (const auto& buffer : model.buffers()) known.push_back(buffer.bytes().clone());
+  const auto loss = [&](const auto& y, const auto&) {
+    optimizer.is_broken = true;
+    if (y.size(0) > 0) throw ArgumentError("the loss is broken");
+    return sum(y);
+  };
+  CHECK_THROWS_WITH_AS((void)step_memory(model, optimizer, loss, randn({4, 8}), zeros({4})), "the loss is broken",
+                       ArgumentError);
+  REQUIRE(known.size() == 3);
+  for (std::size_t i = 0; i < known.size(); ++i) CHECK(all(model.buffers()[i].bytes() == known[i]).item());
 }
 
 TEST_CASE("the largest batch that fits is the last whose peak does; the text has both sizes") {

@@ -35,7 +35,7 @@ class Faults {
       if (fault.owner == owner) fault.owner = nullptr;
     instance().forget_thrown();
   }
-  /// throws the first fault of the GPU, if it has any
+  /// throws a fault of the GPU, if it has any: the first that no call threw yet, or else the first
   static void require_none(int ordinal) {
     if (count_.load(Order::relaxed) > 0) [[unlikely]]
       raise(ordinal);
@@ -59,11 +59,10 @@ class Faults {
     std::exception_ptr error;
     {
       const Lock lock(instance().mutex_);
-      for (Fault& fault : instance().faults_) {
-        if (fault.ordinal != ordinal) continue;
-        fault.is_thrown = true;
-        if (!error) error = fault.error;
-      }
+      Fault* next = nullptr;
+      for (Fault& fault : instance().faults_)
+        if (fault.ordinal == ordinal && (!next || (next->is_thrown && !fault.is_thrown))) next = &fault;
+      if (next) error = next->error, next->is_thrown = true;
       instance().forget_thrown();
     }
     if (error) std::rethrow_exception(error);

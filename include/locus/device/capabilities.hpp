@@ -21,8 +21,8 @@ namespace locus { inline namespace LOCUS_ABI {
 ///
 /// fills the array of two sums and returns true, or does nothing and returns false where separate passes cost less. The
 /// team of f(row, team) has team.add(map, x...): it adds the Addends from map(x[c]..., c) to element c of both sums and
-/// to the totals of the row, and returns the RowTotals. The order of summation depends on the device, rows, cols and
-/// the types alone.
+/// to the totals of the row, and returns the RowTotals. The order of summation of columns depends on the device, rows,
+/// cols and the types alone. The order of summation of totals also depends on the alignment and stride of the rows.
 template <class D>
 concept SumsColumns = requires(D device, detail::ProbeRows f, const ColumnSum<float>* sums) {
   { Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums) } -> std::convertible_to<bool>;

@@ -118,7 +118,8 @@ class PeakWatch {
   std::int64_t before_;
 };
 
-/// Restores a model's buffers and the default generators, and forgets its gradients, at the end of its scope.
+/// Restores a model's buffers and the default generators, and forgets its gradients, at the end of its scope. After an
+/// error of the device, buffers and gradients may stay as they are.
 template <class M, class Optimizer, class D>
 class KeepTraining {
  public:
@@ -129,13 +130,20 @@ class KeepTraining {
   KeepTraining(const KeepTraining&) = delete;
   KeepTraining& operator=(const KeepTraining&) = delete;
   ~KeepTraining() {
-    optimizer_.zero_grad();
+    try {
+      restore_buffers();
+      optimizer_.zero_grad();
+    } catch (...) {  // the scope may be left by an error already
+    }
+  }
+
+ private:
+  void restore_buffers() const {
     std::size_t i = 0;
     if constexpr (requires { model_.buffers(); })
       for (const auto& buffer : model_.buffers()) buffer.bytes().copy_(buffers_[i++]);
   }
 
- private:
   const M& model_;
   Optimizer& optimizer_;
   std::vector<Tensor<std::uint8_t, D>> buffers_;
@@ -178,22 +186,23 @@ template <class Optimizer>
   }
 }
 
-/// Bytes above those before the step.
+/// Bytes above those before the step, when gradients of the step before it exist.
 struct StepPeaks {
   std::int64_t forward = 0, saved = 0, backward = 0;
 };
 template <class M, class Optimizer, class L, class Batch, class D>
 [[nodiscard]] StepPeaks peaks_of_step(const M& model, Optimizer& optimizer, const L& loss, const Batch& batch,
                                       PeakWatch<D>& watch) {
+  const std::int64_t with_gradients = watch.allocated();
   optimizer.zero_grad();
-  const std::int64_t before = watch.allocated();
+  const std::int64_t before = watch.allocated(), freed = with_gradients - before;  // 0 in flat memory
   watch.restart();
   const auto recorded = recorded_loss(model, loss, batch);
   const std::int64_t forward = watch.peak() - before, saved = watch.allocated() - before;
   watch.restart();
   [[maybe_unused]] const auto guard = on_this_rank(model);
   recorded.backward();
-  return {forward, saved, watch.peak() - before};
+  return {forward, saved, watch.peak() - before - freed};
 }
 
 /// The line through bytes measured at two batch sizes.

@@ -708,6 +708,31 @@ TEST_CASE("without memory to time in, the first answer serves") {
   }));
 }
 
+TEST_CASE("launches timed beside cuDNN's have all other memory; where they lose some, no launch within them is timed") {
+  CHECK(in_new_process(autotuned, [] {
+    alarm(60);  // a thread may wait for itself
+    constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+    simulated::kernel_milliseconds = 4;
+    for (auto& engine : dnn.engines) engine.milliseconds = 2;
+    dnn.engines[0].workspace = 4 * mebibyte, dnn.engines[2].workspace = 8 * mebibyte;
+    const auto x = randn<bfloat16, Cuda>({4, 4, 6, 5}).channels_last();
+    const auto w = randn<bfloat16, Cuda>({8, 4, 3, 3}).channels_last();
+    std::vector<std::int64_t> allocated;
+    Tensor<std::uint8_t, Cuda> others;
+    const bool has_sums = chooses_channel_sums(x, w, [&] {
+      allocated.push_back(memory_stats(Cuda{}).allocated_bytes);
+      if (allocated.size() != 2) return;  // planned by the first call, and timed by the others
+      others = Tensor<std::uint8_t, Cuda>({4 * mebibyte});
+      simulated::most_memory = simulated::free_memory = mebibyte;
+    });
+    simulated::most_memory = simulated::free_memory = std::size_t{1} << 34;
+    // A part of the batch was planned without timing, and is timed now.
+    const auto part = [&] { return seen([&] { (void)conv2d(x.slice(0, 0, 2), w, {.padding = 1}); }); };
+    return has_sums && allocated.size() > 2 && allocated[0] == allocated[1] && part().launched > 8 &&
+           part().launched == 1;
+  }));
+}
+
 TEST_CASE("the file of products keeps what was timed; the next process asks cuDNN for nothing else") {
   const TemporaryFolder folder;
   const std::string file = folder.path / "plans";

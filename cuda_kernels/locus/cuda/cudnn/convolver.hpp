@@ -97,8 +97,7 @@ class Convolver {
   }
 
   /// The known choice, or the fastest engine if passes are timed, or cuDNN's first answer.
-  [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call,
-                                   const Beside& beside) const {
+  [[nodiscard]] ConvPlan make_plan(const cuda::detail::GemmPlanKey& key, const ConvCall& call, const Beside& beside) {
     const UncapturedCalls anything_goes;
     ConvPlan plan;
     plan.most_workspace = call.most_workspace(free_bytes());
@@ -141,14 +140,14 @@ class Convolver {
     take_from(plan, engines_for(calls, machine_, call, graph), call);
   }
 
-  [[nodiscard]] static bool may_time() {
-    return gemm_is_autotuned() && !launches_are_awaited() &&
+  [[nodiscard]] bool may_time() const {
+    return gemm_is_autotuned() && !times_others_ && !launches_are_awaited() &&
            !launches_are_traced();  // waiting and tracing would be timed too
   }
 
   /// Looks up the plan in the process's table; if passes are timed, adds it there.
   void settle(const cuda::detail::GemmPlanKey& key, ConvPlan& plan, Calls& calls, const ConvCall& call,
-              const Descriptor& graph, const Beside& beside) const {
+              const Descriptor& graph, const Beside& beside) {
     auto& tuned = cuda::detail::TunedGemmPlans::of<ConvPlans>(context_.ordinal());
     if (!calls.succeeded() || adopt(tuned, key, plan, call, graph) || !may_time()) return;
     const std::vector<Descriptor> engines = engines_for(calls, machine_, call, graph);
@@ -202,7 +201,22 @@ class Convolver {
   /// the fastest; of two about equal, the earlier. Clears `exists` if cuDNN refuses all, or the others are faster.
   /// False, with the plan unchanged, if memory for that runs out.
   [[nodiscard]] bool choose_fastest(ConvPlan& plan, const std::vector<Descriptor>& engines, const ConvCall& call,
-                                    const Beside& beside) const try {
+                                    const Beside& beside) try {
+    const StreamTimer timer(context_);
+    const bool wants_memory = plan.wants_memory;  // set by an engine tried before the first usable one
+    const float best = choose_engine(plan, engines, call, beside, timer);
+    const float others = beside.others ? time_of(*beside.others, timer, best) : StreamTimer::never;
+    plan.is_slower = call.must_be_timed() ? best >= clearly * others : others < clearly * best;
+    plan.exists = best < StreamTimer::never && !plan.is_slower;
+    plan.wants_memory = wants_memory && plan.exists;
+    return true;
+  } catch (const OutOfMemory&) {
+    return false;
+  }
+  /// Gives the plan the fastest engine. Returns its milliseconds; `never` if cuDNN refuses all. Its workspace and its
+  /// copy of the result are free again afterwards.
+  [[nodiscard]] float choose_engine(ConvPlan& plan, const std::vector<Descriptor>& engines, const ConvCall& call,
+                                    const Beside& beside, const StreamTimer& timer) const {
     std::vector<ConvPlan> ways{plan};
     std::int64_t most = plan.way.workspace;
     for (ConvPlan next = plan; ways.size() < tuning::most_candidates; ways.push_back(next)) {
@@ -211,18 +225,7 @@ class Convolver {
       most = next.way.workspace > most ? next.way.workspace : most;
     }
     Scratch workspace(context_, static_cast<std::size_t>(most)), own(context_);
-    void* result = call.result();
-    if (call.accumulate) {  // repeated passes would add up
-      const std::uintptr_t misaligned =
-          reinterpret_cast<std::uintptr_t>(result) % 16;  // the alignment that engines were chosen for
-      const auto bytes = static_cast<std::size_t>(call.result_bytes());
-      own.reserve(misaligned + bytes);
-      result = own.as<unsigned char>() + misaligned;
-      cuda::check(cudaMemcpyAsync(result, call.result(), bytes, cudaMemcpyDeviceToDevice, context_.stream()),
-                  "convolution (cudaMemcpyAsync)");
-    }
-    const StreamTimer timer(context_);
-    const bool wants_memory = plan.wants_memory;  // set by an engine tried before the first usable one
+    void* const result = call.accumulate ? copy_of_result(call, own) : call.result();  // repeated passes would add up
     float best = StreamTimer::never;
     for (const ConvPlan& way : ways) {
       const float time = timer.milliseconds([&] {
@@ -232,17 +235,34 @@ class Convolver {
       });
       if (time < clearly * best) plan = way, best = time;
     }
-    const float others = beside.others ? time_of(*beside.others, timer, best) : StreamTimer::never;
-    plan.is_slower = call.must_be_timed() ? best >= clearly * others : others < clearly * best;
-    plan.exists = best < StreamTimer::never && !plan.is_slower;
-    plan.wants_memory = wants_memory && plan.exists;
-    return true;
-  } catch (const OutOfMemory&) {
-    return false;
+    return best;
   }
+  [[nodiscard]] void* copy_of_result(const ConvCall& call, Scratch& copy) const {
+    const std::uintptr_t misaligned =
+        reinterpret_cast<std::uintptr_t>(call.result()) % 16;  // the alignment that engines were chosen for
+    const auto bytes = static_cast<std::size_t>(call.result_bytes());
+    copy.reserve(misaligned + bytes);
+    void* const result = copy.as<unsigned char>() + misaligned;
+    cuda::check(cudaMemcpyAsync(result, call.result(), bytes, cudaMemcpyDeviceToDevice, context_.stream()),
+                "convolution (cudaMemcpyAsync)");
+    return result;
+  }
+  /// While it lives, passes are planned without timing.
+  class WithoutTiming {
+   public:
+    explicit WithoutTiming(bool& times_others) : times_others_(times_others) { times_others_ = true; }
+    WithoutTiming(const WithoutTiming&) = delete;
+    WithoutTiming& operator=(const WithoutTiming&) = delete;
+    ~WithoutTiming() { times_others_ = false; }
+
+   private:
+    bool& times_others_;
+  };
   /// Milliseconds of other launches; `never` if memory for them runs out. If they take twice as long as `best`, they
   /// run twice.
-  [[nodiscard]] static float time_of(const ConvLaunches& others, const StreamTimer& timer, float best) try {
+  [[nodiscard]] float time_of(const ConvLaunches& others, const StreamTimer& timer, float best) try {
+    // Their passes need new plans where memory has run out; to time these, this thread would wait for its own lock.
+    const WithoutTiming passes(times_others_);
     return timer.milliseconds([&] { return others(), true; }, 2 * best);
   } catch (const OutOfMemory&) {
     return StreamTimer::never;
@@ -252,6 +272,7 @@ class Convolver {
   Context& context_;
   const Machine& machine_;
   cuda::detail::GemmPlanTable<ConvPlan> plans_;
+  bool times_others_ = false;
 };
 
 }}}  // namespace locus::LOCUS_ABI::cuda::dnn
