@@ -1,6 +1,7 @@
 #pragma once
 // Builds graphs of operations, which engines of cuDNN compute in one launch.
 
+#include <locus/core/shape.hpp>
 #include <locus/cuda/cudnn/engines.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
