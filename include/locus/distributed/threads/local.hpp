@@ -30,6 +30,7 @@ struct LocalRanks<Cuda> {
     const int gpus = cuda::device_count();
     if (gpus == 0) cuda::require_device(0);
     std::vector<Cuda> devices;
+    devices.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) devices.push_back({rank % gpus});
     const Shared group(new detail::CudaGroup(devices, options.timeout, ranks));
     std::vector<Shared<Engine<Cuda>>> result;
