@@ -642,7 +642,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
   --captures;
   simulated::Graph* const captured = std::exchange(stream.capture, nullptr);
-  const bool fails = simulated::fails(), is_joined = captured->awaited == captured->captured_beside && captured->unawaited.empty();
+  const bool fails = simulated::fails(),
+             is_joined = captured->awaited == captured->captured_beside && captured->unawaited.empty();
   for (simulated::Stream* const other : captured->joined) other->capture = nullptr;
   if (stream.invalid || fails || !is_joined) {
     delete captured;
