@@ -478,7 +478,7 @@ TEST_CASE("the first replay comes after what other streams still read of its mem
   }
 }
 
-/// chain(x) as a step that may be captured anew, as those of fit.
+/// chain(x) as a renewable step, as fit makes them.
 class Renewable {
  public:
   explicit Renewable(Tensor<float, Cuda> x) : x_(std::move(x)) {}

@@ -191,7 +191,7 @@ template <class F>
 void times(int count, const F& f) {
   for (int i = 0; i < count; ++i) f();
 }
-/// The sum of chain(x) as a step that may be captured anew, as those of fit.
+/// The sum of chain(x) as a renewable step, as fit makes them.
 class Summed {
  public:
   explicit Summed(Tensor<float, Cuda> x) : x_(std::move(x)) {}
