@@ -175,7 +175,7 @@ struct MemoryBlock {
   const CapturedBlocks* captured = nullptr;  ///< the last step whose capture allocated it
   int overwriters = 0;                       ///< captured steps that overwrite it
   int fixed_overwriters = 0;                 ///< of these, steps that are not renewable
-  int readers = 0;                           ///< captured steps that access it though it was freed
+  int readers = 0;                           ///< captured steps that access it though it was freed, and its delays
 };
 
 /// The blocks of a GPU, sorted by address. Blocks are added and erased only with a system allocation, which takes

@@ -13,14 +13,12 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 ///   other steps. While a tensor holds such a block, can_replay() is false for those steps: they have to be captured
 ///   anew, in other blocks, which moves their results. A renewable step is not replayed while another step runs or is
 ///   captured.
-/// - Blocks that a step which is not renewable overwrites serve no other step: a tensor that outlives a run or a
-/// capture
-///   could not be protected from its replays. (The host code of a step changes state that only the program knows. So a
-///   capture that has succeeded stands, and no host code runs twice to lay out memory better.)
-/// - Memory that outlives a capture, such as results, should lie in blocks that no other step overwrites, or those
-/// steps
-///   have to be captured anew. The last run or capture of the step predicts which memory that is. Small blocks are not
-///   shared at all.
+/// - Blocks that a non-renewable step overwrites serve no other step: a tensor that outlives a run or capture
+///   could not be protected from its replays. A capture that succeeded always stands: to make it again in other memory
+///   would run the step's host code twice, and only the program knows which state that changes.
+/// - Memory that outlives a capture, such as results, should lie in blocks that no other step overwrites; otherwise
+///   those steps have to be captured anew. The last run or capture of the step predicts which memory that is. Small
+///   blocks are not shared at all.
 /// - The caller's unused blocks serve runs and captures, too. What a first run needed and the capture does not is
 ///   released.
 class CapturePool {

@@ -148,8 +148,11 @@ class DeviceMemory {
       if (!reuses_blocks_ && block.allocation == 0) give_back_after(home, block);
     }
     step.overwritten.clear();
-    for (void* const address : step.read)
-      if (MemoryBlock& block = *blocks_.find(address); --block.readers == 0) give_back_after(home, block);
+    for (void* const address : step.read) {
+      MemoryBlock& block = *blocks_.find(address);
+      --block.readers;
+      give_back_after(home, block);
+    }
     step.read.clear();
     if (!home.capturing) return_unused(home);
   }
@@ -191,7 +194,7 @@ class DeviceMemory {
     return true;
   }
 
-  /// A block whose last use is queued in the stream `user`.
+  /// A block, counted as read until it is given back, whose last use is queued in the stream `user`.
   struct Delayed {
     void* block;
     StreamMemory* user;
@@ -207,6 +210,7 @@ class DeviceMemory {
       if (block.owner == &user || wait_for(user, *block.owner)) give_back(block);
       return;  // else never reused: the GPU does not answer
     }
+    ++block.readers;
     try {
       delayed_.push_back({block.address, &user});
     } catch (const std::bad_alloc&) {  // never reused
@@ -216,8 +220,12 @@ class DeviceMemory {
     std::size_t stay = 0;
     for (const Delayed& each : delayed_) {
       MemoryBlock& block = *blocks_.find(each.block);
-      if (is_delayed(*each.user, block)) delayed_[stay++] = each;
-      else give_back_after(*each.user, block);
+      if (is_delayed(*each.user, block)) {
+        delayed_[stay++] = each;
+        continue;
+      }
+      --block.readers;
+      give_back_after(*each.user, block);
     }
     delayed_.resize(stay);
   }
@@ -256,8 +264,9 @@ class DeviceMemory {
   [[nodiscard]] void* shared_block(StreamMemory& home, int size_class) {
     const auto is_fit = [&](void* address) {
       const MemoryBlock& block = *blocks_.find(address);
-      const int own = home.capturing && block.captured == home.step ? 1 : 0;
-      return block.overwriters > own && block.fixed_overwriters == (home.step && home.step->is_renewable ? 0 : own);
+      const bool is_mine = home.capturing && block.captured == home.step;
+      return block.overwriters > (is_mine ? 1 : 0) &&
+             block.fixed_overwriters == (is_mine && !home.step->is_renewable ? 1 : 0);
     };
     for (int larger = size_class; larger <= size_class + 3 * Sizes::steps; ++larger)
       if (void* const block = home.unused.pop_if(larger, is_fit)) return block;
