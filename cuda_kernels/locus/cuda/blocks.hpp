@@ -26,6 +26,11 @@ inline void count_growth(MemoryStats& stats, std::size_t bytes) {
   stats.system_allocations += 1;
   stats.reserved_bytes += static_cast<std::int64_t>(bytes);
 }
+/// Makes room for one element more, in amortized constant time. throws bad_alloc
+template <class V>
+void reserve_one(std::vector<V>& list) {
+  if (list.size() == list.capacity()) list.reserve(2 * list.size() + 1);
+}
 }  // namespace detail
 
 /// Unused blocks by size class.
@@ -99,12 +104,11 @@ struct CapturedBlocks {
   std::vector<void*> read;      ///< blocks that the capture freed, and had not allocated: replays access them
   std::vector<Allocation> log;  ///< of the run or capture in progress
   std::uint64_t checked = 0;    ///< StreamMemory::overlaps when overwritten blocks were last found free
-  int mispredicted = 0;         ///< captures that left tensors in memory of other steps
 
-  /// Whether the next allocation of a size will outlive the capture, if it goes as in the last run or capture. Always
-  /// after two predictions that failed.
+  /// Whether the next allocation of a size will outlive the capture, if it goes as in the last run or capture; true if
+  /// there is none to go by.
   [[nodiscard]] bool predicts_outliving(int size_class) {
-    if (mispredicted > 1) return true;
+    if (!has_lifetimes_) return true;
     const auto index = static_cast<std::size_t>(size_class);
     if (index >= outlived_.size()) return false;
     Lifetimes& of_size = outlived_[index];
@@ -114,14 +118,25 @@ struct CapturedBlocks {
     log.clear();
     for (Lifetimes& each : outlived_) each.next = 0;
   }
-  /// Remembers which allocations of the log outlive the run or capture that ends. throws bad_alloc
+  /// Makes room for one allocation more in `log` and `overwritten`. throws bad_alloc
+  void reserve() {
+    detail::reserve_one(log);
+    detail::reserve_one(overwritten);
+  }
+  /// Remembers which allocations of the log outlive the run or capture that ends; none, for want of host memory.
   template <class F>
-  void end(const F& outlives) {
+  void end(const F& outlives) noexcept {
     outlived_.clear();
-    for (const Allocation& each : log) {
-      const auto index = static_cast<std::size_t>(each.size_class);
-      if (index >= outlived_.size()) outlived_.resize(index + 1);
-      outlived_[index].outlived.push_back(outlives(each));
+    try {
+      for (const Allocation& each : log) {
+        const auto index = static_cast<std::size_t>(each.size_class);
+        if (index >= outlived_.size()) outlived_.resize(index + 1);
+        outlived_[index].outlived.push_back(outlives(each));
+      }
+      has_lifetimes_ = true;
+    } catch (const std::bad_alloc&) {
+      outlived_.clear();
+      has_lifetimes_ = false;
     }
     log.clear();
   }
@@ -132,6 +147,7 @@ struct CapturedBlocks {
     std::size_t next = 0;
   };
   std::vector<Lifetimes> outlived_;  ///< by size class
+  bool has_lifetimes_ = false;       ///< whether `outlived_` tells of a run or capture
 };
 
 /// A stream and the unused memory whose last use lies in it.
@@ -159,7 +175,7 @@ struct MemoryBlock {
   const CapturedBlocks* captured = nullptr;  ///< the last step whose capture allocated it
   int overwriters = 0;                       ///< captured steps that overwrite it
   int fixed_overwriters = 0;                 ///< of these, steps that are not renewable
-  int readers = 0;                           ///< captured steps that access it though it was freed
+  int readers = 0;                           ///< captured steps that access it though it was freed, and its delays
 };
 
 /// The blocks of a GPU, sorted by address. Blocks are added and erased only with a system allocation, which takes

@@ -108,24 +108,26 @@ class CapturedStep final : public locus::detail::StepCapture {
     pool_->run(caller, nullptr, work);
   }
 
-  /// Captures the launches of step() without running them. If step() throws, nothing is captured. Nor if it returns
-  /// false: then a result would share memory with another step, which the next capture avoids; call it again.
-  /// throws CaptureError naming the operation that cannot be captured
+  /// Captures the launches of step(), and replays them once in the caller's stream. If step() throws, nothing is
+  /// captured. throws CaptureError naming the operation that cannot be captured
   template <class F>
-  [[nodiscard]] bool capture(const F& step) {
+  void capture(const F& step) {
     refuse_nested();
-    const Entered entered(*this, Context::current(ordinal_));
-    const Capturing capturing(*this);
-    double& operations = locus::detail::launches.operations;
-    const double before = operations;
-    step();
-    const double after = std::exchange(operations, before);  // a capture computes nothing
-    if (!end_capture()) return false;
-    operations_ = after - before;
-    return true;
+    Context& caller = Context::current(ordinal_);
+    const Entered entered(*this, caller);
+    {
+      const Capturing capturing(*this);
+      double& operations = locus::detail::launches.operations;
+      const double before = operations;
+      step();
+      operations_ = std::exchange(operations, before) - before;  // a capture computes nothing
+      end_capture();
+    }
+    const OrdinalGuard guard(ordinal_);
+    pool_->replay_captured(caller.stream(), [&] { launch(caller); });
   }
 
-  /// Queues the captured launches in the caller's stream; from the second replay on, rebuilds their functors first.
+  /// Queues the captured launches in the caller's stream; after the first time, rebuilds their functors before that.
   /// False, without any effect, if a renewable step has to be captured anew.
   [[nodiscard]] bool replay() {
     Context& caller = Context::current(ordinal_);
@@ -210,8 +212,8 @@ class CapturedStep final : public locus::detail::StepCapture {
     /// Unless the capture has succeeded, it is abandoned.
     ~Capturing() {
       if (step_.captured()) return;
-      bool is_alone = true;
-      step_.stop_capture(is_alone);
+      disregard(step_.stop_capture());
+      step_.pool_->end(false);
       step_.restore();
       step_.forget();
       (void)cudaGetLastError();
@@ -250,23 +252,19 @@ class CapturedStep final : public locus::detail::StepCapture {
     locus::detail::step_capture = capturing ? this : nullptr;
   }
 
-  /// Sets `is_alone` as CapturePool::end returns it.
-  cudaError_t stop_capture(bool& is_alone) noexcept {
+  [[nodiscard]] cudaError_t stop_capture() noexcept {
     if (!context().captured_step_) return cudaSuccess;
     const cudaError_t error = cudaStreamEndCapture(context().stream(), &graph_.source);
     set_capturing(false);
-    is_alone = pool_->end(error == cudaSuccess);
     return error;
   }
 
-  [[nodiscard]] bool end_capture() {
+  void end_capture() {
     if (!done_beside_.empty()) join_beside(done_beside_.size());
-    bool is_alone = true;
-    check(stop_capture(is_alone), "capture: the step");
-    if (!is_alone) return false;
+    check(stop_capture(), "capture: the step");
     check(cudaGraphInstantiate(&graph_.executable, graph_.source, 0), "cudaGraphInstantiate");
-    restores_.clear();
-    return true;
+    restores_.clear();  // frees tensors as the step would: replays may use their memory
+    pool_->end(true);
   }
 
   void launch(Context& caller) {

@@ -7,16 +7,18 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// A stream, and its memory, in which the steps called in one other stream, the caller's, run and are captured. The
 /// steps share the memory by these rules:
-/// - A replay overwrites the blocks that its capture allocated. Those that were free when the capture ended serve later
-///   captures, for memory that these free again. Each replay follows the previous one on the GPU: in one stream by its
-///   order, else by an event.
-/// - Memory that outlives a capture, such as results, lies in blocks that no other step overwrites. The last run or
-///   capture of the step predicts which memory that is. A capture that proves the prediction wrong is abandoned and
-///   made again. Small blocks are not shared at all.
-/// - Memory of an uncaptured run may outlive it unpredictably. So runs take blocks that replays overwrite only if all
-///   these replays belong to renewable steps. While a tensor holds such a block, can_replay() is false for those steps:
-///   they have to be captured anew, in other blocks, which moves their results. A renewable step is not replayed while
-///   another step runs or is captured.
+/// - A replay overwrites the blocks that its capture allocated. Each replay follows the previous one on the GPU: in one
+///   stream by its order, else by an event.
+/// - Blocks that only renewable steps overwrite, and that no tensor holds, serve uncaptured runs and the captures of
+///   other steps. While a tensor holds such a block, can_replay() is false for those steps: they have to be captured
+///   anew, in other blocks, which moves their results. A renewable step is not replayed while another step runs or is
+///   captured.
+/// - Blocks that a non-renewable step overwrites serve no other step: a tensor that outlives a run or capture
+///   could not be protected from its replays. A capture that succeeded always stands: to make it again in other memory
+///   would run the step's host code twice, and only the program knows which state that changes.
+/// - Memory that outlives a capture, such as results, should lie in blocks that no other step overwrites; otherwise
+///   those steps have to be captured anew. The last run or capture of the step predicts which memory that is. Small
+///   blocks are not shared at all.
 /// - The caller's unused blocks serve runs and captures, too. What a first run needed and the capture does not is
 ///   released.
 class CapturePool {
@@ -57,11 +59,17 @@ class CapturePool {
 
   /// In the entered pool: begins to allocate for the step; null: for no step. Replays so far come first.
   void begin(CapturedBlocks* step, bool capturing) {
-    settle();
+    const Lock lock(mutex_);
+    follow_replays();
+    if (capturing) before_capture_.record(context_.stream());
+    is_capturing_ = capturing;
     memory().begin_step(context_.memory_, step, capturing);
   }
-  /// False if the capture has to be abandoned and made again.
-  bool end(bool succeeded) noexcept { return memory().end_step(context_.memory_, succeeded); }
+  void end(bool succeeded) noexcept {
+    const Lock lock(mutex_);
+    if (std::exchange(is_capturing_, false)) follow_replays();
+    memory().end_step(context_.memory_, succeeded);
+  }
 
   /// In the entered pool: runs f(), after the caller's earlier work and before its later work.
   template <class F>
@@ -80,27 +88,29 @@ class CapturePool {
     order(context_.stream(), caller.stream());
   }
 
-  /// Calls replay() to launch the step's graph in `stream`, after the last replay. False, without a call, if a
-  /// renewable step has to be captured anew.
+  /// Calls launch() to launch the step's graph in `stream`, after the last replay. False, without a call, if a
+  /// renewable step has to be captured anew. Of other steps, any thread may call it while the pool is entered.
   template <class F>
-  [[nodiscard]] bool replay(CapturedBlocks& step, cudaStream_t stream, const F& replay) {
+  [[nodiscard]] bool replay(CapturedBlocks& step, cudaStream_t stream, const F& launch) {
     const Lock lock(mutex_);
     if (step.is_renewable && (is_entered_ || !memory().can_replay(context_.memory_, step))) return false;
-    if (!is_entered_ && memory().catch_up(context_.memory_)) order(context_.stream(), stream);
-    if (last_ && last_ != stream) order(last_, stream);
-    last_ = stream;
-    replay();
+    if (is_capturing_) before_capture_.block(stream);
+    else if (is_entered_ || memory().catch_up(context_.memory_)) order(context_.stream(), stream);
+    launch_after_last(stream, launch);
     return true;
   }
+  /// In the entered pool, after the end of a capture: replays the step.
+  template <class F>
+  void replay_captured(cudaStream_t stream, const F& launch) {
+    const Lock lock(mutex_);
+    if (memory().catch_up(context_.memory_)) order(context_.stream(), stream);
+    launch_after_last(stream, launch);
+  }
 
-  /// Later work in the pool's stream follows all replays so far.
+  /// Later work in the pool's stream follows all replays so far; during a capture, the work after its end does.
   void settle() noexcept {
     const Lock lock(mutex_);
-    try {
-      if (last_) order(last_, context_.stream());
-    } catch (const Error&) {  // the GPU does not answer: nothing of it is used again
-    }
-    last_ = nullptr;
+    if (!is_capturing_) follow_replays();
   }
   /// Work queued in `second` from now on follows the work queued in `first` so far.
   void order(cudaStream_t first, cudaStream_t second) const {
@@ -122,7 +132,8 @@ class CapturePool {
     return *registry;
   }
 
-  explicit CapturePool(Context& caller) : caller_(caller), context_(Context::open(caller.ordinal())) {
+  explicit CapturePool(Context& caller)
+      : caller_(caller), context_(Context::open(caller.ordinal())), before_capture_(caller.ordinal()) {
     const OrdinalGuard guard(caller.ordinal());
     check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "cudaStreamCreate");
     check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -141,13 +152,32 @@ class CapturePool {
 
   [[nodiscard]] DeviceMemory& memory() { return context_.device_memory_; }
 
+  template <class F>
+  void launch_after_last(cudaStream_t stream, const F& launch) {
+    if (last_ && last_ != stream) order(last_, stream);
+    last_ = stream;
+    is_followed_ = false;
+    launch();
+  }
+  void follow_replays() noexcept {
+    if (!last_ || is_followed_) return;
+    try {
+      order(last_, context_.stream());
+      is_followed_ = true;
+    } catch (const Error&) {  // the GPU does not answer: nothing of it is used again
+    }
+  }
+
   Context& caller_;
   Context& context_;
   cudaStream_t aside_ = nullptr, beside_ = nullptr;
   int steps_ = 1;  ///< guarded by the registry's mutex
   Mutex mutex_;
   bool is_entered_ = true;
-  cudaStream_t last_ = nullptr;  ///< of the last replay, unless the pool's stream follows it
+  bool is_capturing_ = false;    ///< since before the pool's stream is captured, until after
+  Event before_capture_;         ///< follows the work in the pool's stream before the last capture
+  cudaStream_t last_ = nullptr;  ///< of the last replay
+  bool is_followed_ = false;     ///< whether the pool's stream follows it
 };
 
 }}}  // namespace locus::LOCUS_ABI::cuda

@@ -36,6 +36,7 @@ class DeviceMemory {
   [[nodiscard]] void* allocate(StreamMemory& home, std::size_t bytes) {
     const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
+    if (home.step) home.step->reserve();
     void* block = home.lender ? unused_for_step(home, size_class) : home.unused.pop(size_class);
     if (!block) block = from_system(home, bytes, size_class);
     if (home.lender) count_for_step(home, block, size_class);
@@ -52,12 +53,13 @@ class DeviceMemory {
     block->allocation = 0;
     StreamMemory& home = *block->owner;
     if (current && current != &home) {
-      if (current->capturing || home.capturing) return hold(*(current->capturing ? *current : home).step, *block);
-      if (!wait_for(*current, home)) return;  // never reused: the GPU does not answer
+      if (current->capturing) return (void)hold(*current->step, *block);
+      if (!home.capturing || hold(*home.step, *block)) give_back_after(*current, *block);
     } else if (home.capturing && block->captured != home.step) {
-      return hold(*home.step, *block);
+      (void)hold(*home.step, *block);
+    } else {
+      give_back(*block);
     }
-    give_back(*block);
   }
 
   /// A block by a plain cudaMalloc: CUDA IPC shares it with other processes, and refuses blocks of pools. throws
@@ -100,28 +102,21 @@ class DeviceMemory {
     home.is_ahead = true;
     if (step) step->begin();
   }
-  /// False if a capture left tensors in memory that other steps overwrite.
-  [[nodiscard]] bool end_step(StreamMemory& home, bool succeeded) noexcept {
+  void end_step(StreamMemory& home, bool succeeded) noexcept {
     const Lock lock(mutex_);
     CapturedBlocks* const step = std::exchange(home.step, nullptr);
     const bool is_capture = std::exchange(home.capturing, false);
-    bool is_alone = true;
     if (step && succeeded) {
       step->end([&](const CapturedBlocks::Allocation& each) {
         const MemoryBlock* const block = blocks_.find(each.block);
         return block && block->allocation == each.number;
       });
-      for (auto& [address, kept] : step->overwritten) {
-        const MemoryBlock& block = *blocks_.find(address);
-        kept = block.allocation;
-        is_alone &= kept == 0 || block.overwriters == 1;
-      }
+      for (auto& [address, kept] : step->overwritten) kept = blocks_.find(address)->allocation;
       step->checked = home.overlaps;
-      step->mispredicted = is_alone ? 0 : step->mispredicted + 1;
     }
+    if (is_capture) give_back_delayed();
     if (!step) return_unused(home);
-    else if (is_capture && succeeded && is_alone) release_unshared(home);
-    return is_alone;
+    else if (is_capture && succeeded) release_unshared(home);
   }
   /// Whether a replay of the step would overwrite no tensor but the step's own results.
   [[nodiscard]] bool can_replay(const StreamMemory& home, CapturedBlocks& step) noexcept {
@@ -150,15 +145,13 @@ class DeviceMemory {
       if (block.captured == &step) block.captured = nullptr;
       --block.overwriters;
       block.fixed_overwriters -= step.is_renewable ? 0 : 1;
-      if (!reuses_blocks_ && block.allocation == 0) give_back(block);
+      if (!reuses_blocks_ && block.allocation == 0) give_back_after(home, block);
     }
     step.overwritten.clear();
     for (void* const address : step.read) {
       MemoryBlock& block = *blocks_.find(address);
-      if (--block.readers > 0) continue;
-      StreamMemory& owner = *block.owner;
-      if (&owner != &home && owner.capturing) hold(*owner.step, block);
-      else if (&owner == &home || wait_for(home, owner)) give_back(block);
+      --block.readers;
+      give_back_after(home, block);
     }
     step.read.clear();
     if (!home.capturing) return_unused(home);
@@ -190,12 +183,51 @@ class DeviceMemory {
     }
   }
 
-  static void hold(CapturedBlocks& step, MemoryBlock& block) noexcept {
+  /// Keeps a freed block while the step lives. If it returns false, the block must never be reused.
+  [[nodiscard]] static bool hold(CapturedBlocks& step, MemoryBlock& block) noexcept {
     try {
       step.read.push_back(block.address);
-      ++block.readers;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    ++block.readers;
+    return true;
+  }
+
+  /// A block, counted as read until it is given back, whose last use is queued in the stream `user`.
+  struct Delayed {
+    void* block;
+    StreamMemory* user;
+  };
+  /// Whether a capture in progress forbids that the block goes from `user` to its owner: events must not order other
+  /// streams before or after a capture, and no memory is released within it.
+  [[nodiscard]] bool is_delayed(const StreamMemory& user, const MemoryBlock& block) const noexcept {
+    return block.owner == &user ? user.capturing && !reuses_blocks_ : user.capturing || block.owner->capturing;
+  }
+  /// give_back() of a block whose last use is queued in the stream `user`; at the end of a capture that forbids it.
+  void give_back_after(StreamMemory& user, MemoryBlock& block) noexcept {
+    if (!is_delayed(user, block)) {
+      if (block.owner == &user || wait_for(user, *block.owner)) give_back(block);
+      return;  // else never reused: the GPU does not answer
+    }
+    ++block.readers;
+    try {
+      delayed_.push_back({block.address, &user});
     } catch (const std::bad_alloc&) {  // never reused
     }
+  }
+  void give_back_delayed() noexcept {
+    std::size_t stay = 0;
+    for (const Delayed& each : delayed_) {
+      MemoryBlock& block = *blocks_.find(each.block);
+      if (is_delayed(*each.user, block)) {
+        delayed_[stay++] = each;
+        continue;
+      }
+      --block.readers;
+      give_back_after(*each.user, block);
+    }
+    delayed_.resize(stay);
   }
 
   /// Takes a block that no tensor holds and that its own stream may use: for the next request, or for the system.
@@ -208,8 +240,8 @@ class DeviceMemory {
   }
 
   /// An unused block for a step that runs or is captured; null: none. A capture prefers blocks that replays overwrite
-  /// already, a run any other. Memory that may outlive the step, and small blocks, which cost little, come from blocks
-  /// that no other step overwrites.
+  /// already, a run any other. Memory that is expected to outlive a capture, and small blocks, which cost little, come
+  /// from blocks that no other step overwrites.
   [[nodiscard]] void* unused_for_step(StreamMemory& home, int size_class) {
     constexpr std::size_t least_shared = 64 * 1024;
     const bool outlives = home.capturing && home.step->predicts_outliving(size_class);
@@ -228,18 +260,20 @@ class DeviceMemory {
     const MemoryBlock& block = *blocks_.find(address);
     return block.captured == home.step && block.overwriters == 1;
   }
-  /// An unused block, of at most eight times the size, that replays overwrite: those of renewable steps, for a run.
+  /// An unused block, of at most eight times the size, that other steps overwrite, all of them renewable.
   [[nodiscard]] void* shared_block(StreamMemory& home, int size_class) {
     const auto is_fit = [&](void* address) {
       const MemoryBlock& block = *blocks_.find(address);
-      if (!home.capturing) return block.overwriters > 0 && block.fixed_overwriters == 0;
-      return block.overwriters > (block.captured == home.step ? 1 : 0);
+      const bool is_mine = home.capturing && block.captured == home.step;
+      return block.overwriters > (is_mine ? 1 : 0) &&
+             block.fixed_overwriters == (is_mine && !home.step->is_renewable ? 1 : 0);
     };
     for (int larger = size_class; larger <= size_class + 3 * Sizes::steps; ++larger)
       if (void* const block = home.unused.pop_if(larger, is_fit)) return block;
     return nullptr;
   }
-  void count_for_step(StreamMemory& home, void* address, int size_class) {
+  /// After CapturedBlocks::reserve().
+  void count_for_step(StreamMemory& home, void* address, int size_class) noexcept {
     MemoryBlock& block = *blocks_.find(address);
     block.allocation = ++home.allocations;
     const bool is_again = home.capturing && block.captured == home.step;
@@ -354,6 +388,7 @@ class DeviceMemory {
   Mutex mutex_;
   BlockTable blocks_;
   std::vector<StreamMemory*> homes_;
+  std::vector<Delayed> delayed_;
   MemoryStats stats_;
 };
 

@@ -101,6 +101,7 @@ class TensorNode : public GraphNode {
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
   [[nodiscard]] const Tensor<T, D>& gradient() const { return gradient_; }
   LOCUS_OUT_OF_LINE void clear_gradient() override {
+    before_change();
     if (!place_.buffer()) gradient_ = {};
     has_gradient_ = false;
     scale_ = {};
@@ -109,6 +110,7 @@ class TensorNode : public GraphNode {
   /// The scale of the gradient; null if it is not scaled.
   [[nodiscard]] const Shared<detail::GradientScale>& scale() const { return scale_; }
   LOCUS_OUT_OF_LINE void set_scale(const Shared<detail::GradientScale>& scale) {
+    before_change();
     scale_ = scale;
     if (is_captured()) at_replay([scale](TensorNode& node) { node.scale_ = scale; });
   }
@@ -125,6 +127,7 @@ class TensorNode : public GraphNode {
   /// Prepares gradient() for the caller, who adds to it if this returns true, and else writes it. It is row-major; with
   /// `any_strides`, a new one has the format of the node's result, unless place_gradient() gave it memory.
   [[nodiscard]] LOCUS_OUT_OF_LINE bool open(bool any_strides = false) {
+    before_change();
     const bool accumulate = has_gradient_;
     if (!accumulate)
       gradient_ = place_.buffer() ? place_
@@ -142,6 +145,7 @@ class TensorNode : public GraphNode {
   /// Makes the gradient a dense tensor with no other owner: row-major, or in the format of the node's result.
   void own_gradient() {
     if (!has_gradient_) return;
+    before_change();
     if (!owned_) make_own(format_);
     owned_ = true;
     if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
@@ -179,6 +183,7 @@ class TensorNode : public GraphNode {
       if (open(true)) gradient_ += g;
       else gradient_.copy_(g);
     } else {
+      before_change();
       gradient_ = std::move(g);
       owned_ = false;
       has_gradient_ = true;
@@ -213,6 +218,23 @@ class TensorNode : public GraphNode {
     }
   }
   [[nodiscard]] bool is_captured() const { return keeps_ && detail::is_capturing(); }
+  /// To be called before a change of the gradient, which is undone if a capture that it is part of is abandoned.
+  void before_change() {
+    if (is_captured()) [[unlikely]]
+      restore_if_abandoned();
+  }
+  LOCUS_COLD void restore_if_abandoned() {
+    const std::uint64_t capture = detail::step_capture->number();
+    if (capture == saved_in_) return;
+    detail::at_abandon([node = Shared<TensorNode>(this), gradient = gradient_, scale = scale_, has = has_gradient_,
+                        owned = owned_]() mutable {
+      node->gradient_ = std::move(gradient);
+      node->scale_ = std::move(scale);
+      node->has_gradient_ = has;
+      node->owned_ = owned;
+    });
+    saved_in_ = capture;
+  }
   /// Calls f(*this) before each replay of the step that is being captured.
   template <class F>
   void at_replay(const F& f) {
@@ -242,6 +264,7 @@ class TensorNode : public GraphNode {
   bool has_gradient_ = false;
   bool owned_ = false;
   bool keeps_;
+  std::uint64_t saved_in_ = 0;  ///< the last capture that saved the gradient for the case that it is abandoned
 };
 
 template <class T, class D>

@@ -22,6 +22,11 @@ struct GradientHold : Counted {
   const char* reason = nullptr;  ///< why the gradients must not be used yet, and the remedy; null: they may be used
   bool is_in_use = true;         ///< whether the reducer is alive
   std::int64_t kept = 0;         ///< number of local gradients, not reduced yet, that zero_grad() did not drop
+
+  void drop_one() {
+    at_abandon([hold = Shared<GradientHold>(this), before = kept] { hold->kept = before; });
+    --kept;
+  }
 };
 
 /// One dense block for the values of several parameters and one for their gradients. Each parameter has a slot.
@@ -134,7 +139,7 @@ class Parameter {
   /// Forgets the gradient. cost: nothing; the next backward pass writes instead of adding
   void zero_grad() const {
     if (!node()) return;
-    if (gradient_hold() && gradient_hold()->kept > 0 && has_grad()) --gradient_hold()->kept;
+    if (gradient_hold() && gradient_hold()->kept > 0 && has_grad()) gradient_hold()->drop_one();
     node()->clear_gradient();
   }
 

@@ -22,8 +22,7 @@ class StepRunner<Cuda> {
       ran_ = true;
       return;
     }
-    if (!step_.captured()) capture(step);
-    while (!step_.replay()) capture(step);
+    if (!step_.captured() || !step_.replay()) capture(step);
   }
   /// Runs f() in the memory of captured steps, without capturing it.
   template <class F> void beside(const F& f) { step_.run_beside(f); }
@@ -31,13 +30,10 @@ class StepRunner<Cuda> {
  private:
   template <class F>
   void capture(const F& step) {
-    const auto numbers = default_generator<Cuda>();
-    try {
-      while (!step_.capture(step)) restore_default_generator(numbers);
-    } catch (...) {  // an abandoned step uses up no random numbers
-      restore_default_generator(numbers);
-      throw;
-    }
+    step_.capture([&] {
+      at_abandon([numbers = default_generator<Cuda>()] { restore_default_generator(numbers); });
+      step();
+    });
   }
 
   cuda::CapturedStep step_;

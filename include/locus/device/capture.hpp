@@ -67,8 +67,9 @@ class Captured {
   Captured& operator=(const Captured&) = delete;
 
   /// Runs or replays the step and returns its result; the next call writes to the same memory.
-  /// throws as the step does; CaptureError if it cannot be captured: then nothing was computed, no random numbers are
-  /// used up and optimizers count no step, though the step's host code ran
+  /// throws as the step does; CaptureError if it cannot be captured. If the second call throws, nothing was computed:
+  /// no random numbers are used up, optimizers count no step, and gradients are as before, though the step's host code
+  /// ran
   std::add_lvalue_reference_t<const detail::step_result_t<Step>> operator()() {
     runner_([this] { result_.set(step_); });
     if constexpr (requires { result_.get().changed(); }) result_.get().changed();
@@ -103,12 +104,12 @@ class Captured {
 ///
 /// A captured step must not wait for the GPU (item, copies to the host), copy from the host, make random orders
 /// (randperm), or use another stream or GPU, and only ranks over NCCL may call collectives: each throws CaptureError
-/// with the reason. Its host code runs in the first two calls only; twice in the second, if it kept memory that the
-/// first had freed. Kernels that you launch into a stream obtained
-/// outside the step run in those two calls only, too, without an error: launch them into cuda::stream() as called
-/// within the step. State for the next step has to be changed in place (h.copy_(...), x += y), and gradients cleared
-/// within the step or before each call. The tensors, generators and optimizers that the step uses must live, at the
-/// same address, as long as the step is called. cost: keeps the memory that one run of the step needs
+/// with the reason. Its host code runs once in each of the first two calls, and in no later one; a call that throws
+/// does not count. Kernels that you launch into a stream obtained outside the step run in those calls only, too,
+/// without an error: launch them into cuda::stream() as called within the step. State for the next step has to be
+/// changed in place (h.copy_(...), x += y), and gradients cleared within the step or before each call. The tensors,
+/// generators and optimizers that the step uses must live, at the same address, as long as the step is called. cost:
+/// keeps the memory that one run of the step needs
 template <Device D, class Step>
   requires detail::PlainStep<Step>
 [[nodiscard]] Captured<D, Step> capture(Step step, D device = {}) {

@@ -115,13 +115,20 @@ void check_at_replay([[maybe_unused]] const F& f) {
       step_capture->check_at_replay(Shared<ReplayAction>(new ReplayActionOf<F>(f)));
 }
 
+/// During a capture: registers f() to be called if the capture is abandoned, ahead of all functions registered before.
+template <class F>
+void at_abandon([[maybe_unused]] const F& f) {
+  if constexpr (LOCUS_CUDA)
+    if (is_capturing()) [[unlikely]]
+      step_capture->at_abandon(Shared<ReplayAction>(new ReplayActionOf<F>(f)));
+}
 /// During a capture: snapshots `place`, and restores it if the capture is abandoned. `place` has to live as long as the
 /// step.
 template <class V>
 void restore_if_abandoned([[maybe_unused]] V& place) {
   if constexpr (LOCUS_CUDA)
     if (is_capturing()) [[unlikely]]
-      step_capture->at_abandon(Shared<ReplayAction>(new ReplayActionOf([&place, value = place] { place = value; })));
+      at_abandon([&place, value = place]() mutable { place = std::move(value); });
 }
 
 /// map with the functor that make() returns. During a capture, a copy of `make` is kept, and each replay calls it for a

@@ -9,9 +9,12 @@
 #include <locus/locus.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <optional>
 #include <thread>
 
 #include "process.hpp"
+
+#include <support/failing_memory.hpp>
 
 using namespace locus;
 using simulated::Environment;
@@ -188,25 +191,37 @@ template <class F>
 void times(int count, const F& f) {
   for (int i = 0; i < count; ++i) f();
 }
+/// The sum of chain(x) as a renewable step, as fit makes them.
+class Summed {
+ public:
+  explicit Summed(Tensor<float, Cuda> x) : x_(std::move(x)) {}
+  float operator()() {
+    runner_([this] { sum_ = sum(chain(x_)).eval(); });
+    return sum_.item();
+  }
+
+ private:
+  Tensor<float, Cuda> x_, sum_;
+  locus::detail::StepRunner<Cuda> runner_{Cuda{}, true};
+};
 }  // namespace
 
-TEST_CASE("captured steps that are called in one stream share the memory that each needs for itself") {
+TEST_CASE("renewable steps that are called in one stream share the memory that each needs for itself") {
   const auto bytes = in_new_process({}, [] {
     const auto x = full<float, Cuda>({wide}, 1.f), smaller = full<float, Cuda>({wide * 3 / 4}, 2.f);
     const std::int64_t before = reserved();
-    const auto part = [](const Tensor<float, Cuda>& of) { return capture([&] { return sum(chain(of)).eval(); }); };
     std::array<std::int64_t, 4> grown{};
     bool is_right = true;
     {
-      auto large = part(x), small = part(smaller), also_large = part(x);
-      times(3, [&] { is_right &= large().item() == 63.f * wide; });
+      Summed large(x), small(smaller), also_large(x);
+      times(3, [&] { is_right &= large() == 63.f * wide; });
       grown[0] = reserved() - before;
-      times(3, [&] { is_right &= small().item() == 126.f * (wide * 3 / 4); });
-      times(3, [&] { is_right &= also_large().item() == 63.f * wide; });
+      times(3, [&] { is_right &= small() == 126.f * (wide * 3 / 4); });
+      times(3, [&] { is_right &= also_large() == 63.f * wide; });
       grown[1] = reserved() - before;
       times(2, [&] {
-        is_right &= large().item() == 63.f * wide && small().item() == 126.f * (wide * 3 / 4);
-        is_right &= also_large().item() == 63.f * wide;
+        is_right &= large() == 63.f * wide && small() == 126.f * (wide * 3 / 4);
+        is_right &= also_large() == 63.f * wide;
       });
       grown[2] = is_right;
     }
@@ -217,6 +232,133 @@ TEST_CASE("captured steps that are called in one stream share the memory that ea
   CHECK(bytes[0] > 6 * 4 * wide);
   CHECK(bytes[1] < bytes[0] + bytes[0] / 10);
   CHECK(bytes[3] < 3 * 4 * wide);
+}
+
+TEST_CASE("a step that another thread replays during a run or a capture follows the replays before") {
+  for (const int first_call : {1, 2}) {
+    CAPTURE(first_call);
+    CHECK(in_new_process({}, [&] {
+      const auto x = full<float, Cuda>({256}, 1.f);
+      auto adds = capture<Cuda>([&] { x += 1.f; });
+      auto doubles = capture<Cuda>([&] { x *= 2.f; });
+      times(2, [&] { adds(), doubles(); });  // 1 -> 2 -> 4 -> 5 -> 10
+      int calls = 0;
+      float found = 0;
+      auto step = capture<Cuda>([&] {
+        if (++calls != first_call) return;
+        std::thread([&] {
+          doubles();
+          found = x.to<Cpu>().data()[255];
+        }).join();
+      });
+      times(first_call - 1, [&] { step(); });
+      simulated::late = true;
+      adds();
+      step();
+      simulated::late = false;
+      return found == 22.f && x.to<Cpu>().data()[0] == 22.f;
+    }));
+  }
+}
+
+TEST_CASE("a step may end within the capture of another, even if other streams replayed it or own memory it reads") {
+  for (const bool replays : {false, true}) {
+    CAPTURE(replays);
+    CHECK(in_new_process({}, [&] {
+      const auto x = full<float, Cuda>({wide}, 1.f);
+      Tensor<float, Cuda> freed = (x * 3.f).eval();
+      const std::size_t bytes = sizeof(float) * wide;
+      const void* const block = freed.data();
+      int calls = 0, calls_of_other = 0;
+      const auto body = [&] {
+        if (++calls == 2) freed = {};
+        return sum(x).eval();
+      };
+      auto step = std::make_unique<decltype(capture(body))>(body, Cuda{});
+      times(3, [&] { (void)(*step)(); });
+      auto other = capture([&] {
+        if (++calls_of_other == 2) {
+          if (replays) std::thread([&] { (void)(*step)(); }).join();
+          step.reset();
+        }
+        return (sum(x) * 2.f).eval();
+      });
+      bool is_right = true;
+      times(3, [&] { is_right &= other().item() == 2.f * wide; });
+      void* const again = allocate(bytes);
+      is_right &= again == block;
+      deallocate(again, bytes);
+      return is_right;
+    }));
+  }
+}
+
+TEST_CASE("memory that another thread frees while a step is captured is reused only after what that thread queued") {
+  CHECK(in_new_process({}, [] {
+    const auto x = full<float, Cuda>({wide}, 1.f), y = zeros<float, Cuda>({wide});
+    Tensor<float, Cuda> kept;
+    std::optional<Event<Cuda>> read;
+    const void* block = nullptr;
+    int calls = 0;
+    {
+      auto keeping = capture<Cuda>([&] { kept = (x * 3.f).eval(); });
+      auto step = capture<Cuda>([&] {
+        if (++calls != 2) return;
+        std::thread([&] {
+          y.copy_(kept);
+          kept = {};
+          read = Stream<Cuda>::current().record();
+        }).join();
+      });
+      keeping(), step();
+      block = kept.data();
+      simulated::late = true;
+      step();
+    }
+    const auto other = full<float, Cuda>({wide}, 9.f);
+    Backend<Cuda>::synchronize({});
+    Stream<Cuda>::current().wait(*read);
+    simulated::late = false;
+    return other.data() == block && all_are(y, 3.f) && all_are(other, 9.f);
+  }));
+}
+
+TEST_CASE("host memory that runs out in a step's run or capture loses no block, and lets the step be captured") {
+  CHECK(in_new_process({}, [] {
+    constexpr std::size_t bytes = 1 << 20;
+    bool is_right = true;
+    auto step = capture<Cuda>([&] {
+      deallocate(allocate(bytes), bytes);
+      const Calls calls;
+      {
+        const locus_test::MemoryFailure failure(0, true);
+        try {
+          (void)allocate(bytes);
+          is_right = false;
+        } catch (const std::bad_alloc&) {}
+      }
+      deallocate(allocate(bytes), bytes);
+      is_right &= calls.until_now() == std::array{0, 0};
+    });
+    times(3, [&] { step(); });
+    return is_right;
+  }));
+  CHECK(in_new_process({}, [] {
+    const auto x = full<float, Cuda>({wide}, 1.f);
+    int calls = 0;
+    auto step = capture<Cuda>([&] {
+      x.copy_(chain(x) - 61.f);
+      if (++calls > 2) return;
+      locus_test::failing_memory.once.store(true);  // the next allocation, at the end of the run, fails
+      locus_test::failing_memory.left.store(0);
+    });
+    step();
+    const bool has_failed = locus_test::MemoryFailure::happened();
+    locus_test::MemoryFailure::end();
+    calls = 2;
+    times(2, [&] { step(); });
+    return has_failed && x.to<Cpu>().data()[wide - 1] == 65.f * 63.f - 61.f;
+  }));
 }
 
 namespace {

@@ -525,8 +525,9 @@ TEST_CASE("a rank that does not replay a captured step is named, and no replay f
 }
 
 namespace {
-/// The parameters after some steps of a model of two ranks, each captured or not.
-std::vector<float> trained(bool captured, const dist::DistributedOptions& options) {
+/// The parameters after some steps of a model of two ranks, each captured or not. `gives_up`: the first capture throws
+/// after a forward pass of other samples.
+std::vector<float> trained(bool captured, const dist::DistributedOptions& options, bool gives_up = false) {
   std::vector<float> values[2];
   const auto thrown = in_ranks<dist::NcclEngine>(2, [&](const dist::Communicator<Cuda>& comm) {
     const nn::Linear<float, Cuda> model(6, 3, true, comm.device());
@@ -535,7 +536,12 @@ std::vector<float> trained(bool captured, const dist::DistributedOptions& option
     const auto parallel = dist::distributed(model, comm, options);
     optim::Sgd optimizer{parallel.parameters(), {.lr = 0.1, .momentum = 0.9}};
     const Tensor<float, Cuda> x({4 + comm.rank(), 6}, comm.device());
+    int calls = 0;
     const auto train = [&] {
+      if (++calls == 2 && gives_up) {
+        (void)parallel(trace(zeros<float, Cuda>({1 + 16 * comm.rank(), 6}, comm.device())));
+        throw std::length_error("given up");
+      }
       const auto loss = mean(square(parallel(trace(x)))).eval();
       optimizer.zero_grad();
       loss.backward();
@@ -545,6 +551,7 @@ std::vector<float> trained(bool captured, const dist::DistributedOptions& option
     auto step = capture(train, comm.device());
     for (int i = 0; i < 5; ++i) {
       x.copy_(of_rank<float, Cuda>(comm.rank() + 2 * i, x.shape(), comm.device()));
+      if (i == 1 && gives_up) CHECK_THROWS_AS((void)step(), std::length_error);
       if (captured) (void)step();
       else (void)train();
     }
@@ -566,6 +573,10 @@ TEST_CASE("a captured step of a model of several ranks reduces its gradients, an
       CHECK(trained(true, options) == trained(false, options));
   }
   simulated::late = false;
+}
+
+TEST_CASE("samples of a capture that is given up do not weigh") {
+  CHECK(trained(true, {.weigh_by_samples = true}, true) == trained(false, {.weigh_by_samples = true}));
 }
 
 TEST_CASE("fit replays the steps of ranks over NCCL, unless it accumulates gradients") {

@@ -422,7 +422,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
     if (!graph || (queue.capture && queue.capture != graph)) simulated::stop("an event of a capture that has ended");
     if (!queue.capture) graph->joined.push_back(&queue);
     queue.capture = graph;
-    if (&queue != graph->origin) return cudaSuccess;
+    std::erase(graph->unawaited, event.stream);
+    if (&queue != graph->origin) {
+      graph->unawaited.push_back(&queue);
+      return cudaSuccess;
+    }
     graph->nodes.insert(graph->nodes.end(), graph->beside.begin(), graph->beside.end());
     graph->beside.clear();
     graph->awaited = std::max(graph->awaited, event.captured_beside);
@@ -638,7 +642,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
   --captures;
   simulated::Graph* const captured = std::exchange(stream.capture, nullptr);
-  const bool fails = simulated::fails(), is_joined = captured->awaited == captured->captured_beside;
+  const bool fails = simulated::fails(),
+             is_joined = captured->awaited == captured->captured_beside && captured->unawaited.empty();
   for (simulated::Stream* const other : captured->joined) other->capture = nullptr;
   if (stream.invalid || fails || !is_joined) {
     delete captured;

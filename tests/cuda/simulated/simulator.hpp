@@ -71,6 +71,7 @@ struct Graph {
   std::vector<std::shared_ptr<Node>> nodes{};
   Stream* origin = nullptr;                      ///< the stream whose capture began,
   std::vector<Stream*> joined{};                 ///< others that joined it by waiting for its events,
+  std::vector<Stream*> unawaited{};              ///< of these, those that no other stream of it waits for since,
   std::vector<std::shared_ptr<Node>> beside{};   ///< and late nodes of these, which no node of the origin follows yet
   std::size_t captured_beside = 0, awaited = 0;  ///< nodes of these, and how many of them the origin waits for
   cudaGraphNode_t last = nullptr;

@@ -82,7 +82,6 @@ TEST_CASE("a step that is captured finds memory, and cuBLASLt, which nobody used
     Backend<Cuda>::gemm({}, {}, matrix, transposed, MatrixRef<float>{y, 2, 2, 2, 1},
                         Epilogue<float, functor::Identity>{});
   });
-  REQUIRE(step.replay());
   const float expected[] = {5, 14, 14, 50};
   CHECK(std::equal(expected, expected + 4, y));
   for (float* block : {x, y}) Backend<Cuda>::deallocate({}, block, 6 * sizeof(float));

@@ -89,6 +89,7 @@ class Reducer : public Counted {
   void begin_pass(std::int64_t samples) {
     require_capturable();
     require_sound();
+    restore_counts_if_abandoned();
     weight_ += static_cast<double>(samples);
   }
   void set_weight(double weight) {
@@ -96,6 +97,7 @@ class Reducer : public Counted {
       fail<ArgumentError>({"weigh: ranks count alike; say .weigh_by_samples = true in the options of distributed"});
     if (!(weight >= 0) || !locus::detail::is_finite(weight))
       fail<ArgumentError>({"weigh: a weight of ", weight, "; expected a finite number of 0 or more"});
+    restore_counts_if_abandoned();
     own_weight_ = weight;
   }
 
@@ -188,10 +190,26 @@ class Reducer : public Counted {
     comm_.barrier();  // throws the error
   }
 
+  /// A capture that is abandoned computed no gradients and counts no samples.
+  void restore_counts_if_abandoned() {
+    locus::detail::at_abandon([self = Shared<Reducer>(this), weight = weight_, collected = collected_,
+                               own_weight = own_weight_, kept = hold_->kept, is_local = is_local_,
+                               lacks_some = lacks_some_] {
+      self->weight_ = weight;
+      self->collected_ = collected;
+      self->own_weight_ = own_weight;
+      self->hold_->kept = kept;
+      self->lacks_some_ = lacks_some;
+      if (!self->has_failed_) self->is_local_ = is_local;
+      self->update_hold();
+    });
+  }
+
   /// Gradient i is complete.
   void ready(std::size_t i) {
     if (!is_trained(i)) return;  // frozen since the forward pass
     require_capturable();
+    if (!is_reducing_ && !is_collecting_) restore_counts_if_abandoned();
     if (no_sync_ > 0 && !is_reducing_) {
       if (!is_collecting_) at_end(true);
       is_collecting_ = is_local_ = true;
