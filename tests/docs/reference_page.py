@@ -53,7 +53,7 @@ SECTIONS = [
               "data/transforms/transformed.hpp", "data/transforms/mixup.hpp", "data/transforms/mixed.hpp", "data/sets/image_folder.hpp", "data/files/image_file.hpp", "data/files/resize_image.hpp", "data/files/idx.hpp", "data/files/token_file.hpp", "data/sets/token_windows.hpp", "data/sets/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/fit_options.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/update_bn.hpp", "training/confusion_matrix.hpp", "training/history.hpp", "training/progress.hpp", "training/progress_bar.hpp", "training/peak.hpp", "training/step_memory.hpp"]),
     ("Several ranks", ["distributed/communicator/communicator.hpp", "distributed/communicator/handle.hpp", "distributed/model/distributed_model.hpp", "distributed/model/reducer.hpp", "distributed/start/launch.hpp", "distributed/start/spawn.hpp", "distributed/start/spawn_processes.hpp", "distributed/mpi/mpi.hpp", "distributed/tcp/tcp.hpp", "distributed/nccl/nccl.hpp", "distributed/model/rank_zero.hpp", "distributed/model/batch_norm.hpp", "distributed/model/data_parallel.hpp", "distributed/engine/reduction_op.hpp", "distributed/engine/engine.hpp"]),
-    ("Values spread over ranks", ["core/spread.hpp", "distributed/spread/over.hpp", "distributed/spread/mesh.hpp", "distributed/spread/ranks.hpp", "distributed/spread/generator.hpp", "distributed/spread/optimizer.hpp", "distributed/spread/layers.hpp"]),
+    ("Values spread over ranks", ["core/spread.hpp", "distributed/spread/over.hpp", "distributed/spread/mesh.hpp", "distributed/spread/ranks.hpp", "distributed/spread/generator.hpp", "distributed/spread/optimizer.hpp", "distributed/spread/layers.hpp", "distributed/spread/vocabulary.hpp", "models/parallel_gpt2.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/csv.hpp", "io/npy.hpp", "report/history_file.hpp", "report/report.hpp", "report/phases.hpp", "report/tensor_board.hpp", "report/plot.hpp",
                "report/confusion_plot.hpp", "report/image_grid.hpp", "io/png.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
@@ -371,7 +371,8 @@ def described_header(header, here, together, anchors):
     unsaid = [(scope, cursor) for scope, cursor in here if is_silent_class(cursor)]
     silent = dict.fromkeys(f"`{scope}{cursor.displayname}`" for scope, cursor in unsaid)
     marks = anchors.mark(*(anchor(cursor.spelling, scope) for scope, cursor in unsaid))
-    umbrella = "distributed/spread.hpp" if header.startswith(("distributed/spread/", "core/spread")) else \
+    umbrella = header if header == "distributed/spread/vocabulary.hpp" else \
+        "distributed/spread.hpp" if header.startswith(("distributed/spread/", "core/spread")) else \
         "distributed/distributed.hpp" if header.startswith("distributed/") else header
     own = "" if header in together else f"\nIts own include: `#include <locus/{umbrella}>`.\n"
     return "".join([f"\nIn [`locus/{header}`](../../include/locus/{header}): {text}\n", own,

@@ -16,8 +16,15 @@ struct ColumnLinear {
 
   /// whole: a layer that is the same on all ranks, of which each takes its part. throws ShapeError unless `out` divides
   ColumnLinear(const nn::Linear<T, D>& whole, const Ranks<A, D>& ranks)
-      : weight(detail::own_part<Varying<A>, S...>(ranks, whole.weight, 0)),
-        bias(detail::own_part<Varying<A>, S...>(ranks, whole.bias, 0)) {}
+      : ColumnLinear(whole.weight.value(), whole.bias.value(), ranks) {}
+  /// whole_weight: (out, in), whole_bias: (out), the same on all ranks
+  ColumnLinear(const Tensor<T, D>& whole_weight, const Tensor<T, D>& whole_bias, const Ranks<A, D>& ranks)
+      : weight(detail::own_part<Varying<A>, S...>(ranks, whole_weight, 0)),
+        bias(detail::own_part<Varying<A>, S...>(ranks, whole_bias, 0)) {}
+  /// Of this rank's rows.
+  ColumnLinear(const Parameter<T, D>& own_weight, const Parameter<T, D>& own_bias)
+      : weight(detail::labelled<detail::States<Varying<A>, S...>>(Parameter<T, D>(own_weight))),
+        bias(detail::labelled<detail::States<Varying<A>, S...>>(Parameter<T, D>(own_bias))) {}
 
   /// x: Invariant along A, for which its gradients are summed, or Replicated
   template <class X, class F = functor::Identity>
@@ -41,8 +48,10 @@ struct RowLinear {
   Over<Parameter<T, D>, S...> bias;
 
   RowLinear(const nn::Linear<T, D>& whole, const Ranks<A, D>& ranks)
-      : weight(detail::own_part<Varying<A>, S...>(ranks, whole.weight, 1)),
-        bias(detail::labelled<detail::States<S...>>(Parameter<T, D>(whole.bias.value().clone()))) {}
+      : RowLinear(whole.weight.value(), whole.bias.value(), ranks) {}
+  RowLinear(const Tensor<T, D>& whole_weight, const Tensor<T, D>& whole_bias, const Ranks<A, D>& ranks)
+      : weight(detail::own_part<Varying<A>, S...>(ranks, whole_weight, 1)),
+        bias(detail::labelled<detail::States<S...>>(Parameter<T, D>(whole_bias.clone()))) {}
 
   template <class X>
   [[nodiscard]] auto forward(const Ranks<A, D>& ranks, const X& x) const {

@@ -118,10 +118,22 @@ class Ranks {
 LOCUS_REFUSALS_END
 
 namespace detail {
+/// The tensor of a tensor or traced tensor.
+template <class X>
+[[nodiscard]] auto plain_value(const X& x) {
+  if constexpr (X::role == Role::plain) return x.eval();
+  else return x.eval().value();
+}
+/// The parameter w, traced where x is: for functions of a parameter and no traced operand.
+template <class X, class P, class... S>
+[[nodiscard]] auto recorded_as(const X&, const Over<P, S...>& w) {
+  if constexpr (has_role<X>(Role::traced)) return labelled<States<S...>>(locus::trace(w.local()));
+  else return labelled<States<S...>>(w.local().value());
+}
 /// A parameter of this rank's part of `whole`, which is the same on all ranks along A.
 template <class... S, class A, class T, class D>
-[[nodiscard]] Over<Parameter<T, D>, S...> own_part(const Ranks<A, D>& ranks, const Parameter<T, D>& whole, int dim) {
-  return labelled<States<S...>>(Parameter<T, D>(TakePart{dim}(ranks.communicator(), whole.value()).clone()));
+[[nodiscard]] Over<Parameter<T, D>, S...> own_part(const Ranks<A, D>& ranks, const Tensor<T, D>& whole, int dim) {
+  return labelled<States<S...>>(Parameter<T, D>(TakePart{dim}(ranks.communicator(), whole).clone()));
 }
 }  // namespace detail
 

@@ -1,0 +1,141 @@
+// Runs on: host.
+// GPT-2 whose layers and vocabulary are divided among ranks, beside one process.
+
+#include <locus/models/parallel_gpt2.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/spread_training.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+constexpr models::GPT2Options options{.vocab_size = 29,
+                                      .n_positions = 16,
+                                      .n_embd = 16,
+                                      .n_layer = 2,
+                                      .n_head = 4,
+                                      .embd_pdrop = 0,
+                                      .attn_pdrop = 0,
+                                      .resid_pdrop = 0,
+                                      .initializer_range = 0.3};
+
+struct Texts {
+  Tensor<std::int64_t> tokens, next;
+  Texts() {
+    Generator<Cpu> numbers{5};
+    const auto text = randint(0, options.vocab_size, {4, 11}, numbers);
+    tokens = text.slice(1, 0, 10).contiguous(), next = text.slice(1, 1, 11).contiguous();
+  }
+};
+models::GPT2<float, Cpu> whole_model() {
+  manual_seed(3);
+  return models::gpt2<float>(options);
+}
+/// The losses of steps of one process, and the weights afterwards.
+struct Run {
+  std::vector<float> losses;
+  std::vector<Tensor<float>> weights;
+};
+Run of_one_process(int steps) {
+  const auto model = whole_model();
+  const Texts texts;
+  optim::Sgd sgd{model.parameters(), {.lr = 0.1}};
+  Run run;
+  for (int i = 0; i < steps; ++i) {
+    const auto loss = model.loss(trace(texts.tokens), texts.next);
+    sgd.zero_grad();
+    loss.backward();
+    (void)optim::clip_grad_norm_(model.parameters(), 1);
+    sgd.step();
+    run.losses.push_back(loss.item());
+  }
+  for (const auto& p : model.parameters()) run.weights.push_back(p.value().clone());
+  return run;
+}
+}  // namespace
+
+TEST_CASE("a GPT-2 on meshes of several forms trains as one process does") {
+  const Run expected = of_one_process(3);
+  for (const auto& [rows, columns] : std::vector<std::pair<int, int>>{{1, 1}, {1, 4}, {2, 2}})
+    CHECK_NOTHROW(
+        dist::spawn<Cpu>(rows * columns, [&, rows = rows, columns = columns](const dist::Communicator<Cpu>& comm) {
+          const dist::Mesh<Cpu, Data, Model> mesh(comm, {rows, columns});
+          const auto& data = mesh.along<Data>();
+          const auto& model = mesh.along<Model>();
+          const auto whole = whole_model();
+          const models::ParallelGPT2<float, Cpu, Model, Replicated<Data>> net(whole, options, model);
+          const Texts texts;
+          const auto part = [&](const auto& of) {
+            return data.part(mesh.label<Replicated<Data>, Invariant<Model>>(of), 0);
+          };
+          const auto tokens = part(texts.tokens), next = part(texts.next);
+          dist::Optimizer<optim::Sgd<float, Cpu>, Data, Model> sgd(net, optim::SgdOptions{.lr = 0.1});
+          for (std::size_t i = 0; i < 3; ++i) {
+            const auto loss = net.loss(model, trace(tokens), next);
+            static_assert(spread_of<decltype(loss), Model> == Spread::invariant &&
+                          spread_of<decltype(loss), Data> == Spread::varying);
+            const auto total = data.partial(loss / static_cast<float>(data.size())).eval();
+            sgd.zero_grad();
+            total.backward();
+            (void)sgd.clip_and_step(1, data, model);
+            const float shown = data.all_reduce(total.value()).item();
+            if (std::fabs(shown - expected.losses[i]) > 1e-5f)
+              wrong(join("loss ", shown, ", expected ", expected.losses[i]));
+          }
+          const Tensor<float> table = whole_model().transformer.wte.weight.value();
+          const auto own = expected.weights[0].slice(0, net.wte.part.begin(), net.wte.part.end());
+          if (!(expected.weights[0].shape() == table.shape())) wrong("the first parameter is another one");
+          require_close("the distance of embeddings", distance(net.wte.weight.local().value(), own) / 100, 0);
+        }));
+}
+
+TEST_CASE("the cross-entropy of a divided vocabulary is that of the whole, in value and gradient") {
+  const Texts texts;
+  Generator<Cpu> numbers{8};
+  const Tensor<float> logits = randn<float>({4, 10, options.vocab_size}, numbers) * 30.f;
+  const auto whole = variable(logits);
+  const auto expected = cross_entropy(whole.reshape({40, options.vocab_size}), texts.next.reshape({40}));
+  expected.backward();
+  for (const int ranks : {1, 3, 4})
+    CHECK_NOTHROW(dist::spawn<Cpu>(ranks, [&](const dist::Communicator<Cpu>& comm) {
+      const dist::Mesh<Cpu, Model> mesh(comm, {comm.size()});
+      const auto& model = mesh.along<Model>();
+      const dist::VocabularyPart<Model, Cpu> part(model, options.vocab_size);
+      const auto mine = variable(mesh.label<Varying<Model>>(logits.slice(2, part.begin(), part.end()).contiguous()));
+      const auto loss = dist::vocabulary_cross_entropy(model, part, mine, mesh.label<Invariant<Model>>(texts.next));
+      loss.backward();
+      if (std::fabs(loss.item() - expected.item()) > 1e-5f * expected.item()) wrong(join("the loss is ", loss.item()));
+      require_close("the distance of gradients",
+                    distance(mine.grad().local(), whole.grad().slice(2, part.begin(), part.end())), 0);
+    }));
+}
+
+TEST_CASE("options that cannot be divided are refused on all ranks") {
+  dist::spawn<Cpu>(3, [](const dist::Communicator<Cpu>& comm) {
+    const dist::Mesh<Cpu, Model> mesh(comm, {3});
+    const auto& model = mesh.along<Model>();
+    using Net = models::ParallelGPT2<float, Cpu, Model>;
+    CHECK_THROWS_WITH_AS(Net(whole_model(), options, model), doctest::Contains(".n_head = 4 among 3 ranks"),
+                         ArgumentError);
+    models::GPT2Options dropping = options;
+    dropping.n_head = 3, dropping.resid_pdrop = 0.1;
+    CHECK_THROWS_WITH_AS(Net(whole_model(), dropping, model), doctest::Contains("dropout of 0.1"), ArgumentError);
+    using Part = dist::VocabularyPart<Model, Cpu>;
+    CHECK_THROWS_WITH_AS(Part(model, 2), doctest::Contains("2 tokens among 3 ranks"), ArgumentError);
+    comm.barrier();
+  });
+  dist::spawn<Cpu>(2, [](const dist::Communicator<Cpu>& comm) {
+    const dist::Mesh<Cpu, Model> mesh(comm, {2});
+    const auto& model = mesh.along<Model>();
+    const models::ParallelGPT2<float, Cpu, Model> net(whole_model(), options, model);
+    for (const std::int64_t token : {std::int64_t{-1}, options.vocab_size}) {
+      const auto tokens = mesh.label<Invariant<Model>>(full<std::int64_t>({1, 2}, token));
+      CHECK_THROWS_AS((void)net.forward(model, tokens), IndexError);
+    }
+    const auto tokens = mesh.label<Invariant<Model>>(zeros<std::int64_t>({1, 17}));
+    CHECK_THROWS_WITH_AS((void)net.forward(model, tokens), doctest::Contains("of a length up to 16"), ShapeError);
+    comm.barrier();
+  });
+}
