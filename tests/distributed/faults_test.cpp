@@ -182,7 +182,7 @@ TEST_CASE("a message that was sent before its sender left, is received; after a 
 }
 
 TEST_CASE("whatever a collective throws, its rank has failed") {
-  dist::detail::Rendezvous group(2, 20);
+  dist::detail::Rendezvous group(2, 20, 2);
   CHECK_THROWS_AS(group.guard(0, [] { throw 3; }), int);
   CHECK_THROWS_WITH_AS(group.require_sound(1, {}, 1),
                        doctest::Contains("rank 0 threw: something that is no std::exception"), CollectiveError);
