@@ -231,6 +231,9 @@ struct CountingEngine final : dist::Engine<Cpu> {
     to->run(call);
   }
   void meet(const dist::Fingerprint& what, std::int64_t sequence) override { to->meet(what, sequence); }
+  Shared<dist::Engine<Cpu>> split(dist::GroupChoice choice, std::int64_t sequence) override {
+    return to->split(choice, sequence);
+  }
   void send(const dist::Message& message) override { to->send(message); }
   bool has_come(const dist::Message& message, double waited) override { return to->has_come(message, waited); }
   void take(const dist::Message& message) override { to->take(message); }

@@ -88,9 +88,9 @@ class Mesh {
     requires(sizeof...(S) == sizeof...(A) && (detail::names<A, S...> && ...) && ((S::spread != Spread::partial) && ...))
   [[nodiscard]] auto generator(std::uint64_t seed) const {
     const auto vary = [&]<class B>(std::type_identity<B>) {
-      const auto line = along<B>().rank() * sizeof...(A) + number_of<B>;
+      constexpr int axes = sizeof...(A), number = static_cast<int>(number_of<B>);
       if (detail::along<B>(detail::States<S...>()) == Spread::varying)
-        seed = locus::detail::seed_of_rank(seed, static_cast<int>(line));
+        seed = locus::detail::seed_of_rank(seed, along<B>().rank() * axes + number);
     };
     (vary(std::type_identity<A>()), ...);
     return typename detail::GeneratorOf<D, typename detail::Listed<detail::States<>, S...>::type>::type(seed);
