@@ -43,7 +43,7 @@ concept Interpolated =
 ///
 /// shape: (...), (n,), (n,) -> (...)
 /// gradient: to x the slope of its piece, 0 outside; to the values their shares; none to the points
-/// cost: eight launches; backward seven on Cpu
+/// cost: eight launches; backward six on Cpu
 /// throws ShapeError unless points and values are lists of one length, and not empty
 ///
 ///     auto y = interp(from({0.5, 9}), from({0, 1, 2}), from({10, 20, 40}));   // 15 40
