@@ -227,8 +227,8 @@ TEST_CASE("TF32, engines whose sums differ from run to run, and transforms serve
 
 #if CUDNN_VERSION >= 91000
 namespace {
-/// Whether cuDNN finds a driver's library, which its engines that are compiled at run time load before they answer; the
-/// toolkit's stub of one suffices.
+/// Whether cuDNN finds libcuda.so.1, which its engines that are compiled at run time load before they answer. The
+/// library of that name to link with, in the toolkit, suffices.
 bool has_driver_library() {
   if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) return true;
   Dl_info cudnn;
@@ -262,7 +262,7 @@ std::size_t engines_of_attention(const Machine& machine, DnnAttention call, std:
 TEST_CASE("cuDNN has fused engines for the graphs of attention, forward and backward, with sums in a fixed order") {
   NEEDS_MACHINE(machine);
 #if CUDNN_VERSION >= 91000
-  if (!has_driver_library()) SKIP_TEST("no libcuda.so.1, and no stub of it beside cuDNN");
+  if (!has_driver_library()) SKIP_TEST("neither a driver's libcuda.so.1 nor the toolkit's to link with");
   const Machine older = described_machine(gpus[1]);
   const auto check = [](const Machine& gpu, const DnnAttention& call) {
     CAPTURE(text_of(call));

@@ -79,8 +79,8 @@ class Call {
         local_[r][i] = 0.5 + 0.3 * static_cast<double>(i) + of_rank;
       }
   }
-  /// Whether the values of the ranks, and the gradients of operands that collect one, are those of a result with this
-  /// state.
+  /// Whether a result with this state would have the right values, and the operands that collect gradients the right
+  /// gradients.
   [[nodiscard]] bool is(Spread result) const {
     for (int i = 0; i < f_.operands; ++i)
       if (result != Spread::varying && given(i).spread == Spread::varying) return false;
@@ -119,7 +119,7 @@ class Call {
         result == Spread::replicated ? start(result, 0) + start(result, 1) + start(result, 2) : start(result, 0);
     return f_.f(x[0]) * g;
   }
-  /// Whether what each rank computes alone is the gradient that the operand's state promises.
+  /// Whether the gradient that each rank computes alone is the one that the operand's state promises.
   [[nodiscard]] bool has_gradient(Spread result, int i) const {
     OfRanks local{};
     for (std::size_t r = 0; r < ranks; ++r) local[r] = start(result, r) * derivative(f_, local_[r], i);
@@ -182,7 +182,7 @@ std::string text(const Function& f, const Tuple3& given) {
 
 }  // namespace
 
-TEST_CASE("what is accepted is right, on every rank, in value and gradient") {
+TEST_CASE("accepted calls have the right values and gradients, on every rank") {
   int accepted = 0;
   for (const Function& f : functions) {
     for (int n = 0; n < static_cast<int>(std::pow(choices, f.operands)); ++n) {
@@ -199,7 +199,7 @@ TEST_CASE("what is accepted is right, on every rank, in value and gradient") {
   CHECK(accepted > 500);
 }
 
-TEST_CASE("what is refused is wrong for a function of its kind, whatever the result is called") {
+TEST_CASE("refused calls are wrong for a function of their kind, whatever state the result gets") {
   int refused = 0;
   for (const Linearity kind :
        {Linearity::any, Linearity::linear, Linearity::additive, Linearity::bilinear, Linearity::affine}) {

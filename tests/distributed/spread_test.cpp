@@ -164,7 +164,7 @@ struct Replica {
 
 }  // namespace
 
-TEST_CASE("data-parallel training is that of one process") {
+TEST_CASE("data-parallel training has the losses and weights of one process") {
   const Wanted<Cpu> expected = trained<Cpu>(10);
   on_line(4, [&](const Line& mesh) {
     const auto& data = mesh.along<Data>();
@@ -278,7 +278,7 @@ TEST_CASE("typed code makes the launches of untyped code") {
   });
 }
 
-TEST_CASE("what does not divide, and meshes that do not cover the ranks, are refused on all ranks") {
+TEST_CASE("extents that ranks do not divide, and meshes that do not cover the ranks, are refused on all ranks") {
   on_line(3, [](const Line& mesh) {
     const auto& ranks = mesh.along<Data>();
     const auto check = [](const auto& f, const char* text) {

@@ -5,9 +5,9 @@
 // A Link moves bytes: rank(), size(), most_tag(), ranks_on_machine(), machine_of(rank), group(); Transfers of bytes, by
 // tag or of control messages; poll(control message); is_dead(rank); keep(owner), note_failure(seconds). If it has
 // retire(), this is called once nothing but the final control messages of other ranks is still to come. Its constructor
-// starts the background thread. split(group, gather, timeout, make) is a collective, which calls make(arguments...)
-// with those of the constructor of a link for `group`, and may call gather(value) for the values of all ranks.
-// mpi_link.hpp has one.
+// starts the background thread. split(group, gather, timeout, make) is a collective. It
+// calls make(arguments...) with arguments for the constructor of the group's link, and may call gather(value) for the
+// values of all ranks. mpi_link.hpp has one.
 
 #include <locus/distributed/engine/abort_on_throw.hpp>
 #include <locus/distributed/engine/background_thread.hpp>

@@ -34,7 +34,7 @@ struct GeneratorOf<D, States<S...>> : std::type_identity<SpreadGenerator<D, S...
 }  // namespace dist
 
 LOCUS_REFUSALS_BEGIN
-/// dropout() of what each rank has, with numbers that have states: linear in x.
+/// dropout() with a generator that has states: linear in x.
 template <dist::detail::IsOver X, class D, class... S>
   requires dist::detail::Sound<dist::Linearity::linear, X, dist::SpreadGenerator<D, S...>>
 [[nodiscard]] auto dropout(X&& x, double p, dist::SpreadGenerator<D, S...>& numbers) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a function of values that are spread over the ranks of an axis gives: one table, and no types.
+// The states of results, from the states of operands along one axis: one table, and no types.
 
 #include <locus/core/check.hpp>
 #include <locus/core/spread.hpp>
@@ -97,7 +97,7 @@ struct Census {
   return factors == Unsound::nothing && !is_linear ? Unsound::nonlinear : factors;
 }
 
-/// What a function of a kind gives along one axis, and whether its gradients are what the operands' states promise.
+/// The state of a function's result along one axis, or the reason why its value or gradients would be wrong.
 [[nodiscard]] consteval Verdict judge(Linearity kind, const Operand* operands, int count) {
   const Census of(operands, count);
   if (!of.is_labelled) return {Unsound::unlabelled, {}};

@@ -63,8 +63,8 @@ class Mesh {
   }
 
   /// x, spread as S... say, which name each axis of the mesh: a claim. Nothing is sent, unless Options::debug or
-  /// LOCUS_DIST_DEBUG=1 asks for checks: then it is a collective that compares what is said to be the same on all
-  /// ranks, and throws ArgumentError on all of them where it is not.
+  /// LOCUS_DIST_DEBUG=1 asks for checks: then it is a collective that compares values with Invariant and Replicated on
+  /// all ranks, and throws ArgumentError on all of them where it is not.
   template <class... S, class X>
     requires(locus::detail::On<X, D> && sizeof...(S) == sizeof...(A) && (detail::names<A, S...> && ...))
   [[nodiscard]] auto label(X x) const {

@@ -1,5 +1,5 @@
 #pragma once
-// Over<X, S...>: what each rank has of a value, and how the ranks' are related.
+// Over<X, S...>: a rank's tensor, and its relation to the other ranks' tensors.
 
 #include <locus/distributed/spread/states.hpp>
 #include <locus/tensor/print.hpp>
@@ -11,7 +11,7 @@ template <class D, class... A>
 class Mesh;
 
 namespace detail {
-/// Tag: what is held is the result of a call, which is not moved.
+/// Tag: the constructor calls a function in place, so that its result is not moved.
 struct FromCall {};
 /// x, spread as the list L says.
 template <class L, class X>
@@ -60,7 +60,7 @@ class Over {
   Over(const Over<E, R...>& other) : x_(other.local()) {}
 #include <locus/refuse/distributed/spread/over_constructor.inc>
 
-  /// What this rank has; the types know nothing of what a program does with it.
+  /// The tensor of this rank, without its states: the types check nothing that follows.
   [[nodiscard]] const X& local() const& { return x_; }
   [[nodiscard]] X&& local() && { return static_cast<X&&>(x_); }
 
@@ -126,7 +126,7 @@ class Over {
   X x_;
 };
 
-/// trace() and variable() of what each rank has.
+/// trace() and variable() of the tensor of each rank.
 template <class X, class... S>
   requires(dist::detail::has_role<X>(Role::plain))
 [[nodiscard]] auto trace(const Over<X, S...>& x) {

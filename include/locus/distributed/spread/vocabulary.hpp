@@ -79,7 +79,7 @@ struct VocabularyEmbedding {
   }
 };
 
-/// The mean cross-entropy of logits of which each rank along A has those of its part of the vocabulary, computed in
+/// The mean cross-entropy, where each rank along A has the logits of its part of the vocabulary; computed in
 /// float for 16-bit types. The result is Invariant along A, and the mean of this rank's rows along other axes.
 /// shape: logits (..., tokens of the part), Varying along A; targets (...) of int64, Invariant along A -> scalar
 /// throws IndexError as gather() for targets outside of the vocabulary

@@ -32,7 +32,7 @@ class Rendezvous : public Counted {
     std::int64_t noted_calls = -1;  ///< its number; -1: none yet
   };
 
-  /// `threads`: how many run at the same time, with those of other groups.
+  /// `threads`: the number that run at the same time, in this group and others.
   Rendezvous(int ranks, double timeout, int threads)
       : slots_(static_cast<std::size_t>(ranks)), timeout_(timeout), threads_(threads) {
     if (ranks < 1) fail<ArgumentError>({"dist: ", ranks, " ranks; expected 1 or more"});
