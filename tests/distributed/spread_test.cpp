@@ -97,6 +97,29 @@ TEST_CASE("each collective's backward pass is its adjoint, and results are the s
     });
 }
 
+TEST_CASE("collectives change states, not the value that is meant") {
+  on_line(3, [](const Line& mesh) {
+    const auto& ranks = mesh.along<Data>();
+    const auto& comm = mesh.communicator();
+    const Shape s{6, 4};
+    const Tensor<float> own = drawn<Varying<Data>>(ranks.rank(), s, 1), same = drawn<Replicated<Data>>(0, s, 1),
+                        sum_of_own = comm.all_reduced(own);
+    const auto parts = mesh.label<Partial<Data>>(own);
+    const auto whole = mesh.label<Replicated<Data>>(same);
+    require_close("all_reduce", distance(ranks.all_reduce(parts).local(), sum_of_own), 0);
+    require_close("all_reduce<Invariant>", distance(ranks.all_reduce<Invariant>(parts).local(), sum_of_own), 0);
+    require_close("reduce_scatter", distance(ranks.all_gather(ranks.reduce_scatter(parts, 0), 0).local(), sum_of_own),
+                  0);
+    require_close("share", distance(ranks.all_reduce(ranks.share(whole)).local(), same), 0);
+    require_close("part", distance(ranks.all_gather(ranks.part(whole, 0), 0).local(), same), 0);
+    require_close("replicated", distance(ranks.replicated(mesh.label<Invariant<Data>>(same)).local(), same), 0);
+    // The gradient of a part is zero around it: the sum over ranks is the gradient of the whole.
+    const auto x = variable(whole);
+    ranks.partial(sum(ranks.part(x, 0) * 2.f)).eval().backward();
+    require_close("the gradient of parts", distance(ranks.all_reduce(x.grad()).local(), full(s, 2.f)), 0);
+  });
+}
+
 TEST_CASE("gathered parts are in rank order, and a part of them is this rank's") {
   on_line(4, [](const Line& mesh) {
     const auto& ranks = mesh.along<Data>();
