@@ -86,6 +86,8 @@ class BackwardWalk {
     }
   }
 
+  /// Whether this thread runs a walk.
+  [[nodiscard]] static bool is_any_running() { return running_ != nullptr; }
   /// Adds a function to the end of this thread's outermost walk. throws GraphError outside of a walk
   static void at_end(Shared<detail::PassEnd> end) {
     if (!running_)

@@ -232,7 +232,7 @@ class ExpressionNode final : public GradientsOf<T, D, Tree, H...> {
     if (!(get<set_bit_v<wanted, n>>(routes).out.buffer() || ...)) return;
     Kernel kernel{tree_, {}};
     ((kernel.merged_into[n] = wanted_position(merged_into[set_bit_v<wanted, n>])), ...);
-    unpack(this->saved_.values(), [&](const auto&... x) {
+    unpack(this->saved_.used(), [&](const auto&... x) {
       const auto walk = make_plan<inputs_count + 1 + 2 * wanted_count>(
           g.shape(), {operand_of(x)..., operand_of(g), operand_of(get<set_bit_v<wanted, n>>(routes).out)...,
                       operand_of(get<set_bit_v<wanted, n>>(routes).out)...});

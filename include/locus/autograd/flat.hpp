@@ -128,6 +128,8 @@ template <class T, class D>
 template <class T, class D>
 LOCUS_OUT_OF_LINE void require_reduced(std::string_view who, const std::vector<Parameter<T, D>>& parameters) {
   for (const auto& parameter : parameters) {
+    if (parameter.is_lent()) [[unlikely]]
+      fail_lent(who);
     const GradientHold* const hold = parameter.gradient_hold().get();
     if (hold && hold->reason && parameter.has_grad()) [[unlikely]]
       fail<GraphError>({who, ": ", hold->reason});
@@ -140,6 +142,14 @@ LOCUS_OUT_OF_LINE void require_final(std::string_view who, const std::vector<Par
   require_reduced(who, parameters);
   for (const auto& parameter : parameters)
     if (parameter.has_grad()) require_unscaled(who, *parameter.node());
+}
+
+/// The other ranks' parts of these parameters; null if they are whole.
+template <class T, class D>
+[[nodiscard]] Shared<const OtherParts<T, D>> other_parts(const std::vector<Parameter<T, D>>& parameters) {
+  for (const auto& parameter : parameters)
+    if (const auto& memory = parameter.flat_place().memory; memory && memory->others) return memory->others;
+  return {};
 }
 
 /// Bumps the gradients' versions after a change through gradient_runs().

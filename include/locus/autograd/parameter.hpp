@@ -16,6 +16,10 @@ namespace detail {
   fail<ArgumentError>({"this ", what, " belonged to a model that was moved, by std::move(model).to<D>() or .as<T>(); ",
                        "use the model that the move returned, and make its optimizer from that one's parameters()"});
 }
+[[noreturn]] LOCUS_COLD LOCUS_OUT_OF_LINE inline void fail_lent(std::string_view who) {
+  fail<GraphError>({who, ": the parameter belongs to a sharded model, in which each rank has a part of it; take the ",
+                    "parameters of that one, sharded.parameters()"});
+}
 
 /// State of gradients that are reduced over ranks, shared by several parameters and set by the reducer.
 struct GradientHold : Counted {
@@ -29,12 +33,22 @@ struct GradientHold : Counted {
   }
 };
 
+/// The other ranks' parts of parameters of which this rank has parts: for a norm or a flag of all gradients.
+template <class T, class D>
+struct OtherParts : Counted {
+  virtual ~OtherParts() = default;
+  /// The numbers of all ranks, (ranks,). Each rank calls it.
+  [[nodiscard]] virtual Tensor<compute_t<T>, D> gathered(const Tensor<compute_t<T>, D>& number) const = 0;
+  /// Sets the flag of each rank if that of any rank is set. Each rank calls it.
+  virtual void set_if_any(const Tensor<bool, D>& flag) const = 0;
+};
 /// One dense block for the values of several parameters and one for their gradients. Each parameter has a slot.
 template <class T, class D>
 struct FlatMemory : Counted {
   Tensor<T, D> values, gradients;
-  std::vector<std::int64_t> begins;   ///< first element of each slot; then the end of the last slot
-  std::vector<std::uint32_t> zeroed;  ///< version of each slot's gradient when it was last zeroed
+  std::vector<std::int64_t> begins;       ///< first element of each slot; then the end of the last slot
+  std::vector<std::uint32_t> zeroed;      ///< version of each slot's gradient when it was last zeroed
+  Shared<const OtherParts<T, D>> others;  ///< null: the parameters are whole
 };
 /// A slot of a flat memory; none where `memory` is null.
 template <class T, class D>
@@ -87,17 +101,18 @@ class Parameter {
   // The members below throw ArgumentError once the model was moved to another place or element type.
 
   /// The current tensor. `flatten`, or an optimizer made later, moves the value to flat memory.
-  [[nodiscard]] const Tensor<T, D>& value() const { return state().value; }
+  /// Of a sharded model, the whole tensor is there within a pass of the model alone.
+  [[nodiscard]] const Tensor<T, D>& value() const { return used().value; }
   [[nodiscard]] const Parameter& eval() const { return *this; }
   /// The node that collects its gradient; null for a frozen parameter, whose operations are not recorded.
   [[nodiscard]] const Shared<TensorNode<T, D>>& node() const { return state().node; }
   /// The node that holds its hooks and the memory of its gradient, also while it is frozen.
   [[nodiscard]] const Shared<TensorNode<T, D>>& leaf() const { return state().leaf; }
-  [[nodiscard]] const Shape& shape() const { return value().shape(); }
-  [[nodiscard]] int rank() const { return value().rank(); }
-  [[nodiscard]] std::int64_t size(int dim) const { return value().size(dim); }
-  [[nodiscard]] std::int64_t elements() const { return value().elements(); }
-  [[nodiscard]] D device() const { return value().device(); }
+  [[nodiscard]] const Shape& shape() const { return state().value.shape(); }
+  [[nodiscard]] int rank() const { return state().value.rank(); }
+  [[nodiscard]] std::int64_t size(int dim) const { return state().value.size(dim); }
+  [[nodiscard]] std::int64_t elements() const { return state().value.elements(); }
+  [[nodiscard]] D device() const { return state().value.device(); }
 
   /// Whether gradients are collected for it: unless it is frozen, or an empty handle.
   [[nodiscard]] bool requires_grad() const { return static_cast<bool>(node()); }
@@ -179,6 +194,7 @@ class Parameter {
   /// Moves value and gradient, with their contents, to a slot of the parameter's size. If it throws, nothing changed.
   LOCUS_OUT_OF_LINE void move_to(const detail::FlatPlace<T, D>& place) const {
     require_defined("move_to");
+    if (state_->is_lent) detail::fail_lent("flatten");
     const MemoryFormat format = detail::dense_format(state_->value.layout());
     Tensor<T, D> value = place.part(place.memory->values, shape(), format);
     Tensor<T, D> gradient = place.part(place.memory->gradients, shape(), format);
@@ -187,6 +203,18 @@ class Parameter {
     state_->value = std::move(value);
     state_->place = place;
   }
+
+  /// Puts the value, of this shape, in memory of an owner that brings the elements before each use: see
+  /// MemoryOwner::before_use. The elements so far are forgotten, and so is a gradient.
+  void lend(Tensor<T, D> value) const {
+    require_defined("lend");
+    leaf()->clear_gradient();
+    state_->value = std::move(value);
+    state_->place = {};
+    state_->is_lent = true;
+  }
+  /// Whether value and gradient are in memory that is lent: see lend().
+  [[nodiscard]] bool is_lent() const { return state().is_lent; }
 
   /// Null unless gradients are reduced over ranks.
   [[nodiscard]] const Shared<detail::GradientHold>& gradient_hold() const { return state().hold; }
@@ -210,7 +238,7 @@ class Parameter {
     Shared<TensorNode<T, D>> node;  ///< the leaf, or null while the parameter is frozen
     detail::FlatPlace<T, D> place;
     Shared<detail::GradientHold> hold;
-    bool moved = false;
+    bool moved = false, is_lent = false;
     State() = default;
     explicit State(Tensor<T, D> initial) : value(std::move(initial)), leaf(new LeafNode<T, D>(value)), node(leaf) {}
   };
@@ -226,6 +254,13 @@ class Parameter {
     if (state_->moved) [[unlikely]]
       detail::fail_moved("parameter");
     return *state_;
+  }
+  /// The state, for a use of the value.
+  [[nodiscard]] LOCUS_OUT_OF_LINE const State& used() const {
+    const State& its = state();
+    if (its.is_lent) [[unlikely]]
+      its.value.buffer().before_use();
+    return its;
   }
   /// Marks the parameter as moved, its value having gone to another model: the next use of any handle throws.
   void retire() const {

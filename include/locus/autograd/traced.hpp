@@ -319,14 +319,14 @@ class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, 
   void go(Gradient<value_of<X>, device_of<X>>... gradients) {
     if constexpr (FusesGradients<Op>) {
       if (accepted_ != Accepted<Op>{})
-        return op_.backward_from(accepted_, saved_.values(), this->gradient(), gradients...);
+        return op_.backward_from(accepted_, saved_.used(), this->gradient(), gradients...);
     }
-    op_.backward(saved_.values(), this->gradient(), gradients...);
+    op_.backward(saved_.used(), this->gradient(), gradients...);
   }
   bool accept([[maybe_unused]] const PendingGradient<T, D>& pending) override {
     if constexpr (FusesGradients<Op>) {
       accepted_ = [&]<int... i>(std::integer_sequence<int, i...>) {
-        return op_.accept(saved_.values(), pending, Gradient<T, D>(this),
+        return op_.accept(saved_.used(), pending, Gradient<T, D>(this),
                           gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
       }(std::make_integer_sequence<int, sizeof...(X)>{});
       return accepted_ != Accepted<Op>{};

@@ -8,9 +8,12 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-/// The owner of memory that no Backend allocated, such as a mapped file. Its destructor releases the memory.
+/// The owner of memory that no Backend allocated, such as a mapped file, or that is lent to several tensors in turn.
+/// Its destructor releases the memory.
 struct MemoryOwner : Counted {
   virtual ~MemoryOwner() = default;
+  /// Called before an operation, or the backward pass of one, uses a parameter in this memory.
+  virtual void before_use() const {}
   /// throws if the memory cannot be read any more
   virtual void require_readable() const {}
 };
@@ -55,6 +58,12 @@ class Buffer {
   void require_readable() const {
     const Block* const whole = block_ && block_->whole ? block_->whole.get() : block_.get();
     if (whole && whole->owner) whole->owner->require_readable();
+  }
+  /// Tells the owner of the memory, if it has one.
+  void before_use() const {
+    const Block* const whole = block_ && block_->whole ? block_->whole.get() : block_.get();
+    if (whole && whole->owner) [[unlikely]]
+      whole->owner->before_use();
   }
 
   /// Number of changes in place. Copies of the handle share it.

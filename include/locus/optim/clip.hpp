@@ -83,6 +83,7 @@ struct ClipNormOptions {
 /// gradients of 0 stay 0. Correct whenever the norm is finite, even if powers overflow or vanish. As in PyTorch, an
 /// infinite norm makes finite gradients 0 and others NaN, and a NaN norm makes all NaN: see error_if_nonfinite, or skip
 /// such a step, optimizer.step(!isfinite(norm)).
+/// Of a sharded model's parameters, it is the norm of the whole gradients, and each rank calls it.
 /// cost: two launches if the parameters are neighbours in flat memory, as in an optimizer or after flatten, and
 ///       one more for each run of parameters that had a gradient once and has none now. Otherwise two per gradient, and
 ///       one. The host never waits for the device. On Cpu no launch to scale if the norm is at most max_norm, but one
@@ -108,11 +109,12 @@ Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& para
          "it"});
   using R = compute_t<T>;  // squares of halves would overflow from 256 on
   const auto runs = locus::detail::gradient_runs(parameters);
-  if (runs.empty()) {
-    const D device = parameters.empty() ? D{} : parameters[0].device();
-    return Tensor<R, D>(Shape{}, device).fill_(R(0));
-  }
-  const Tensor<R, D> norm = locus::detail::joint_norm(runs, p);
+  const auto others = locus::detail::other_parts(parameters);
+  Tensor<R, D> norm;
+  if (!runs.empty()) norm = locus::detail::joint_norm(runs, p);
+  else norm = Tensor<R, D>(Shape{}, parameters.empty() ? D{} : parameters[0].device()).fill_(R(0));
+  if (others) norm = locus::norm(others->gathered(norm), p);
+  else if (runs.empty()) return norm;
   if (options.error_if_nonfinite) {
     const auto seen = static_cast<double>(norm.template to<Cpu>().item());
     if (seen - seen != 0)

@@ -353,6 +353,7 @@ auto GradScaler<D>::find_infinite(const std::vector<Parameter<T, D>>& parameters
     locus::detail::reduce_into(state_->found, !std::exchange(is_first, false), run.shape(), all,
                                Apply<detail::NotFinite, Symbol<0>>{}, fold::Any{}, run);
   }
+  if (const auto others = locus::detail::other_parts(parameters)) others->set_if_any(state_->found);
   return runs;
 }
 

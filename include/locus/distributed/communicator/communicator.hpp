@@ -123,6 +123,16 @@ class Communicator {
     return context_->later(out_of_place(Kind::all_gather, given("all_gather", x), Rows::more, None{}));
   }
 
+  /// The same, written to out, (size(), ...), apart from x in memory.
+  template <detail::PlainOn<D> X>
+  void all_gather_into(const X& x, const Tensor<value_of<X>, D>& out) const {
+    (void)context_->now(into("all_gather_into", Kind::all_gather, x, out, None{}));
+  }
+  template <detail::PlainOn<D> X>
+  Handle<value_of<X>, D> all_gather_into_async(const X& x, const Tensor<value_of<X>, D>& out) const {
+    return context_->later(into("all_gather_into", Kind::all_gather, x, out, None{}));
+  }
+
   /// Reduces x over all ranks by `op`; this rank gets row rank() of the result.
   /// shape: (size(), ...) -> (...)
   template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
@@ -132,6 +142,16 @@ class Communicator {
   template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
   Handle<value_of<X>, D> reduce_scatter_async(const X& x, Op op = {}) const {
     return context_->later(out_of_place(Kind::reduce_scatter, rows("reduce_scatter", x), Rows::one, op));
+  }
+
+  /// The same, written to out, (...), apart from x in memory.
+  template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
+  void reduce_scatter_into(const X& x, const Tensor<value_of<X>, D>& out, Op op = {}) const {
+    (void)context_->now(into("reduce_scatter_into", Kind::reduce_scatter, x, out, op));
+  }
+  template <detail::PlainOn<D> X, ReduceOpOf<value_of<X>> Op = op::Sum>
+  Handle<value_of<X>, D> reduce_scatter_into_async(const X& x, const Tensor<value_of<X>, D>& out, Op op = {}) const {
+    return context_->later(into("reduce_scatter_into", Kind::reduce_scatter, x, out, op));
   }
 
   /// Row r of the result is row rank() of the x of rank r.
@@ -252,6 +272,26 @@ class Communicator {
         kind == Kind::all_to_all ? x.elements() / size() : elements(rows == Rows::one ? shape : x.shape());
     prepared.call = collective<T>(kind, -1, op, count);
     prepared.call.source = x.data();
+    prepared.call.target = prepared.target.data();
+    return prepared;
+  }
+  /// throws ShapeError unless out has the shape of the result
+  template <class X, class Op>
+  [[nodiscard]] Prepared<value_of<X>> into(const char* name, Kind kind, const X& x, const Tensor<value_of<X>, D>& out,
+                                           Op op) const {
+    const bool gathers = kind == Kind::all_gather;
+    const auto source = gathers ? given(name, x) : rows(name, x);
+    Shape expected = source.shape();
+    if (gathers) expected.insert(0, size());
+    else expected.erase(0);
+    if (!(out.shape() == expected))
+      fail<ShapeError>({name, ": out has shape ", out.shape(), " for x of shape ", source.shape(), " among ", size(),
+                        " ranks; expected ", expected});
+    require(name, out, -1, "");
+    Prepared<value_of<X>> prepared = writes(name, out);
+    prepared.source = source;
+    prepared.call = collective<value_of<X>>(kind, -1, op, gathers ? source.elements() : out.elements());
+    prepared.call.source = source.data();
     prepared.call.target = prepared.target.data();
     return prepared;
   }

@@ -15,10 +15,10 @@ namespace detail {
 #include <locus/refuse/distributed/distributed_mistakes.inc>
 
 /// A guard: while it lives, backward passes accumulate gradients on this rank alone.
-template <class T, class D>
+template <class R>
 class [[nodiscard]] NoSync {
  public:
-  explicit NoSync(Shared<Reducer<T, D>> reducer) : reducer_(std::move(reducer)) { reducer_->begin_no_sync(); }
+  explicit NoSync(Shared<R> reducer) : reducer_(std::move(reducer)) { reducer_->begin_no_sync(); }
   NoSync(NoSync&&) noexcept = default;  // into a std::optional, where only some passes are to be reduced
   NoSync& operator=(NoSync&&) = delete;
   ~NoSync() {
@@ -26,7 +26,7 @@ class [[nodiscard]] NoSync {
   }
 
  private:
-  Shared<Reducer<T, D>> reducer_;
+  Shared<R> reducer_;
 };
 }  // namespace detail
 
@@ -73,7 +73,7 @@ class Distributed : public detail::ModelWrapper<Distributed<M>, M> {
   ///     }
   ///     loss_of(3).backward();   // reduces the sum of all four
   ///     optimizer.step();
-  [[nodiscard]] auto no_sync() const { return detail::NoSync<T, D>(reducer_); }
+  [[nodiscard]] auto no_sync() const { return detail::NoSync(reducer_); }
 
   /// With weigh_by_samples: sets the weight of this rank's gradients in the next reduction, by default the number of
   /// samples that went through the model since the last one. 0 for a rank without samples: it still runs a pass, on any
@@ -111,7 +111,8 @@ template <class M, class D>
 [[nodiscard]] Distributed<M> distributed(const M& model, const Communicator<D>& comm,
                                          const DistributedOptions& options = {}) {
   using T = value_of<M>;
-  detail::require_same_model(model, comm, options);
+  detail::require_same_model("distributed", model, comm, detail::text_of(options),
+                             detail::complaint_of<M>(options, comm.rank()));
   auto flat = nn::flatten(model);
   comm.broadcast(flat.values());
   const detail::PackedBuffers<D> buffers(model.buffers(), comm.device());
