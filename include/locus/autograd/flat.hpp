@@ -14,12 +14,14 @@ template <class T>
   return (elements + step - 1) / step * step;
 }
 
-/// throws ArgumentError if the list is empty, or a parameter is empty or repeated; DeviceError for several ordinals
+/// throws ArgumentError if the list is empty, or a parameter is empty or repeated; DeviceError for several ordinals;
+/// GraphError for a parameter of a sharded model
 template <class T, class D>
 LOCUS_OUT_OF_LINE void require_distinct(std::string_view who, const std::vector<Parameter<T, D>>& parameters) {
   if (parameters.empty()) fail<ArgumentError>({who, ": no parameters were given; pass model.parameters()"});
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].defined()) fail<ArgumentError>({who, ": parameter ", i, " is empty"});
+    if (parameters[i].is_lent()) fail_lent(who);
     require_same_ordinal(who, parameters[0].value(), parameters[i].value());
     for (std::size_t j = 0; j < i; ++j)
       if (parameters[i] == parameters[j]) fail<ArgumentError>({who, ": parameters ", j, " and ", i, " are the same"});

@@ -194,7 +194,6 @@ class Parameter {
   /// Moves value and gradient, with their contents, to a slot of the parameter's size. If it throws, nothing changed.
   LOCUS_OUT_OF_LINE void move_to(const detail::FlatPlace<T, D>& place) const {
     require_defined("move_to");
-    if (state_->is_lent) detail::fail_lent("flatten");
     const MemoryFormat format = detail::dense_format(state_->value.layout());
     Tensor<T, D> value = place.part(place.memory->values, shape(), format);
     Tensor<T, D> gradient = place.part(place.memory->gradients, shape(), format);

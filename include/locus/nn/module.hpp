@@ -151,11 +151,11 @@ class Module : public Layer<Module<T, D, In>, T, D> {
         : Interface(typeid(M), &layer, activation_of<M>(), absorbed_by<M>()), layer(std::forward<Source>(source)) {}
 
     Tensor<T, D> forward(const Tensor<In, D>& x) const override {
-      if constexpr (!any || detail::Maps<M, Tensor<In, D>, Tensor<T, D>>) return layer.forward(x).eval();
+      if constexpr (maps<Tensor<In, D>, Tensor<T, D>>()) return layer.forward(x).eval();
       else fail_to_map();
     }
     Traced<T, D> forward(const Traced<In, D>& x) const override {
-      if constexpr (!any || detail::Maps<M, Traced<In, D>, Traced<T, D>>) return layer.forward(x).eval();
+      if constexpr (maps<Traced<In, D>, Traced<T, D>>()) return layer.forward(x).eval();
       else fail_to_map();
     }
     void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const override {
@@ -169,6 +169,14 @@ class Module : public Layer<Module<T, D, In>, T, D> {
     }
 
    private:
+    /// Whether the layer maps X to Y. (A layer that names another element type of its input is not asked: its forward
+    /// might not compile.)
+    template <class X, class Y>
+    [[nodiscard]] static consteval bool maps() {
+      if constexpr (!any) return true;
+      else if constexpr (!std::is_same_v<typename detail::InputOf<In, M>::type, In>) return false;
+      else return detail::Maps<M, X, Y>;
+    }
     [[noreturn]] static void fail_to_map() {
       fail<ArgumentError>({"forward: this layer does not map one tensor of ", dtype_name<In>(), " to one of ",
                            dtype_name<T>(), "; call it through its own type"});
