@@ -84,7 +84,8 @@ template <class M, class Loss>
   Measured result;
   if (way == Way::whole) {
     const auto parallel = dist::distributed(model, comm);
-    result = train(parallel, [&](const auto& x, const auto& y) { return model.loss(x, y); }, comm, plan);
+    result = train(
+        parallel, [&](const auto& x, const auto& y) { return model.loss(x, y); }, comm, plan);
   } else {
     const auto divided = dist::sharded(model, comm, {.gather_again = way == Way::sharded});
     const auto loss_of = [&](const auto& x, const auto& y) {

@@ -6,6 +6,7 @@
 #include <support/collectives.hpp>
 #include <support/rank_numbers.hpp>
 #include <support/schooling.hpp>
+#include <support/sharded_training.hpp>
 #include <support/spread_training.hpp>
 #include <support/synchronized.hpp>
 
@@ -138,6 +139,7 @@ void check_all() {
   check_groups(comm);
   check_divided_training(comm, 1, comm.size());
   if (comm.size() % 2 == 0) check_divided_training(comm, 2, comm.size() / 2);
+  if (8 % comm.size() == 0) check_sharded(comm);
   const auto ring = connect({.algorithm = dist::Algorithm::ring});
   check_reductions<bfloat16>(ring, 150001, dist::sum);
   check_reductions<float>(ring, 17, dist::mean);

@@ -58,9 +58,8 @@ std::vector<float> after_steps(const M& model, const Step& step) {
 template <class E, class F>
 std::vector<std::string> thrown_by_two(const F& f) {
   std::vector<std::string> messages(2);
-  dist::spawn<Cpu>(2, [&](const Comm& comm) {
-    messages[static_cast<std::size_t>(comm.rank())] = message_of<E>([&] { f(comm); });
-  });
+  dist::spawn<Cpu>(
+      2, [&](const Comm& comm) { messages[static_cast<std::size_t>(comm.rank())] = message_of<E>([&] { f(comm); }); });
   return messages;
 }
 }  // namespace
@@ -158,13 +157,11 @@ TEST_CASE("fit and evaluate take a sharded model") {
 }
 
 TEST_CASE("mistakes with sharded models are named") {
-  for (const auto& text : thrown_by_two<ArgumentError>([](const Comm& comm) {
-         (void)dist::sharded(wide<float>(), comm, {.ranks_of_copy = 3});
-       }))
+  for (const auto& text : thrown_by_two<ArgumentError>(
+           [](const Comm& comm) { (void)dist::sharded(wide<float>(), comm, {.ranks_of_copy = 3}); }))
     CHECK(text == "sharded: .ranks_of_copy is 3 on rank 0 of 2; expected a divisor of the number of ranks, or 0");
-  CHECK(contains(thrown_by_two<ArgumentError>([](const Comm& comm) {
-                   (void)dist::sharded(wide<float>(), comm, {.ahead = comm.rank()});
-                 })[0],
+  CHECK(contains(thrown_by_two<ArgumentError>(
+                     [](const Comm& comm) { (void)dist::sharded(wide<float>(), comm, {.ahead = comm.rank()}); })[0],
                  "sharded: the options of rank 1 are"));
   CHECK(contains(thrown_by_two<ArgumentError>([](const Comm& comm) {
                    (void)dist::sharded(Net{nn::Linear<float, Cpu>{3, 3, false}}, comm);
@@ -183,7 +180,9 @@ TEST_CASE("mistakes with sharded models are named") {
       const auto model = dist::sharded(net, comm, many);
       CHECK(contains(message_of<GraphError>([&] { (void)net(x); }),
                      "its whole value is here within a pass of the model alone; call the result of dist::sharded"));
-      CHECK(contains(message_of<GraphError>([&] { const optim::Sgd sgd{net.parameters(), {.lr = 1}}; }),
+      CHECK(contains(message_of<GraphError>([&] {
+                       const optim::Sgd sgd{net.parameters(), {.lr = 1}};
+                     }),
                      "optimizer: the parameter belongs to a sharded model"));
       CHECK(contains(message_of<GraphError>([&] { (void)optim::clip_grad_norm_(net.parameters(), 1); }),
                      "clip_grad_norm_: the parameter belongs to a sharded model"));
@@ -192,7 +191,8 @@ TEST_CASE("mistakes with sharded models are named") {
       sum(model(trace(x))).backward();
       const auto late = sum(model(trace(x)));
       sgd.step();
-      CHECK(contains(message_of<StaleError>([&] { late.backward(); }), "its parameters changed after the forward pass"));
+      CHECK(
+          contains(message_of<StaleError>([&] { late.backward(); }), "its parameters changed after the forward pass"));
       net.parameters()[0].requires_grad_(false);
       CHECK(contains(message_of<GraphError>([&] { (void)model(x); }), "freeze parameters before dist::sharded"));
     }

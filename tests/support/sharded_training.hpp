@@ -28,8 +28,11 @@ inline constexpr models::GPT2Options small_gpt2{.vocab_size = 29,
 
 template <class D>
 [[nodiscard]] models::GPT2<float, D> seeded_gpt2(int seed, D device) {
-  manual_seed(static_cast<std::uint64_t>(seed));
-  return models::gpt2<float>(small_gpt2).template to<D>(device);
+  Generator<Cpu> numbers{static_cast<std::uint64_t>(seed)};
+  auto model = models::gpt2<float, D>(small_gpt2, device);
+  for (const auto& p : model.parameters())
+    p.value().copy_((randn<float>(p.shape(), numbers) * 0.3f).eval().template to<D>(device));
+  return model;
 }
 /// Tokens of 8 texts and their next ones, the same on all ranks.
 template <class D>

@@ -12,6 +12,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/sharded_training.hpp>
 #include <support/skip.hpp>
 #include <support/spread_training.hpp>
 
@@ -89,7 +90,10 @@ TEST_CASE_TEMPLATE("collectives over an engine of the host equal their reference
           check_order_of_handles(comm);
           if (options.sums == dist::Sums::fastest) check_groups(comm);
           if constexpr (std::is_same_v<Over, dist::NcclEngine>)
-            if (ranks == 4 && options.sums == dist::Sums::fastest) check_divided_training(comm, 2, 2);
+            if (ranks == 4 && options.sums == dist::Sums::fastest) {
+              check_divided_training(comm, 2, 2);
+              check_sharded(comm);
+            }
           more(comm);
         },
         options);

@@ -155,7 +155,8 @@ template <class M>
   const int ranks = options.ranks_of_copy > 0 ? options.ranks_of_copy : comm.size();
   const bool has_copies = ranks < comm.size();
   const Communicator<D> within = has_copies ? comm.split(comm.rank() / ranks) : comm;
-  const Communicator<D> between = comm.split(comm.rank() % ranks);
+  std::optional<Communicator<D>> between;
+  if (has_copies) between = comm.split(comm.rank() % ranks);
   std::vector<nn::NamedParameter<T, D>> trained, frozen;
   for (auto& each : model.named_parameters()) {
     if (!each.parameter.requires_grad()) comm.broadcast(each.parameter.value());

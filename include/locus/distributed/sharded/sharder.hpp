@@ -6,7 +6,8 @@
 #include <locus/device/trace/phase_trace.hpp>
 #include <locus/distributed/model/packed_buffers.hpp>
 #include <locus/distributed/sharded/sharded_unit.hpp>
-#include <locus/ops/norm.hpp>
+
+#include <optional>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
@@ -59,11 +60,12 @@ class Sharder final : public UnitUses {
   static constexpr const char* handle_name = "Sharded";
 
   /// `named`: trained parameters, the same on all ranks, which are moved. `within`: the ranks of a copy; `between`: the
-  /// ranks with the same parts of all copies; one rank where there is one copy.
+  /// ranks with the same parts of all copies, if there are several.
   Sharder(const std::vector<nn::NamedParameter<T, D>>& named, std::vector<nn::AnyBuffer<D>> buffers,
-          const Communicator<D>& within, const Communicator<D>& between, const ShardedOptions& options)
-      : within_(within.with_purpose(Purpose::gradients)),
-        between_(between.with_purpose(Purpose::gradients)),
+          const Communicator<D>& within, const std::optional<Communicator<D>>& between, const ShardedOptions& options)
+      : within_(within),
+        between_(between),
+        of_gradients_(within.with_purpose(Purpose::gradients)),
         options_(options),
         buffers_(options.broadcast_buffers ? std::move(buffers) : std::vector<nn::AnyBuffer<D>>(), within.device()) {
     make_units(named);
@@ -236,7 +238,7 @@ class Sharder final : public UnitUses {
     const Parameter<T, D>& parameter = unit.parameters[i];
     const std::int64_t count = parameter.elements(), at = unit.begins[i];
     const Tensor<T, D> whole = parameter.value().contiguous().reshape({count});
-    if (between_.size() > 1) between_.broadcast(whole);
+    if (between_) between_->broadcast(whole);
     within_.broadcast(whole);
     const std::int64_t begin = within_.rank() * unit.share, end = begin + unit.share;
     const std::int64_t from = at > begin ? at : begin, to = at + count < end ? at + count : end;
@@ -430,14 +432,14 @@ class Sharder final : public UnitUses {
     for (std::size_t i = unit.first; i < unit.last; ++i) adds = adds || parts_[i].part.has_grad();
     unit.reduced = adds ? memory_of(unit.share) : Tensor<T, D>();
     const Tensor<T, D> into = adds ? unit.reduced : own_part(unit, memory_->gradients);
-    keep(unit.reducing, within_.reduce_scatter_into_async(unit.to_reduce, into, mean));
+    keep(unit.reducing, of_gradients_.reduce_scatter_into_async(unit.to_reduce, into, mean));
     for (const auto& parameter : unit.parameters) parameter.leaf()->clear_gradient();
     unit.has_local = false;
   }
   /// Adds the reduced gradients to those of this rank's parts.
   void finish_reducing(Unit& unit) {
     const Tensor<T, D> result = std::move(unit.reducing).ordered();
-    if (between_.size() > 1) between_.all_reduce(result, mean);
+    if (between_) between_->with_purpose(Purpose::gradients).all_reduce(result, mean);
     for (std::size_t i = unit.first; i < unit.last; ++i) give(unit, i);
     unit.reduced = {};
     unit.is_collecting = false;
@@ -474,7 +476,7 @@ class Sharder final : public UnitUses {
     phase_ = Phase::idle;
   }
   void copy_buffers() const {
-    if (between_.size() > 1) buffers_.finish(buffers_.start(between_), between_);
+    if (between_) buffers_.finish(buffers_.start(*between_), *between_);
     buffers_.finish(buffers_.start(within_), within_);
   }
   /// A pass threw after this rank began it. The other ranks wait for the rest of its collectives.
@@ -491,7 +493,9 @@ class Sharder final : public UnitUses {
     phase_ = Phase::idle;
   }
 
-  Communicator<D> within_, between_;
+  Communicator<D> within_;
+  std::optional<Communicator<D>> between_;
+  Communicator<D> of_gradients_;  ///< within_
   ShardedOptions options_;
   PackedBuffers<D> buffers_;
   std::vector<Unit> units_;
