@@ -53,23 +53,33 @@ class PartsReader {
   [[nodiscard]] Tensor<std::uint8_t, Cpu> bytes_of(const std::string& name, const StoredTensor& tensor,
                                                    const StoredPart& part) {
     const std::string path = join(folder_, "/", part.file);
-    auto file = files_.find(part.file);
-    if (file == files_.end()) file = files_.emplace(part.file, io::load_mapped(path)).first;
+    File& file = files_[part.file];
+    if (file.entries.empty()) file.open(path);
     const auto refuse = [&](const std::string& given) {
       fail<DataError>({"load_parts: '", path, "' has ", given, ", where the index has ", dtype_name(tensor.type),
                        " of shape ", part.shape, " for a part of '", locus::detail::printable(name),
                        "'; the file is of another checkpoint: copy checkpoints as whole folders"});
     };
-    if (!file->second.contains(part.key)) refuse(join("no tensor '", locus::detail::printable(part.key), "'"));
-    for (const auto& entry : file->second)
-      if (entry.name == part.key && (entry.type != tensor.type || !(entry.shape == part.shape)))
-        refuse(join(dtype_name(entry.type), " of shape ", entry.shape));
-    return file->second.find(part.key, tensor.type).bytes;
+    const auto at = file.entries.find(part.key);
+    if (at == file.entries.end()) refuse(join("no tensor '", locus::detail::printable(part.key), "'"));
+    const auto& entry = *at->second;
+    if (entry.type != tensor.type || !(entry.shape == part.shape))
+      refuse(join(dtype_name(entry.type), " of shape ", entry.shape));
+    entry.bytes.buffer().require_readable();
+    return entry.bytes;
   }
 
+  struct File {
+    nn::StateDict<Cpu> state{};
+    std::map<std::string_view, const nn::StateDict<Cpu>::Entry*> entries{};
+    void open(const std::string& path) {
+      state = io::load_mapped(path);
+      for (const auto& entry : state) entries.emplace(entry.name, &entry);
+    }
+  };
   std::string folder_;
   Index index_;
-  std::map<std::string, nn::StateDict<Cpu>> files_;
+  std::map<std::string, File> files_;
 };
 
 /// The state that a rank loads: read and checked, to be applied without failing.

@@ -1,173 +1,11 @@
 #pragma once
 // dist::Parts: the tensors of a rank, each with its name and its place in a whole tensor, to be saved and loaded.
 
-#include <locus/distributed/checkpoint/place.hpp>
-#include <locus/io/training.hpp>
+#include <locus/distributed/checkpoint/part_groups.hpp>
+#include <locus/distributed/checkpoint/part_memory.hpp>
 #include <locus/io/utf8.hpp>
-#include <locus/tensor/copy.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
-
-namespace detail {
-
-/// The memory of a part.
-struct PartMemory : Counted {
-  virtual ~PartMemory() = default;
-  /// The elements, dense and row-major, on the host. May share the memory, unless `copies`.
-  [[nodiscard]] virtual Tensor<std::uint8_t, Cpu> read(bool copies) const = 0;
-  virtual void write(const Tensor<std::uint8_t, Cpu>& bytes) const = 0;
-  [[nodiscard]] virtual const void* address() const = 0;
-};
-template <class T, class D>
-struct TensorMemory final : PartMemory {
-  explicit TensorMemory(Tensor<T, D> of) : x(std::move(of)) {}
-  [[nodiscard]] Tensor<std::uint8_t, Cpu> read(bool copies) const override {
-    const auto bytes = nn::detail::bytes_of(x.contiguous());
-    if constexpr (std::is_same_v<D, Cpu>) return copies ? bytes.clone() : bytes;
-    else return bytes.template to<Cpu>();
-  }
-  void write(const Tensor<std::uint8_t, Cpu>& bytes) const override {
-    const Tensor<T, Cpu> source(bytes.buffer(), reinterpret_cast<T*>(bytes.data()), x.shape(), row_major(x.shape()));
-    (void)x.copy_(source.template to<D>(x.device()));
-  }
-  [[nodiscard]] const void* address() const override { return x.data(); }
-  Tensor<T, D> x;
-};
-/// A parameter or buffer of a model.
-template <class T, class D>
-struct MemberMemory final : PartMemory {
-  explicit MemberMemory(nn::detail::StateMember<T, D> of) : member(std::move(of)) {}
-  [[nodiscard]] Tensor<std::uint8_t, Cpu> read(bool copies) const override {
-    const auto bytes = member.bytes();
-    if constexpr (std::is_same_v<D, Cpu>) return copies ? bytes.clone() : bytes;
-    else return bytes.template to<Cpu>();
-  }
-  void write(const Tensor<std::uint8_t, Cpu>& bytes) const override {
-    member.write(bytes.template to<D>(member.bytes().device()));
-  }
-  [[nodiscard]] const void* address() const override {
-    return member.is_buffer() ? nullptr : member.parameter.value().data();
-  }
-  nn::detail::StateMember<T, D> member;
-};
-
-struct NamedPart {
-  std::string name;
-  ElementType type;
-  Shape whole, shape;
-  Place place;
-  bool is_own;  ///< of this rank alone
-  Shared<PartMemory> memory;
-
-  [[nodiscard]] Runs runs() const { return runs_of(name, whole, place, shape); }
-};
-
-/// A change that neither fails nor allocates.
-struct Change : Counted {
-  virtual ~Change() = default;
-  virtual void apply() = 0;
-};
-template <class F>
-struct ChangeBy final : Change {
-  explicit ChangeBy(F of) : f(std::move(of)) {}
-  void apply() override { f(); }
-  F f;
-};
-template <class F>
-[[nodiscard]] Shared<Change> change_by(F f) {
-  return Shared<Change>(new ChangeBy<F>(std::move(f)));
-}
-
-/// Small tensors that are saved and loaded together, such as the numbers of a scheduler; the same on all ranks, unless
-/// they are a rank's own.
-struct PartGroup : Counted {
-  virtual ~PartGroup() = default;
-  [[nodiscard]] virtual nn::StateDict<Cpu> state() const = 0;
-  /// Whether it has a tensor of this name.
-  [[nodiscard]] virtual bool takes(std::string_view name) const = 0;
-  /// Checks a state. throws as loading the object
-  [[nodiscard]] virtual Shared<Change> change_to(const nn::StateDict<Cpu>& state) const = 0;
-};
-/// An object of a training run, as io::save_training writes it.
-template <class P>
-struct TrainingGroup final : PartGroup {
-  explicit TrainingGroup(P& of) : part(of) {}
-  [[nodiscard]] nn::StateDict<Cpu> state() const override { return io::detail::state_of(part); }
-  [[nodiscard]] bool takes(std::string_view) const override { return true; }
-  [[nodiscard]] Shared<Change> change_to(const nn::StateDict<Cpu>& state) const override {
-    return change_by(io::detail::change_of(part, state));
-  }
-  P& part;
-};
-/// The default generators of the host and of D.
-template <class D>
-struct GeneratorGroup final : PartGroup {
-  [[nodiscard]] nn::StateDict<Cpu> state() const override {
-    nn::StateDict<Cpu> state;
-    io::detail::add_generator<Cpu>(state);
-    io::detail::add_generator<D>(state);
-    return state;
-  }
-  [[nodiscard]] bool takes(std::string_view name) const override {
-    return name == io::detail::generator_name<Cpu> || name == io::detail::generator_name<D>;
-  }
-  [[nodiscard]] Shared<Change> change_to(const nn::StateDict<Cpu>& state) const override {
-    return change_by([host = io::detail::generator_of<Cpu>(state), device = io::detail::generator_of<D>(state)] {
-      locus::detail::set_default_generator(host);
-      locus::detail::set_default_generator(device);
-    });
-  }
-};
-/// The step counts of an optimizer, by the names of its parameters, and its rates.
-template <class O>
-struct OptimizerGroup final : PartGroup {
-  OptimizerGroup(O& of, std::vector<std::string> names) : optimizer(of), names_of_parameters(std::move(names)) {}
-  [[nodiscard]] nn::StateDict<Cpu> state() const override {
-    nn::StateDict<Cpu> state;
-    const auto add = [&](std::string name, auto number) {
-      state.add(std::move(name), Tensor<decltype(number), Cpu>(Shape{}).fill_(number));
-    };
-    const auto steps = optimizer.steps();
-    for (std::size_t i = 0; i < steps.size(); ++i) add(join("state.", names_of_parameters[i], ".step"), steps[i]);
-    add("lr", optimizer.lr());
-    std::size_t g = 0;
-    for (const auto& group : std::as_const(optimizer).groups()) {
-      add(join("param_groups.", g, ".lr"), group.lr());
-      add(join("param_groups.", g++, ".weight_decay"), group.weight_decay());
-    }
-    return state;
-  }
-  [[nodiscard]] bool takes(std::string_view name) const override {
-    if (name == "lr" || name.starts_with("param_groups.")) return true;
-    for (const std::string& each : names_of_parameters)
-      if (name == join("state.", each, ".step")) return true;
-    return false;
-  }
-  [[nodiscard]] Shared<Change> change_to(const nn::StateDict<Cpu>& state) const override {
-    optim::detail::OptimizerLoad<O> load{optimizer};
-    for (const std::string& each : names_of_parameters)
-      load.steps.push_back(optim::detail::number_of<std::int64_t>(state, join("state.", each, ".step")));
-    load.lr = optim::detail::number_of<double>(state, "lr");
-    const std::size_t groups = std::as_const(optimizer).groups().size();
-    for (std::size_t g = 0; g < groups; ++g)
-      load.rates.push_back({optim::detail::number_of<double>(state, join("param_groups.", g, ".lr")),
-                            optim::detail::number_of<double>(state, join("param_groups.", g, ".weight_decay"))});
-    if (state.contains(join("param_groups.", groups, ".lr")))
-      fail<ArgumentError>({"load_parts: the checkpoint has an optimizer of more groups than ", groups,
-                           "; give the optimizer the groups that it had"});
-    return change_by([load = std::move(load)] { load.apply(); });
-  }
-  O& optimizer;
-  std::vector<std::string> names_of_parameters;
-};
-
-struct NamedGroup {
-  std::string name;
-  bool is_own;
-  Shared<PartGroup> group;
-};
-
-}  // namespace detail
 
 /// What a rank saves and loads: tensors, each with its name and its place in a whole tensor, and objects of a training
 /// run. Lists of ranks differ; together they cover each tensor. Tensors share their memory, objects are referred to:
@@ -231,9 +69,11 @@ class Parts {
   /// throws ArgumentError for a parameter that was not added
   template <optim::detail::HasState O>
   Parts& add(const std::string& name, O& optimizer) {
+    std::map<const void*, std::size_t> by_address;
+    for (std::size_t i = 0; i < parts_.size(); ++i) by_address.emplace(parts_[i].memory->address(), i);
     std::vector<std::string> names;
     for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
-      const detail::NamedPart of = part_at(name, i, optimizer.parameters()[i].value());
+      const detail::NamedPart of = part_of(optimizer, i, name, by_address);
       names.push_back(of.name);
       constexpr bool has_masters = optim::detail::has_masters<O>;
       for (int k = 0; k < optimizer.states() + has_masters; ++k)
@@ -291,12 +131,14 @@ class Parts {
       fail<ArgumentError>({"Parts::add: the name '", locus::detail::printable(name), "' is ",
                            name.empty() ? "empty" : "not UTF-8", "; expected a name in UTF-8"});
   }
-  /// The part that is a parameter of an optimizer.
-  template <class T, class D>
-  [[nodiscard]] const detail::NamedPart& part_at(const std::string& name, std::size_t i,
-                                                 const Tensor<T, D>& value) const {
-    for (const detail::NamedPart& part : parts_)
-      if (part.memory->address() == value.data() && part.shape == value.shape() && part.type == element_type<T>)
+  /// The part that is parameter i of an optimizer.
+  template <class O>
+  [[nodiscard]] const detail::NamedPart& part_of(const O& optimizer, std::size_t i, const std::string& name,
+                                                 const std::map<const void*, std::size_t>& by_address) const {
+    const auto& value = optimizer.parameters()[i].value();
+    if (const auto at = by_address.find(value.data()); at != by_address.end())
+      if (const detail::NamedPart& part = parts_[at->second];
+          part.shape == value.shape() && part.type == element_type<value_of<O>>)
         return part;
     fail<ArgumentError>({"Parts::add: parameter ", i, " of '", name, "', of shape ", value.shape(),
                          ", is none of the parts so far; add the model, or its parts, before the optimizer"});

@@ -66,11 +66,9 @@ class StagedFolder {
     int error = EEXIST;
     for (int i = 0; i < 100 && error == EEXIST; ++i) {
       path_ = io::detail::temporary_name(target_, io::detail::random_number());
-      error = mkdir(path_.c_str(), 0777) == 0 ? 0 : errno;
+      error = create();
     }
-    if (error) io::detail::fail_to_write(path_, error);
-    lock_ = io::detail::Descriptor(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (lock_) (void)flock(lock_.number(), LOCK_EX | LOCK_NB);
+    if (error) io::detail::fail_to_write(std::exchange(path_, {}), error);
   }
   StagedFolder(StagedFolder&& other) noexcept
       : target_(std::move(other.target_)), path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
@@ -97,6 +95,16 @@ class StagedFolder {
   }
 
  private:
+  /// Returns 0 or an errno; EEXIST if the name is taken, or if a process that removes abandoned folders locked it
+  /// first.
+  [[nodiscard]] int create() {
+    if (mkdir(path_.c_str(), 0777) != 0) return errno;
+    lock_ = io::detail::Descriptor(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!lock_) return errno == ENOENT ? EEXIST : errno;
+    struct stat info {};
+    const bool is_taken = flock(lock_.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    return is_taken || (fstat(lock_.number(), &info) == 0 && info.st_nlink == 0) ? EEXIST : 0;
+  }
   void require_replaceable() const {
     std::int64_t entries = 0;
     struct stat info {};
