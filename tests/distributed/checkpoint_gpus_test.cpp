@@ -33,7 +33,7 @@ struct Late {
 template <class D>
 struct Run {
   explicit Run(const dist::Communicator<D>& comm)
-      : model(8, 4, {}, comm.device()),
+      : model(8, 4, true, comm.device()),
         first(12 * comm.rank() / comm.size()),
         piece(zeros<float, D>({12 * (comm.rank() + 1) / comm.size() - first}, comm.device())),
         parallel(dist::distributed(model, comm)),

@@ -31,6 +31,12 @@ namespace detail {
       locus::detail::number_from_environment("TORCHELASTIC_RESTART_COUNT", "restarts by torchrun", 0, INT32_MAX);
   return count < 0 ? 0 : count;
 }
+/// The default callback of a restart.
+struct PrintFailure {
+  void operator()(const RankError& why, int attempt) const {
+    std::fprintf(stderr, "locus: run_elastic: attempt %d failed, and the ranks start again: %s\n", attempt, why.what());
+  }
+};
 }  // namespace detail
 
 /// Calls f(Communicator<D>, attempt) on each rank, in a process of its own for each, as spawn_processes() does. When a
@@ -39,7 +45,10 @@ namespace detail {
 /// there. Ranks that died are left out while .least_ranks are left; ranks that threw are not.
 ///
 /// All attempts draw the same random numbers from the start, so that a run that saves the generators of its ranks goes
-/// on as without a failure. If a launcher started this process, calls f once, as launch() does, and throws its
+/// on as without a failure. Before each restart, the starting process calls on_restart(RankError, failed attempt),
+/// which prints a line on stderr by default.
+///
+/// If a launcher started this process, calls f once, as launch() does, and throws its
 /// exception: `torchrun --max-restarts` starts all processes again, and the attempt is its count of restarts.
 ///
 /// throws RankError as spawn_processes(), when no restart is left; ArgumentError for numbers out of range; as launch()
@@ -49,8 +58,8 @@ namespace detail {
 ///       if (const auto newest = dist::newest_checkpoint("run", comm)) step = dist::load_parts(*newest, comm,
 ///       parts).step; for (; step < 1000; ++step) ...
 ///     });
-template <class D, class F>
-void run_elastic(const ElasticOptions& given, const F& f) {
+template <class D, class F, class G = detail::PrintFailure>
+void run_elastic(const ElasticOptions& given, const F& f, const G& on_restart = {}) {
   if (launched_processes() > 1 || (std::getenv("RANK") && std::getenv("WORLD_SIZE"))) {
     const int attempt = detail::attempt_from_environment();
     return launch<D>(
@@ -65,8 +74,7 @@ void run_elastic(const ElasticOptions& given, const F& f) {
       (void)locus::detail::draw_seed_of_ranks();  // as each rank did
       return end.rethrow();
     }
-    std::fprintf(stderr, "locus: dist::run_elastic: attempt %d of %d ranks failed: %s\n", attempt, ranks,
-                 end.failure->what());
+    on_restart(*end.failure, attempt);
     ranks = ranks - end.dead > options.least_ranks ? ranks - end.dead : options.least_ranks;
   }
 }
