@@ -3,6 +3,7 @@
 
 #include <locus/distributed/checkpoint.hpp>
 #include <locus/distributed/distributed.hpp>
+#include <locus/distributed/spread.hpp>
 
 #include <locus/expr/operators.hpp>
 #include <locus/nn/activation.hpp>
@@ -268,6 +269,52 @@ TEST_CASE("the state of an optimizer of pieces is divided as the pieces") {
   run(2, true);
 }
 
+namespace {
+struct Grid;
+struct Model : Along<Grid> {};
+/// Two layers that are divided along Model, and the moments of their weights, saved or loaded by `ranks` ranks.
+template <class F>
+void with_divided_layers(int ranks, std::uint64_t seed, const F& f) {
+  dist::spawn<Cpu>(ranks, [&](const Comm& comm) {
+    const dist::Mesh<Cpu, Model> mesh(comm, {ranks});
+    manual_seed(seed);
+    const nn::Linear<float, Cpu> first{4, 8}, second{8, 4};
+    const dist::ColumnLinear<float, Cpu, Model> column(first, mesh.along<Model>());
+    const dist::RowLinear<float, Cpu, Model> row(second, mesh.along<Model>());
+    const std::int64_t begin = 8 / ranks * comm.rank();
+    dist::Parts parts;
+    parts.add("first.weight", {8, 4}, dist::Block{0, begin}, column.weight.local());
+    parts.add("first.bias", {8}, dist::Block{0, begin}, column.bias.local());
+    parts.add("second.weight", {4, 8}, dist::Block{1, begin}, row.weight.local());
+    parts.add("second.bias", {4}, {}, row.bias.local());
+    optim::Adam<float, Cpu> adam{{column.weight.local(), row.weight.local()}, {.lr = 0.1}};
+    parts.add("optimizer", adam);
+    f(comm, parts);
+  });
+}
+}  // namespace
+
+TEST_CASE("layers that are divided along a dimension load on another number of ranks, and as one model") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run", again = folder.path / "again";
+  with_divided_layers(4, 1, [&](const Comm& comm, const dist::Parts& parts) { dist::save_parts(path, comm, parts); });
+  with_divided_layers(2, 2, [&](const Comm& comm, const dist::Parts& parts) {
+    dist::load_parts(path, comm, parts);
+    dist::save_parts(again, comm, parts);
+  });
+  manual_seed(1);
+  const nn::Linear<float, Cpu> first{4, 8}, second{8, 4};
+  const auto state = dist::whole_state(again);
+  CHECK(are_same(state.get<float>("first.weight"), first.weight.value()));
+  CHECK(are_same(state.get<float>("first.bias"), first.bias.value()));
+  CHECK(are_same(state.get<float>("second.weight"), second.weight.value()));
+  CHECK(are_same(state.get<float>("second.bias"), second.bias.value()));
+  CHECK(state.get<float>("optimizer.state.second.weight.exp_avg").shape() == Shape{4, 8});
+  const nn::Linear<float, Cpu> loaded{4, 8};
+  nn::load_state_dict(loaded, dist::whole_state(again, "first."));
+  CHECK(are_same(loaded.weight.value(), first.weight.value()));
+}
+
 TEST_CASE("parts with gaps, overlaps, other shapes or types are refused on all ranks") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "run";
@@ -446,6 +493,12 @@ TEST_CASE("a rank that fails in the middle leaves the older checkpoint, and noth
   save_ranges(path, 1, 3);  // removes the folder of the killed rank 0
   CHECK(folder.entries() == 1);
   CHECK(dist::checkpoint_info(path).step == 3);
+  save_ranges(folder.path / "old", 2, 5);
+  fs::create_directory_symlink("old", folder.path / "link");
+  save_ranges(folder.path / "link", 1, 6);  // replaces the folder behind the link
+  CHECK(fs::is_symlink(folder.path / "link"));
+  CHECK(dist::checkpoint_info(folder.path / "old").step == 6);
+  CHECK(folder.entries() == 3);
   fs::create_directory(folder.path / "mine");
   std::ofstream(folder.path / "mine" / "letter") << "dear";
   CHECK(contains(message_of<DataError>([&] { save_ranges(folder.path / "mine", 1); }),

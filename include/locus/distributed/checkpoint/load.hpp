@@ -197,8 +197,7 @@ void require_all_needed(const Communicator<D>& comm, const PartsReader& reader, 
 /// shape; RankError that names the rank on the others. Then no part of any rank has changed: applying what was read
 /// cannot fail cost: a second copy of the parts of this rank in host memory while it loads
 ///
-///     if (const auto newest = dist::newest_checkpoint("run", comm)) step = dist::load_parts(*newest, comm,
-///     parts).step;
+///     if (const auto newest = dist::newest_checkpoint("run", comm)) dist::load_parts(*newest, comm, parts);
 template <class D>
 CheckpointInfo load_parts(const std::string& folder, const Communicator<D>& comm, const Parts& parts,
                           const LoadPartsOptions& options = {}) {

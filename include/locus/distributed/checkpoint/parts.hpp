@@ -13,7 +13,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 ///
 ///     dist::Parts parts;
 ///     parts.add("weight", {16, 8}, dist::Block{0, 4 * comm.rank()}, rows);     // four rows of a weight of sixteen
-///     parts.add("bias", {16}, dist::ElementRange{first}, piece);                      // elements from `first` on
+///     parts.add("bias", {16}, dist::ElementRange{first}, piece);              // elements from `first` on
 ///     parts.add("optimizer", adam).add("scheduler", scheduler).add("epoch", epoch);
 ///     parts.add_generators<Cpu>();
 ///

@@ -191,10 +191,10 @@ template <class D>
 /// `folder` is written and renamed when all ranks have succeeded: until then, and if a rank fails or is killed, an
 /// older checkpoint of the name stays. Folders above are created. The file system is shared by all ranks.
 ///
-/// throws, with the communicator usable, on all ranks: ArgumentError where ranks give a tensor another shape or type,
-/// or another step; ShapeError where their parts have gaps or overlap. DataError and OutOfMemory where a rank cannot
-/// write, RankError that names it on the others. CollectiveError if a rank fails elsewhere, or takes longer than the
-/// time-out cost: host memory for the parts of one rank, on a device; writing, and small collectives
+/// throws on all ranks, with the communicator usable: ArgumentError where ranks give a tensor another shape or type, or
+/// another step; ShapeError where parts have gaps or overlap; DataError or OutOfMemory where a rank cannot write, and
+/// RankError that names it on the others. CollectiveError if a rank fails elsewhere, or takes longer than the time-out
+/// cost: on a device, host memory for the parts of one rank; the writing, and a few small collectives
 ///
 ///     dist::save_parts(join("run/step-", step), comm, parts, {.step = step});
 template <class D>

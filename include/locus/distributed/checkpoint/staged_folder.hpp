@@ -21,12 +21,15 @@ bool for_entries(const std::string& folder, const F& f) {
   (void)closedir(entries);
   return true;
 }
-/// Removes a folder of a checkpoint with its files; other folders within it stay, and it with them.
+/// Removes a folder of a checkpoint with its files; other folders within it stay, and it with them. The index is the
+/// first, so that the remaining files are no checkpoint.
 inline void remove_checkpoint(const std::string& folder) noexcept {
-  std::vector<std::string> names;
-  (void)for_entries(folder, [&](std::string_view name) { names.emplace_back(name); });
-  (void)unlink(join(folder, "/", index_name).c_str());  // first: what is left is no checkpoint
-  for (const std::string& name : names) (void)unlink(join(folder, "/", name).c_str());
+  const io::detail::Descriptor within(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  DIR* const entries = within ? opendir(folder.c_str()) : nullptr;
+  if (!entries) return;
+  (void)unlinkat(within.number(), index_name, 0);
+  while (const dirent* const entry = readdir(entries)) (void)unlinkat(within.number(), entry->d_name, 0);
+  (void)closedir(entries);
   (void)rmdir(folder.c_str());
 }
 /// Removes folders of killed processes, which nobody has locked.
@@ -58,7 +61,7 @@ inline void make_folders(const std::string& path) {
 class StagedFolder {
  public:
   /// throws DataError if the target is a file, or a folder that is no checkpoint and not empty
-  explicit StagedFolder(std::string target) : target_(folder_path(std::move(target))) {
+  explicit StagedFolder(std::string target) : target_(io::detail::behind_links(folder_path(std::move(target)))) {
     const std::string parent = io::detail::folder_of(target_);
     make_folders(parent);
     require_replaceable();

@@ -55,8 +55,8 @@ struct PrintFailure {
 ///
 ///     dist::run_elastic<Cpu>({.ranks = 4, .max_restarts = 10}, [&](dist::Communicator<Cpu> comm, int attempt) {
 ///       ...
-///       if (const auto newest = dist::newest_checkpoint("run", comm)) step = dist::load_parts(*newest, comm,
-///       parts).step; for (; step < 1000; ++step) ...
+///       if (const auto newest = dist::newest_checkpoint("run", comm)) dist::load_parts(*newest, comm, parts);
+///       for (; step < 1000; ++step) train();
 ///     });
 template <class D, class F, class G = detail::PrintFailure>
 void run_elastic(const ElasticOptions& given, const F& f, const G& on_restart = {}) {
