@@ -451,7 +451,7 @@ TEST_CASE("a damaged index is refused with a DataError, or is as good as the sou
     std::string text = sound;
     for (int changes = 0; changes < 1 + i % 3; ++changes) {
       random = random * 1664525u + 1013904223u;
-      text[(random >> 8) % text.size()] = static_cast<char>(i % 2 ? "0123456789{}[],:\"-"[random % 18] : random >> 24);
+      text[(random >> 8) % text.size()] = i % 2 ? "0123456789{}[],:\"-"[random % 18] : static_cast<char>(random >> 24);
     }
     (void)load(text);
   }
