@@ -11,6 +11,7 @@
 #include <locus/nn/sequential.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/optim/adam.hpp>
+#include <locus/optim/grad_scaler.hpp>
 #include <locus/optim/schedule.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>
@@ -20,6 +21,7 @@
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
 
+#include <algorithm>
 #include <filesystem>
 
 using namespace locus;
@@ -133,6 +135,32 @@ TEST_CASE("a checkpoint loads on other ranks, divided otherwise") {
   }
 }
 
+TEST_CASE("a rank may have several parts of a tensor, of any sizes") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  const Tensor<float> x = values_of<float>().reshape({96}).clone();
+  for (const bool loads : {false, true})
+    dist::spawn<Cpu>(loads ? 2 : 3, [&](const Comm& comm) {
+      std::vector<Tensor<float>> pieces;
+      dist::Parts parts;
+      for (std::int64_t first = 0, turn = 0; first < 96; first += loads ? 7 : 5, ++turn) {
+        if (turn % comm.size() != comm.rank()) continue;
+        const std::int64_t size = std::min<std::int64_t>(loads ? 7 : 5, 96 - first);
+        const Tensor<float> mine = x.slice(0, first, first + size);
+        pieces.push_back(loads ? zeros({size}) : mine.clone());
+        parts.add("x", shape, dist::ElementRange{first}, pieces.back());
+      }
+      if (!loads) return dist::save_parts(path, comm, parts);
+      dist::load_parts(path, comm, parts);
+      std::int64_t first = 7 * comm.rank();
+      for (const Tensor<float>& piece : pieces) {
+        if (!are_same(piece, x.slice(0, first, first + piece.elements()))) throw std::runtime_error("another piece");
+        first += 7 * comm.size();
+      }
+    });
+  CHECK(are_same(dist::whole<float>(path, "x"), values_of<float>()));
+}
+
 TEST_CASE("equal parts of several ranks are written once, and the work is divided") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "run";
@@ -166,21 +194,25 @@ struct Run {
   dist::Distributed<nn::Sequential<float, Cpu>> parallel;
   optim::Adam<float, Cpu> adam{model.parameters(), {.lr = 0.01}};
   optim::Scheduler scheduler{adam, optim::StepLR{.step_size = 2}};
+  optim::GradScaler<Cpu> scaler{{.init_scale = 1024, .growth_interval = 2}};
+  History history;
   std::int64_t epoch = 0;
 
   void train(int steps) {
     for (int i = 0; i < steps; ++i, ++epoch) {
       const auto x = randn<float>({8, 4});
       adam.zero_grad();
-      mean(square(parallel(trace(x)))).backward();
-      adam.step();
+      scaler.scale(mean(square(parallel(trace(x))))).backward();
+      scaler.step(adam);
+      scaler.update();
       scheduler.step();
+      history.add({static_cast<int>(epoch + 1), adam.lr()});
     }
   }
   [[nodiscard]] dist::Parts parts() {
     dist::Parts parts;
     parts.add("model", model).add("optimizer", adam).add("scheduler", scheduler).add("epoch", epoch);
-    parts.add_generators<Cpu>();
+    parts.add("scaler", scaler).add("history", history).add_generators<Cpu>();
     return parts;
   }
 };
@@ -210,7 +242,8 @@ TEST_CASE("a training run goes on bit for bit: model, moments, steps, rates, sch
     Run run(comm);
     const auto parts = run.parts();
     dist::load_parts(path, comm, parts);
-    if (run.epoch != 4) throw std::runtime_error("another epoch");
+    if (run.epoch != 4 || run.history.records().size() != 4 || run.scaler.state().options.init_scale != 4096)
+      throw std::runtime_error("another epoch, history or scale");
     run.train(3);
     if (!are_same(run.model.parameters()[0].value(), expected[static_cast<std::size_t>(comm.rank())]))
       throw std::runtime_error("other bits");
@@ -407,7 +440,7 @@ TEST_CASE("what does not fit is refused on all ranks, and no part of any rank ch
   fs::copy_file(path + "/rank-00002.safetensors", file, fs::copy_options::overwrite_existing);
   of_file("where the index has float32 of shape (32,) for a part of 'x'; the file is of another checkpoint");
   fs::remove(file);
-  of_file("cannot read '" + file + "': No such file");
+  of_file("cannot read '" + file + "': No such file or directory; expected a safetensors file, with a part of 'x'; ");
   CHECK_THROWS_AS((void)dist::whole<float>(folder.path / "none", "x"), DataError);
   CHECK_THROWS_AS((void)dist::whole_state(path, "y"), ArgumentError);
 }

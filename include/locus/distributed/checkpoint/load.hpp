@@ -54,7 +54,7 @@ class PartsReader {
                                                    const StoredPart& part) {
     const std::string path = join(folder_, "/", part.file);
     File& file = files_[part.file];
-    if (file.entries.empty()) file.open(path);
+    if (file.entries.empty()) file.open(path, name);
     const auto refuse = [&](const std::string& given) {
       fail<DataError>({"load_parts: '", path, "' has ", given, ", where the index has ", dtype_name(tensor.type),
                        " of shape ", part.shape, " for a part of '", locus::detail::printable(name),
@@ -72,8 +72,13 @@ class PartsReader {
   struct File {
     nn::StateDict<Cpu> state{};
     std::map<std::string_view, const nn::StateDict<Cpu>::Entry*> entries{};
-    void open(const std::string& path) {
-      state = io::load_mapped(path);
+    void open(const std::string& path, const std::string& name) {
+      try {
+        state = io::load_mapped(path);
+      } catch (const DataError& error) {
+        fail<DataError>({"load_parts: ", error.what(), ", with a part of '", locus::detail::printable(name),
+                         "'; restore the file from a copy, or load another checkpoint"});
+      }
       for (const auto& entry : state) entries.emplace(entry.name, &entry);
     }
   };
