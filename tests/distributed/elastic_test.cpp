@@ -1,6 +1,6 @@
 // Runs on: host.
 // Runs whose ranks are killed at random moments, and go on from their checkpoints. LOCUS_FUZZ_COUNT kills, by
-// LOCUS_FUZZ_SEED; with 200, it takes minutes.
+// LOCUS_FUZZ_SEED; 200 take two minutes.
 
 #include <locus/distributed/checkpoint.hpp>
 #include <locus/distributed/distributed.hpp>
