@@ -181,6 +181,12 @@ class Processes {
     return {};
   }
 
+  /// Whether an error of one of the classes names another rank than this one, or none in particular.
+  template <class... Errors>
+  [[nodiscard]] static bool names_another(const std::exception& error, int rank) {
+    const auto is_of = [&](const auto* known) { return known && known->rank != rank; };
+    return (is_of(dynamic_cast<const Errors*>(&error)) || ...);
+  }
   /// In the process of the rank: calls f, and returns the exit status.
   template <class F>
   int run(int rank, const F& f) noexcept {
@@ -188,8 +194,7 @@ class Processes {
     try {
       f();
     } catch (const std::exception& error) {
-      const auto* const collective = dynamic_cast<const CollectiveError*>(&error);
-      const bool follows = collective && collective->rank != rank;
+      const bool follows = names_another<CollectiveError, RendezvousError, RankError>(error, rank);
       words.ending = follows ? FinalStatus::failed_after_another : FinalStatus::failed;
       std::snprintf(words.text, sizeof words.text, "%s", error.what());
     } catch (...) {
