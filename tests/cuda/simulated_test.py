@@ -32,7 +32,7 @@ TESTS = HERE.parents[1]
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
-           *(TESTS / "distributed" / f"{name}_test.cpp" for name in ("gpus", "distributed_gpus")),
+           *(TESTS / "distributed" / f"{name}_test.cpp" for name in ("gpus", "distributed_gpus", "checkpoint_gpus")),
            *(TESTS / "autograd" / f"{name}_test.cpp" for name in ("hooks", "checkpoint")),
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("attention", "linear", "scan", "scatter", "dropout", "pad", "pool", "interpolate", "unfold", "conv", "channels_last", "linear_cross_entropy")),
            TESTS / "models" / "gpt2_test.cpp",

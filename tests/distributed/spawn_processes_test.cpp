@@ -177,6 +177,40 @@ TEST_CASE("the first rank that fails is named, with its text, or how its process
   CHECK_FALSE(has_children());
 }
 
+TEST_CASE("a rank that dies while a group of ranks meets is named at once, at each moment of the meeting") {
+  for (const bool has_met : {false, true}) {
+    const Stopwatch watch;
+    const TemporaryFolder folder;
+    const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+    const auto died = error_of(3, [&](const Comm& comm) {
+      dist::detail::TcpLink link(dist::TcpPlace{"127.0.0.1", port, comm.rank(), 3, comm.rank()}, 20);
+      const dist::detail::Subgroup group(std::vector<dist::GroupChoice>(3), comm.rank());
+      const auto gather = [&](int mine) {
+        const auto all = comm.all_gather(full({}, static_cast<std::int32_t>(mine)));
+        return std::vector<int>(all.data(), all.data() + 3);
+      };
+      link.split(group, gather, 20, [&](const dist::TcpPlace& place, double timeout) {
+        if (comm.rank() == 2) {
+          if (has_met) (void)dist::detail::TcpRendezvous(place, timeout).meet(std::string(260, 0));
+          std::raise(SIGKILL);
+        }
+        try {
+          const dist::detail::TcpLink meeting(place, timeout);
+        } catch (const RendezvousError& error) {
+          std::ofstream(folder.path / std::to_string(comm.rank())) << error.rank << error.what();
+          throw;
+        }
+      });
+    });
+    CHECK(std::string(died.what()) == "the process of rank 2 ended by signal 9");
+    const std::string heard[] = {content_of(folder.path / "0"), content_of(folder.path / "1")};
+    const char* const text = "rank 2 ended while ranks met";  // the first that sees it ends, too
+    CHECK((contains(heard[0], text) || contains(heard[1], text)));
+    for (const std::string& each : heard) CHECK(contains(each, " ended while ranks met; see its own output"));
+    CHECK(watch.seconds() < 10);
+  }
+}
+
 TEST_CASE("a rank that stalls when another has failed is killed and named") {
   const Stopwatch watch;
   std::string text;

@@ -9,6 +9,7 @@
 #include <locus/distributed/mpi/mpi.hpp>
 #include <locus/distributed/nccl/nccl.hpp>
 #include <locus/distributed/sharded/sharded.hpp>
+#include <locus/distributed/start/elastic.hpp>
 #include <locus/distributed/start/launch.hpp>
 #include <locus/distributed/start/spawn.hpp>
 #include <locus/distributed/start/spawn_processes.hpp>

@@ -3,6 +3,7 @@
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/distributed/checkpoint.hpp>
 #include <locus/distributed/distributed.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/nn/linear.hpp>
@@ -15,6 +16,7 @@
 #include <support/sharded_training.hpp>
 #include <support/skip.hpp>
 #include <support/spread_training.hpp>
+#include <support/temporary_folder.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -112,6 +114,29 @@ TEST_CASE_TEMPLATE("collectives over an engine of the host equal their reference
       check_type<bool>(comm, count);
     }
   });
+}
+
+TEST_CASE_TEMPLATE("a checkpoint is written beside collectives over an engine of the host", Over, dist::NcclEngine,
+                   dist::StagedEngine<Cuda>) {
+  const TemporaryFolder folder;
+  const auto thrown = in_ranks<Over>(3, [&](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x = zeros<float, Cuda>({4}, comm.device());
+    dist::Parts parts;
+    parts.add("x", {12}, dist::ElementRange{4 * comm.rank()}, x);
+    dist::PartsSaver saver(comm);
+    for (int step = 1; step <= 3; ++step) {
+      x.fill_(static_cast<float>(10 * comm.rank() + step));
+      saver.save(folder.path / "run", parts, {.step = step});
+      x.fill_(-1);
+      for (int i = 0; i < 10; ++i) comm.all_reduce(x);
+    }
+    saver.wait();
+    x.fill_(0);
+    dist::load_parts(folder.path / "run", comm, parts);
+    if (x.template to<Cpu>()(3) != static_cast<float>(10 * comm.rank() + 3)) wrong("other elements");
+  });
+  for (const std::string& error : thrown) CHECK(error == "");
+  CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("NCCL makes the sums, or Locus in the order of ranks: then bits are those of threads") {

@@ -11,6 +11,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <optional>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
@@ -52,6 +53,16 @@ struct RankProcess {
   }
 };
 
+/// The end of all processes of ranks.
+struct ProcessesEnd {
+  std::optional<RankError> failure{};  ///< of the first rank that failed by itself, else of any that failed
+  int dead = 0;                        ///< processes that ended without a report, else processes that stalled
+
+  void rethrow() const {
+    if (failure) throw RankError(*failure);
+  }
+};
+
 /// A process for each rank, and their reports.
 class Processes {
  public:
@@ -85,8 +96,8 @@ class Processes {
     (void)read_.close();
     _exit(run(rank, f));
   }
-  /// Waits for all ranks. Once one has failed, the others are killed after `timeout` seconds. throws RankError
-  void finish(double timeout) {
+  /// Waits for all ranks. Once one has failed, the others are killed after `timeout` seconds.
+  [[nodiscard]] ProcessesEnd finish(double timeout) {
     (void)write_.close();
     Stopwatch since_failure;
     for (bool has_failed = false; reap();) {
@@ -96,7 +107,8 @@ class Processes {
       if (has_failed && since_failure.seconds() > timeout) kill_running();
     }
     hear(0);
-    throw_failure(timeout);
+    const int silent = count(&RankProcess::is_silent);
+    return {failure(timeout), silent > 0 ? silent : count(&RankProcess::has_stalled)};
   }
 
  private:
@@ -112,6 +124,11 @@ class Processes {
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if ((ranks_[i].*is_so)()) return static_cast<int>(i);
     return -1;
+  }
+  [[nodiscard]] int count(bool (RankProcess::*is_so)() const) const {
+    int result = 0;
+    for (const RankProcess& rank : ranks_) result += (rank.*is_so)();
+    return result;
   }
   void kill_running() {
     for (RankProcess& rank : ranks_)
@@ -148,21 +165,28 @@ class Processes {
         failure_ = words;
     }
   }
-  /// throws RankError for the first rank that failed by itself, else for any rank that failed
-  void throw_failure(double timeout) const {
+  /// Of the first rank that failed by itself, else of any rank that failed.
+  [[nodiscard]] std::optional<RankError> failure(double timeout) const {
     const bool is_cause = failure_.ending == FinalStatus::failed;
     const std::string text = failure_.rank < 0
                                  ? std::string()
                                  : join("rank ", failure_.rank, " threw: ", static_cast<const char*>(failure_.text));
     if (const int rank = first(&RankProcess::is_silent); rank >= 0 && !is_cause)
-      throw RankError(join("the process of rank ", rank, " ", ranks_[static_cast<std::size_t>(rank)].ending()), rank);
+      return RankError(join("the process of rank ", rank, " ", ranks_[static_cast<std::size_t>(rank)].ending()), rank);
     if (const int rank = first(&RankProcess::has_stalled); rank >= 0 && !is_cause)
-      throw RankError(join("the process of rank ", rank, " stalled, and was killed ", timeout,
-                           " seconds after the first failure: ", text),
-                      rank);
-    if (failure_.rank >= 0) throw RankError(text, failure_.rank);
+      return RankError(join("the process of rank ", rank, " stalled, and was killed ", timeout,
+                            " seconds after the first failure: ", text),
+                       rank);
+    if (failure_.rank >= 0) return RankError(text, failure_.rank);
+    return {};
   }
 
+  /// Whether an error of one of the classes names another rank than this one, or none in particular.
+  template <class... Errors>
+  [[nodiscard]] static bool names_another(const std::exception& error, int rank) {
+    const auto is_of = [&](const auto* known) { return known && known->rank != rank; };
+    return (is_of(dynamic_cast<const Errors*>(&error)) || ...);
+  }
   /// In the process of the rank: calls f, and returns the exit status.
   template <class F>
   int run(int rank, const F& f) noexcept {
@@ -170,8 +194,7 @@ class Processes {
     try {
       f();
     } catch (const std::exception& error) {
-      const auto* const collective = dynamic_cast<const CollectiveError*>(&error);
-      const bool follows = collective && collective->rank != rank;
+      const bool follows = names_another<CollectiveError, RendezvousError, RankError>(error, rank);
       words.ending = follows ? FinalStatus::failed_after_another : FinalStatus::failed;
       std::snprintf(words.text, sizeof words.text, "%s", error.what());
     } catch (...) {
@@ -191,6 +214,26 @@ class Processes {
   FinalStatus failure_;
 };
 
+/// Calls f(comm) in a process for each rank, whose random numbers follow from the seed of this thread, which stays.
+template <class D, class F>
+[[nodiscard]] ProcessesEnd run_processes(int ranks, const F& f, Options options) {
+  options = from_environment(options);
+  SocketAddress here;
+  (void)SocketAddress::resolve("127.0.0.1", 0, here);
+  Socket door = Socket::listening(here);  // rank 0's
+  if (!door) fail<OutOfMemory>({"dist::spawn_processes: the system grants no port: ", std::strerror(errno)});
+  const int port = door.port();
+  std::fflush(nullptr);  // or each child would write buffered output again
+  Processes all(ranks);
+  for (int rank = 0; rank < ranks; ++rank)
+    all.start(rank, [&] {
+      if (rank > 0) door = {};  // or the port would stay open after rank 0 has ended
+      call_as_rank(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank, door.release()}, options), f);
+    });
+  door = {};
+  return all.finish(options.timeout + 1);  // in which ranks that wait for the failed one give up
+}
+
 }  // namespace detail
 
 /// Calls f(Communicator<D>) for each of `ranks` ranks, in a process of its own for each, made by fork(): it sees a copy
@@ -208,22 +251,9 @@ class Processes {
 template <class D, class F>
 void spawn_processes(int ranks, const F& f, Options options = {}) {
   detail::require_ranks("dist::spawn_processes", ranks);
-  options = detail::from_environment(options);
-  detail::SocketAddress here;
-  (void)detail::SocketAddress::resolve("127.0.0.1", 0, here);
-  detail::Socket door = detail::Socket::listening(here);  // rank 0's
-  if (!door) fail<OutOfMemory>({"dist::spawn_processes: the system grants no port: ", std::strerror(errno)});
-  const int port = door.port();
-  std::fflush(nullptr);  // or each child would write buffered output again
-  detail::Processes all(ranks);
-  for (int rank = 0; rank < ranks; ++rank)
-    all.start(rank, [&] {
-      if (rank > 0) door = {};  // or the port would stay open after rank 0 has ended
-      detail::call_as_rank(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank, door.release()}, options), f);
-    });
-  door = {};
+  const detail::ProcessesEnd end = detail::run_processes<D>(ranks, f, options);
   (void)locus::detail::draw_seed_of_ranks();  // as each rank did
-  all.finish(options.timeout + 1);            // in which ranks that wait for the failed one give up
+  end.rethrow();
 }
 
 }}}  // namespace locus::LOCUS_ABI::dist

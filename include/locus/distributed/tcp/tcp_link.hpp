@@ -87,6 +87,8 @@ class TcpLink {
                                  " no port to listen at; the ranks of its group meet there"),
                             group.ranks()[0]);
     place.door = door.release();
+    GroupWitness witness(*this, group);
+    place.witness = &witness;
     make(place, timeout);
   }
   [[nodiscard]] static bool has_open_transfers() { return false; }  // abandoned transfers touch no memory
@@ -130,6 +132,25 @@ class TcpLink {
     }
     std::vector<TcpStream> streams_;
     Stopwatch watch_{};
+  };
+
+  /// Sees a rank of a group end by its connection to this rank.
+  class GroupWitness final : public Witness {
+   public:
+    GroupWitness(TcpLink& link, const Subgroup& group) : link_(link), group_(group) {}
+    [[nodiscard]] int ended_rank() override {
+      const Lock lock(link_.mutex_);
+      link_.progress();
+      for (int member = 0; member < group_.size(); ++member) {
+        const int rank = group_.ranks()[static_cast<std::size_t>(member)];
+        if (rank != link_.rank_ && link_.to(rank).has_ended()) return member;
+      }
+      return -1;
+    }
+
+   private:
+    TcpLink& link_;
+    const Subgroup& group_;
   };
 
   [[nodiscard]] bool is_here() const { return forks_ == locus::detail::fork_count(); }

@@ -9,13 +9,26 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
+namespace detail {
+/// Sees the ranks of a meeting by other means, such as the connections of a larger group.
+class Witness {
+ public:
+  /// The first rank of the meeting that has ended; -1: none.
+  [[nodiscard]] virtual int ended_rank() = 0;
+
+ protected:
+  ~Witness() = default;
+};
+}  // namespace detail
+
 /// The rank of a process in its group, and the address where the group meets.
 struct TcpPlace {
   std::string address = "127.0.0.1";  ///< of rank 0's machine
   int port = 29500;                   ///< where rank 0 listens
   int rank = 0, size = 1;
-  int local_rank = 0;  ///< the index among the processes of a machine
-  int door = -1;       ///< of rank 0: a listening socket, which the meeting closes; -1: it opens one
+  int local_rank = 0;                  ///< the index among the processes of a machine
+  int door = -1;                       ///< of rank 0: a listening socket, which the meeting closes; -1: it opens one
+  detail::Witness* witness = nullptr;  ///< null: an end is seen only by connections of the meeting, and time-outs
 
   /// Reads the variables that launchers set: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. Under torchrun,
   /// which listens at MASTER_PORT, ranks meet at the port after it.
@@ -107,6 +120,7 @@ class TcpRendezvous {
         const Hello hello{.rank = place_.rank, .size = place_.size};
         if (connection.write_all(&hello, sizeof hello, watch_, timeout_)) return connection;
       }
+      require_no_end();
       if (left() > 0) continue;
       if (rank == 0)
         fail(0, join("rank 0 does not answer within ", timeout_,
@@ -125,6 +139,7 @@ class TcpRendezvous {
       Visitor visitor = at_own_door_.next(door, left() < 0.1 ? left() : 0.1);
       if (at_own_door_.scarce_error()) fail(place_.rank, scarce_text(at_own_door_.scarce_error()));
       const Hello& hello = visitor.hello;
+      if (!visitor.connection) require_no_end();
       if (!visitor.connection || hello.size != place_.size || hello.rank <= place_.rank || hello.rank >= place_.size)
         continue;
       auto is_in = is_in_[static_cast<std::size_t>(hello.rank)];
@@ -147,7 +162,14 @@ class TcpRendezvous {
   [[nodiscard]] static std::string scarce_text(int error) {
     return join("the system grants no connection: ", std::strerror(error), "; a rank needs one for each other rank");
   }
+  [[nodiscard]] static std::string ended_text(int rank) {
+    return join("rank ", rank, " ended while ranks met; see its own output, and start all again");
+  }
   [[nodiscard]] double left() const { return timeout_ - watch_.seconds(); }
+  [[nodiscard]] int seen_to_end() const { return place_.witness ? place_.witness->ended_rank() : -1; }
+  void require_no_end() const {
+    if (const int rank = seen_to_end(); rank >= 0) fail(rank, ended_text(rank));
+  }
 
   // Rank 0.
 
@@ -171,8 +193,7 @@ class TcpRendezvous {
       else look_for_ended();
     }
     for (int rank = 1; rank < place_.size; ++rank)
-      if (!answer(rank))
-        refuse(rank, join("rank ", rank, " ended while ranks met; see its own output, and start all again"));
+      if (!answer(rank)) refuse(rank, ended_text(rank));
     connections_.clear();  // or rank 0 would have two for each rank while ranks connect
     return std::move(guests_);
   }
@@ -202,9 +223,9 @@ class TcpRendezvous {
     for (int rank = 1; rank < place_.size; ++rank) {
       const Socket& connection = connections_[static_cast<std::size_t>(rank)];
       char none = 0;
-      if (connection && connection.read_some(&none, 1) < 0)
-        refuse(rank, join("rank ", rank, " ended while ranks met; see its own output, and start all again"));
+      if (connection && connection.read_some(&none, 1) < 0) refuse(rank, ended_text(rank));
     }
+    if (const int rank = seen_to_end(); rank >= 0) refuse(rank, ended_text(rank));
   }
   [[nodiscard]] int first_missing() const {
     int rank = 1;
