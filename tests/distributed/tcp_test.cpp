@@ -24,7 +24,7 @@ namespace {
 /// Calls f(comm) on each rank, in a thread; checks that it throws nothing.
 template <class F>
 void in_ranks(int ranks, double timeout, const F& f) {
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   threads.reserve(errors.size());
@@ -67,7 +67,8 @@ int on_machines(const std::vector<int>& machines, dist::Options options, const F
   options = dist::detail::from_environment(options);
   OnMachines::machines = machines;
   OnMachines::between = 0;
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port(), ranks = static_cast<int>(machines.size());
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port(),
+            ranks = static_cast<int>(machines.size());
   std::vector<std::string> errors(machines.size());
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
@@ -157,7 +158,7 @@ TEST_CASE("letters arrive whose receiver asks for them after the time-out, while
 }
 
 TEST_CASE("a rank that waits for something else hears of one that failed, and minds none that came to its end") {
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
   std::vector<std::thread> threads;
   std::atomic<bool> has_failed{false};
   std::string error;
