@@ -185,6 +185,26 @@ TEST_CASE("a rank that waits for something else hears of one that failed, and mi
   CHECK(error == "barrier(), call 0 of rank 0 of 3: rank 1 threw: no more");
 }
 
+TEST_CASE("errors of a group name the ranks of the run, too") {
+  in_ranks(4, 20, [](const dist::Communicator<Cpu>& comm) {
+    const auto pair = comm.split(comm.rank() / 2, 0, "of a pair");
+    if (comm.rank() == 3) pair.abort("no luck");
+    if (comm.rank() == 2) {
+      try {
+        for (;;) pair.barrier();
+      } catch (const CollectiveError& error) {
+        CHECK(error.rank == 1);
+        CHECK(error.rank_of_run == 3);
+        CHECK_MESSAGE(std::string(error.what())
+                              .find("of rank 0 of 2 of a pair (rank 2 of the run): rank 1 of the group "
+                                    "(rank 3 of the run) threw: no luck") != std::string::npos,
+                      error.what());
+      }
+    }
+    comm.barrier();
+  });
+}
+
 TEST_CASE("a message that waits for its receiver needs no thread of its own") {
   dist::detail::TcpLink::finish_sends();  // ends the thread; the next link starts it before its ranks meet
   in_ranks(2, 20, [](const dist::Communicator<Cpu>& comm) {

@@ -112,6 +112,7 @@ class MessageEngine : public Engine<D> {
     guard(nullptr, [&] {
       peers_->link.split(group, gather, timeout,
                          [&](const auto&... how) { result = Shared(new Peers(timeout, how...)); });
+      result->names = detail::RunRanks(peers_->names, group.ranks(), choice.label);
     });
     return result;
   }

@@ -49,6 +49,7 @@ class MessagePeers : public Owner {
   }
 
   Link link;
+  RunRanks names{};  ///< of a group
 
   ~MessagePeers() override {
     if constexpr (requires { link.retire(); })
@@ -132,7 +133,7 @@ class MessagePeers : public Owner {
       const Lock lock(mutex_);
       failure = failure_;
     }
-    detail::raise(what, sequence, link.rank(), link.size(), failure.at_fault, failure.reason);
+    detail::raise(what, sequence, link.rank(), link.size(), failure.at_fault, failure.reason, names);
   }
   [[noreturn]] void refuse(int at_fault, const std::string& reason, const Fingerprint& what, std::int64_t sequence) {
     fail(at_fault, reason.c_str());
