@@ -7,7 +7,8 @@
 // retire(), this is called once nothing but the final control messages of other ranks is still to come. Its constructor
 // starts the background thread. split(group, gather, timeout, make) is a collective. It
 // calls make(arguments...) with arguments for the constructor of the group's link, and may call gather(value) for the
-// values of all ranks. mpi_link.hpp has one.
+// values of all ranks. A link may have Collectives<D>, which make some calls by other means than transfers, as
+// mpi_collectives.hpp.
 
 #include <locus/distributed/engine/abort_on_throw.hpp>
 #include <locus/distributed/engine/background_thread.hpp>
@@ -205,6 +206,22 @@ class MessagePeers : public Owner {
   }
   void wait(Transfers& transfers, const Fingerprint& what, std::int64_t sequence) {
     wait(transfers, transfers.mark(), what, sequence);
+  }
+
+  /// Waits until is_done() for a call in which each rank waits for all others.
+  template <class F>
+  void wait_for_all(const F& is_done, const Fingerprint& what, std::int64_t sequence) {
+    const Stopwatch watch;
+    double looked = 0;
+    for (std::uint32_t turn = 1; !is_done(); ++turn) {
+      if (is_crowded_ || turn > 1000) sched_yield();
+      if (turn % (is_crowded_ ? 16 : 256) != 0) continue;
+      require_sound(what, sequence);
+      if (watch.seconds() < looked + 0.1) continue;
+      looked = watch.seconds();
+      require_called(looked, what, sequence);
+      if (looked > 2 * timeout_) refuse(-1, join("the call did not end within ", looked, wait_longer), what, sequence);
+    }
   }
 
   /// Adds a message from this rank to itself.
