@@ -14,6 +14,34 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
+/// A non-blocking collective of MPI. MPI cannot cancel one: if this object ends first, the link has open transfers.
+class MpiLink::InFlight : public Counted {
+ public:
+  /// f(communicator, request) begins it, and returns MPI's status. throws EngineUnavailable with MPI's error
+  template <class F>
+  InFlight(MpiLink& link, const char* name, const F& f) : link_(link), name_(name) {
+    const Lock lock(MpiSession::instance().mutex());
+    check_mpi(f(link_.data_, &handle_), name_);
+  }
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+  ~InFlight() {
+    if (handle_ != MPI_REQUEST_NULL) link_.has_open_transfers_.store(true);
+  }
+  /// Makes progress. throws EngineUnavailable with MPI's error
+  [[nodiscard]] bool is_done() {
+    const Lock lock(MpiSession::instance().mutex());
+    int is_done = 0;
+    check_mpi(MPI_Test(&handle_, &is_done, MPI_STATUS_IGNORE), name_);
+    return is_done != 0;
+  }
+
+ private:
+  MpiLink& link_;
+  const char* name_;
+  MPI_Request handle_ = MPI_REQUEST_NULL;
+};
+
 /// The type in which elements are sent and combined. Integers wrap around, as unsigned numbers do.
 [[nodiscard]] inline MPI_Datatype mpi_type(ElementType type, bool keeps_sign) {
   switch (type) {

@@ -189,34 +189,6 @@ class MpiLink {
   Atomic<bool> has_open_transfers_{false};
 };
 
-/// A non-blocking collective of MPI. MPI cannot cancel one: if this object ends first, the link has open transfers.
-class MpiLink::InFlight : public Counted {
- public:
-  /// f(communicator, request) begins it, and returns MPI's status. throws EngineUnavailable with MPI's error
-  template <class F>
-  InFlight(MpiLink& link, const char* name, const F& f) : link_(link), name_(name) {
-    const Lock lock(MpiSession::instance().mutex());
-    check_mpi(f(link_.data_, &handle_), name_);
-  }
-  InFlight(const InFlight&) = delete;
-  InFlight& operator=(const InFlight&) = delete;
-  ~InFlight() {
-    if (handle_ != MPI_REQUEST_NULL) link_.has_open_transfers_.store(true);
-  }
-  /// Makes progress. throws EngineUnavailable with MPI's error
-  [[nodiscard]] bool is_done() {
-    const Lock lock(MpiSession::instance().mutex());
-    int is_done = 0;
-    check_mpi(MPI_Test(&handle_, &is_done, MPI_STATUS_IGNORE), name_);
-    return is_done != 0;
-  }
-
- private:
-  MpiLink& link_;
-  const char* name_;
-  MPI_Request handle_ = MPI_REQUEST_NULL;
-};
-
 /// Several sends and receives in flight. Transfers of a pair of ranks and a tag keep their order.
 class MpiLink::Transfers {
  public:
