@@ -10,6 +10,9 @@
 #include <locus/distributed/engine/reduction_op.hpp>
 #include <locus/distributed/engine/run_ranks.hpp>
 
+#include <sched.h>
+#include <unistd.h>
+
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// Options of a communicator; the same on all ranks.
@@ -177,6 +180,11 @@ class Engine : public Counted {
   /// Whether the message has arrived, for take() to receive. One thread at a time asks, also during collectives.
   /// throws CollectiveError if the message cannot come any more, or `waited` seconds exceed the time-out
   [[nodiscard]] virtual bool has_come(const Message& message, double waited) = 0;
+  /// After call `turn` of has_come() in vain: returns when something may have come, at most a millisecond later.
+  virtual void rest(int turn) {
+    if (turn < 1000) sched_yield();
+    else usleep(100);
+  }
   /// throws CollectiveError if the message has another size or type than expected
   virtual void take(const Message& message) = 0;
   /// This rank makes no more calls; ranks that wait for it fail. `why` is null for a normal end; otherwise calls of

@@ -94,6 +94,13 @@ class MessageEngine : public Engine<D> {
     point_to_point_.send(message);
   }
   bool has_come(const Message& message, double waited) override { return point_to_point_.has_come(message, waited); }
+  void rest(int turn) override {
+    if constexpr (requires { peers_->link.rest(); }) {
+      if (turn > 100) peers_->link.rest();
+    } else {
+      Engine<D>::rest(turn);
+    }
+  }
   void take(const Message& message) override {
     guard(message.owner, [&] { point_to_point_.take(message); });
   }

@@ -105,6 +105,19 @@ class TcpLink {
     const Lock lock(mutex_);
     return to(peer).has_ended();
   }
+  /// Sleeps until a connection has bytes, or takes some, for at most a millisecond: a waiting rank leaves its core to
+  /// the others, and is woken.
+  void rest() {
+    std::vector<pollfd> waited;
+    {
+      const Lock lock(mutex_);
+      for (const TcpStream& stream : streams_)
+        if (stream.descriptor() >= 0)
+          waited.push_back(
+              {stream.descriptor(), static_cast<short>(stream.has_unwritten() ? POLLIN | POLLOUT : POLLIN), 0});
+    }
+    (void)::poll(waited.data(), waited.size(), 1);
+  }
   [[nodiscard]] bool poll(ControlMessage& control) {
     const Lock lock(mutex_);
     progress();
