@@ -274,7 +274,8 @@ TEST_CASE("rank 0 says how many connections it turned away, if ranks are missing
       2, [&](int rank) { return met({.port = port, .rank = rank, .size = 2, .secret = rank == 0 ? secret : ""}, 0.7); },
       10);
   CHECK(contains(results[0], "these ranks did not come within 0.7 seconds: 1"));
-  CHECK(contains(results[0], "1 connections that did not prove to know this run's secret were turned away"));
+  CHECK(
+      contains(results[0], "; connections that were turned away, as they did not prove to know this run's secret: 1"));
   CHECK(contains(results[1], "rank 0 has another secret; the one of this rank is empty"));
 }
 

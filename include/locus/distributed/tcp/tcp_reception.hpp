@@ -48,10 +48,10 @@ class Reception {
   }
   /// After next(): errno if the system granted no connection, and no waiting one could be turned away; else 0.
   [[nodiscard]] int scarce_error() const { return scarce_error_; }
-  /// "; 2 connections of other programs were turned away", or nothing.
+  /// For errors; empty if no connection was turned away.
   [[nodiscard]] std::string strangers_text() const {
     if (strangers_ == 0) return {};
-    return join("; ", strangers_, " connections that did not prove to know this run's secret were turned away");
+    return join("; connections that were turned away, as they did not prove to know this run's secret: ", strangers_);
   }
   [[nodiscard]] std::int64_t strangers() const { return strangers_; }
 
