@@ -1,7 +1,8 @@
 // all_reduce of float32 over ranks: its latency and bus bandwidth, from 1 KB to 1 GB.
 //
 //   all_reduce --ranks 4                                         ranks as threads of one process
-//   mpirun -n 2 all_reduce --json all_reduce.json                processes as well, beside MPI_Allreduce
+//   mpirun -n 2 all_reduce --json all_reduce.json                processes as well, beside MPI_Allreduce: by MPI's
+//                                                                collectives, and by messages of Locus, in rank order
 //
 // All variants are measured in turns. Bus bandwidth is the least traffic of a rank's link, 2 (n - 1) / n of the bytes,
 // over the time, as in NCCL's tests. The sum of each variant is checked before its time counts.
@@ -105,8 +106,8 @@ class Threads final : public Way {
 #if LOCUS_MPI
 class Processes final : public Way {
  public:
-  explicit Processes(const dist::Communicator<Cpu>& comm) : comm_(comm) {}
-  const char* name() const override { return "locus, MPI"; }
+  Processes(const char* name, const dist::Communicator<Cpu>& comm) : name_(name), comm_(comm) {}
+  const char* name() const override { return name_; }
   int ranks() const override { return comm_.size(); }
   double run(std::int64_t bytes, std::int64_t calls) override {
     const Tensor<float> x = elements_of(comm_.rank(), bytes);
@@ -119,6 +120,7 @@ class Processes final : public Way {
   }
 
  private:
+  const char* name_;
   dist::Communicator<Cpu> comm_;
 };
 
@@ -209,9 +211,9 @@ void measure_all(const AllReduceOptions& options) {
   const auto comm = dist::mpi<Cpu>();
   if (comm.size() > 1) {
     Threads as_many(comm.size());
-    Processes processes(comm);
+    Processes processes("locus, MPI", comm), messages("locus, messages", comm.with_sums(dist::Sums::in_rank_order));
     MpiAllreduce plain(comm);
-    const auto rows = measure({{&processes, false}, {&plain, false}, {&as_many, true}}, options,
+    const auto rows = measure({{&processes, false}, {&messages, false}, {&plain, false}, {&as_many, true}}, options,
                               [&](const auto& run) { on_rank_zero(comm, run); });
     if (comm.rank() != 0) return;
     print(rows);

@@ -82,7 +82,7 @@ TEST_CASE("srun is known by its number of tasks, and must have said how they rea
 TEST_CASE("a process that torchrun started is the rank that it says") {
   const Variable size("WORLD_SIZE", "1");
   setenv("RANK", "0", 1);
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
   setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
   int calls = 0;
   dist::launch<Cpu>(0, [&](const Comm& comm) { calls += comm.size(); });

@@ -19,6 +19,42 @@ using namespace locus;
 using namespace locus_test;
 
 namespace {
+int calls_of_mpi = 0;           ///< that combine or move elements
+bool mpi_shall_refuse = false;  ///< the next MPI_Iallreduce
+}  // namespace
+
+#if LOCUS_MPI
+// The profiling interface of MPI: these functions stand in front of MPI's.
+extern "C" {
+int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm all,
+                   MPI_Request* request) {
+  ++calls_of_mpi;
+  if (mpi_shall_refuse) return MPI_ERR_COUNT;
+  return PMPI_Iallreduce(from, to, count, type, op, all, request);
+}
+int MPI_Ireduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm all,
+                MPI_Request* request) {
+  ++calls_of_mpi;
+  return PMPI_Ireduce(from, to, count, type, op, root, all, request);
+}
+int MPI_Ireduce_scatter_block(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm all,
+                              MPI_Request* request) {
+  ++calls_of_mpi;
+  return PMPI_Ireduce_scatter_block(from, to, count, type, op, all, request);
+}
+int MPI_Ibcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm all, MPI_Request* request) {
+  ++calls_of_mpi;
+  return PMPI_Ibcast(data, count, type, root, all, request);
+}
+int MPI_Iallgather(const void* from, int count, MPI_Datatype type, void* to, int others, MPI_Datatype other,
+                   MPI_Comm all, MPI_Request* request) {
+  ++calls_of_mpi;
+  return PMPI_Iallgather(from, count, type, to, others, other, all, request);
+}
+}
+#endif
+
+namespace {
 
 /// One rank of the processes that mpirun started, or that meet at an address of the environment.
 dist::Communicator<Cpu> connect(const dist::Options& options = {}) {
@@ -73,6 +109,47 @@ void check_chunks() {
   check_moves<float>(comm, 2001);
   check_moves<std::uint8_t>(comm, 1000);
   check_moves<std::uint8_t>(comm, 1001);
+#endif
+}
+
+/// MPI makes collectives itself, except those that it would make otherwise.
+void check_collectives_of_mpi() {
+#if LOCUS_MPI
+  const auto comm = connect();
+  if (std::getenv("RANK") || comm.size() == 1) return;
+  const auto expect = [](const char* what, int calls, const auto& f) {
+    calls_of_mpi = 0;
+    f();
+    if (calls_of_mpi != calls) wrong(join(what, ": ", calls_of_mpi, " calls of MPI, expected ", calls));
+  };
+  const Tensor<float> x = ones({100}), rows = ones({comm.size(), 100});
+  const auto in_order = comm.with_sums(dist::Sums::in_rank_order);
+  expect("sum", 1, [&] { comm.all_reduce(x); });
+  expect("mean of bfloat16", 1, [&] { (void)comm.all_reduced(ones({100}).as<bfloat16>(), dist::mean); });
+  expect("reduce", 1, [&] { comm.reduce(x, 0); });
+  expect("reduce_scatter", 1, [&] { (void)comm.reduce_scatter(rows); });
+  expect("broadcast", 1, [&] { comm.broadcast(x, 0); });
+  expect("all_gather", 1, [&] { (void)comm.all_gather(x); });
+  expect("a sum of two pieces", 2, [&] { comm.all_reduce(ones({1'100'000})); });
+  expect("any", 1, [&] { (void)comm.all_reduced(x > 0); });
+  expect("a sum in rank order", 0, [&] { in_order.all_reduce(x); });
+  expect("the largest of floats", 0, [&] { (void)comm.all_reduced(x, dist::max); });
+  expect("the largest of integers", 1, [&] { (void)comm.all_reduced(x.as<std::int8_t>(), dist::max); });
+  expect("a sum of int8", 0, [&] { (void)comm.all_reduced(x.as<std::int8_t>()); });
+  const auto own = connect({.algorithm = dist::Algorithm::two_shot});
+  expect("an algorithm that is asked for", 0, [&] { own.all_reduce(x); });
+  check_reductions<float>(comm, 1'100'001, dist::sum);  // several pieces
+  check_moves<float>(comm, 1'100'001);
+  const auto failing = connect();
+  mpi_shall_refuse = true;
+  try {
+    failing.all_reduce(x);
+    wrong("an error of MPI is none");
+  } catch (const CollectiveError& error) {
+    if (std::string_view(error.what()).find("dist: MPI_Iallreduce: ") == std::string_view::npos)
+      wrong(join("an error of MPI is not named: ", error.what()));
+  }
+  mpi_shall_refuse = false;
 #endif
 }
 
@@ -151,6 +228,7 @@ void check_all() {
   const auto one_shot = connect({.algorithm = dist::Algorithm::one_shot});
   check_reductions<half>(one_shot, 5000, dist::mean);
   check_chunks();
+  check_collectives_of_mpi();
   check_messages();
   check_successors();
   check_training();

@@ -117,7 +117,7 @@ TEST_CASE("a rank that ends after another does not wait for it") {
 }
 
 TEST_CASE("a process that is a rank itself starts ranks whose letters arrive, and whose numbers are their own") {
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
   (void)dist::tcp<Cpu>(dist::TcpPlace{"127.0.0.1", port, 0, 1, 0});
   wait_for_idle_threads();
   CHECK_NOTHROW(dist::spawn_processes<Cpu>(2, [](const Comm& comm) {
@@ -273,7 +273,7 @@ TEST_CASE("a process that a rank leaves behind is not waited for") {
 }
 
 TEST_CASE("a child of fork() lets go of a communicator without a word to other ranks") {
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
   CHECK_NOTHROW(dist::spawn_processes<Cpu>(2, [port](const Comm& started) {
     const int rank = started.rank();
     std::optional<Comm> comm(dist::tcp<Cpu>(dist::TcpPlace{"127.0.0.1", port, rank, 2, rank}, {.timeout = 20}));

@@ -14,18 +14,24 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <climits>
+#include <random>
+#include <thread>
 
 using namespace locus;
 using dist::TcpPlace;
 
 namespace {
 
+/// A secret that is long enough.
+const std::string secret = "0123456789abcdef";
+
 /// Calls of getaddrinfo() that name "late-host", which resolves from the third on.
 int late_calls = 0;
 
 /// A port that was free a moment ago.
-int free_port() { return dist::detail::Socket::listening(AF_INET, 0).port(); }
+int free_port() { return dist::detail::Socket::listening(dist::detail::loopback_address()).port(); }
 
 /// The result of a process: "bytes bytes ..." of all ranks, or "rank: error". Without CHECK, which in another process
 /// fails no test.
@@ -91,15 +97,26 @@ std::string address_for_others() {
   return found;
 }
 
+/// A rank that comes to a door, without a secret, within some seconds.
+dist::detail::Visitor visitor_at(const dist::detail::Socket& door) {
+  dist::detail::Reception reception("", dist::detail::Reception::most_bytes);
+  const Stopwatch watch;
+  for (;;) {
+    auto visitor = reception.next(door, 0.1);
+    if (visitor.connection || watch.seconds() > 3) return visitor;
+  }
+}
+
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
-/// The system's getaddrinfo(), with two more host names for this test: late-host, and two-results, whose first address
-/// is a broadcast address, to which nothing connects.
+/// The system's getaddrinfo(), with more host names for this test: late-host; own-name, which this machine knows by a
+/// loopback address alone; and two-results, whose first address is a broadcast address, to which nothing connects.
 extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo* wanted, addrinfo** found) {
   const auto system = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
   const std::string_view name = host ? host : "";
+  if (name == "own-name") return system("127.0.0.1", service, wanted, found);
   if (name == "late-host") return ++late_calls < 3 ? EAI_AGAIN : system("127.0.0.1", service, wanted, found);
   if (name != "two-results") return system(host, service, wanted, found);
   const int status = system("255.255.255.255", service, wanted, found);
@@ -107,7 +124,7 @@ extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo
 }
 
 TEST_CASE("a host name that is not known yet is asked for again; of its addresses, the first with a route counts") {
-  CHECK(met({.address = "late-host", .port = free_port()}, 5) == "x ");
+  CHECK(met({.address = "late-host", .port = free_port(), .secret = secret}, 5) == "x ");
   CHECK(late_calls == 3);
   dist::detail::SocketAddress address;
   CHECK(dist::detail::SocketAddress::resolve("two-results", 1, address).empty());
@@ -154,15 +171,14 @@ std::vector<dist::detail::Socket> silent_guests(int port, int count) {
   for (int i = 0; i < count; ++i) {
     guests.push_back(dist::detail::Socket::connecting(to));
     REQUIRE(guests.back().await(POLLOUT, 2));
-    const dist::detail::Hello hello;
-    if (i % 2) REQUIRE(guests.back().write_some(&hello, 8) == 8);
+    if (i % 2) REQUIRE(guests.back().write_some("12345678", 8) == 8);
   }
   return guests;
 }
 }  // namespace
 
 TEST_CASE("connections that say nothing keep no rank waiting") {
-  auto door = dist::detail::Socket::listening(AF_INET, 0);
+  auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
   const auto guests = silent_guests(door.port(), 40);
   const auto results = of_processes(
       2,
@@ -172,19 +188,20 @@ TEST_CASE("connections that say nothing keep no rank waiting") {
       10);
   for (const std::string& result : results) CHECK(result == "x xx ");
 
-  const auto own_door = dist::detail::Socket::listening(AF_INET, 0);
+  const auto own_door = dist::detail::Socket::listening(dist::detail::loopback_address());
   const auto others = silent_guests(own_door.port(), 40);
   dist::detail::SocketAddress here;
   (void)dist::detail::SocketAddress::resolve("127.0.0.1", own_door.port(), here);
   dist::detail::TcpRendezvous zero({.rank = 0, .size = 2}, 20), one({.rank = 1, .size = 2}, 20);
-  const auto rank = one.reach(here, 0);
   const Stopwatch watch;
+  std::thread rank([&] { (void)one.reach(here, 0); });
   CHECK(zero.accept(own_door).first == 1);
+  rank.join();
   CHECK(watch.seconds() < 10);
 }
 
 TEST_CASE("where sockets run out, connections that say nothing make room for ranks") {
-  auto door = dist::detail::Socket::listening(AF_INET, 0);
+  auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
   const auto guests = silent_guests(door.port(), 40);
   const auto results = of_processes(
       2,
@@ -195,6 +212,207 @@ TEST_CASE("where sockets run out, connections that say nothing make room for ran
       },
       10);
   for (const std::string& result : results) CHECK(result == "x xx ");
+}
+
+namespace {
+std::string hex(const dist::detail::Sha256::Digest& digest) {
+  std::string text;
+  for (const unsigned char byte : digest) {
+    char two[3];
+    std::snprintf(two, sizeof two, "%02x", byte);
+    text += two;
+  }
+  return text;
+}
+}  // namespace
+
+TEST_CASE("SHA-256 and HMAC-SHA256 of the standards' examples") {
+  const auto sha = [](std::string_view text) {
+    dist::detail::Sha256 hash;
+    for (const char c : text) hash.add(&c, 1);
+    return hex(hash.finish());
+  };
+  // FIPS 180-4, NIST's examples
+  CHECK(sha("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(sha("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(sha("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  CHECK(sha(std::string(1000000, 'a')) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  const auto hmac = [](std::string_view key, std::string_view text) {
+    return hex(dist::detail::Hmac(key).add(text.data(), text.size()).finish());
+  };
+  // RFC 4231, cases 1, 2 and 6
+  CHECK(hmac(std::string(20, '\x0b'), "Hi There") ==
+        "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  CHECK(hmac("Jefe", "what do ya want for nothing?") ==
+        "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  CHECK(hmac(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First") ==
+        "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST_CASE("a rank with another secret is refused at once, and ends no run") {
+  const int port = free_port();
+  const auto results = of_processes(
+      3,
+      [&](int process) {
+        const std::string other = process == 2 ? "another secret of the run" : secret;
+        if (process == 0) usleep(100000);
+        if (process == 1) usleep(500000);
+        return met({.port = port, .rank = process == 0 ? 0 : 1, .size = 2, .secret = other}, 20);
+      },
+      10);
+  CHECK(results[0] == "x xx ");
+  CHECK(results[1] == "x xx ");
+  CHECK(contains(results[2], "1: dist: rank 1 of 2, meeting at 127.0.0.1:"));
+  CHECK(contains(results[2],
+                 "rank 0 has another secret; the one of this rank is of 25 characters: set LOCUS_DIST_SECRET"));
+}
+
+TEST_CASE("rank 0 says how many connections it turned away, if ranks are missing") {
+  const int port = free_port();
+  const auto results = of_processes(
+      2, [&](int rank) { return met({.port = port, .rank = rank, .size = 2, .secret = rank == 0 ? secret : ""}, 0.7); },
+      10);
+  CHECK(contains(results[0], "these ranks did not come within 0.7 seconds: 1"));
+  CHECK(
+      contains(results[0], "; connections that were turned away, as they did not prove to know this run's secret: 1"));
+  CHECK(contains(results[1], "rank 0 has another secret; the one of this rank is empty"));
+}
+
+TEST_CASE("what lets ranks in without the secret is no rank") {
+  const auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
+  const auto results = of_processes(
+      2,
+      [&](int process) -> std::string {
+        if (process == 1) return met({.port = door.port(), .rank = 1, .size = 2, .secret = secret}, 5);
+        dist::detail::SocketAddress from;
+        if (!door.await(POLLIN, 2)) return "nobody came";
+        const auto guest = door.accepted(from);
+        const dist::detail::Challenge challenge;
+        dist::detail::Introduction said;
+        dist::detail::Proof wrong{1};
+        const Stopwatch watch;
+        (void)guest.write_all(&challenge, sizeof challenge, watch, 2);
+        (void)guest.read_all(&said, sizeof said, watch, 2);
+        (void)guest.write_all(&wrong, sizeof wrong, watch, 2);
+        usleep(200000);
+        return "";
+      },
+      10);
+  CHECK(contains(results[1], "0: dist: rank 1 of 2"));
+  CHECK(contains(results[1], "what listens in place of rank 0 does not know the secret"));
+}
+
+TEST_CASE("connections that cannot prove to be ranks are turned away and counted, however they begin") {
+  using namespace dist::detail;
+  const auto door = Socket::listening(loopback_address());
+  SocketAddress here = loopback_address();
+  here.set_port(door.port());
+  Reception reception(secret, 100);
+  const Stopwatch watch;
+  const auto meet = [&](const auto& say) {
+    const Socket guest = Socket::connecting(here);
+    REQUIRE(guest.await(POLLOUT, 2));
+    CHECK(!reception.next(door, 1).connection);  // accepts
+    Challenge challenge;
+    REQUIRE(guest.read_all(&challenge, sizeof challenge, watch, 5));
+    const std::string said = say(challenge);
+    REQUIRE(guest.write_all(said.data(), static_cast<std::int64_t>(said.size()), watch, 5));
+    return reception.next(door, 1);
+  };
+  const auto text_of = [](const Introduction& said) {
+    return std::string(reinterpret_cast<const char*>(&said), sizeof said);
+  };
+  const auto introduction = [&](const Challenge& challenge, const Hello& hello, std::string_view key) {
+    Introduction said{.nonce = random_nonce(), .hello = hello};
+    said.proof = proof_of("visitor", key, challenge.nonce, said);
+    return text_of(said);
+  };
+  std::mt19937 random(5);
+  std::int64_t strangers = 0;
+  const auto refused = [&](const auto& say) {
+    CHECK(!meet(say).connection);
+    CHECK(reception.strangers() == ++strangers);
+  };
+  for (int run = 0; run < 50; ++run)  // bytes at random
+    refused([&](const Challenge&) {
+      std::string bytes(sizeof(Introduction) + random() % 200, '\0');
+      for (char& byte : bytes) byte = static_cast<char>(random());
+      return bytes;
+    });
+  std::string recorded;
+  const Visitor rank = meet([&](const Challenge& challenge) {
+    return recorded = introduction(challenge, {.rank = 1, .size = 2, .bytes = 0}, secret);
+  });
+  CHECK(rank.connection);
+  CHECK(rank.hello.rank == 1);
+  refused([&](const Challenge&) { return recorded; });
+  refused([&](const Challenge& challenge) { return introduction(challenge, {.rank = 1, .size = 2}, "another"); });
+  for (const std::int64_t bytes : {std::int64_t{-1}, std::int64_t{101}, INT64_MAX, INT64_MIN})
+    refused([&](const Challenge& challenge) { return introduction(challenge, {1, 2, bytes}, secret); });
+  for (std::size_t at = 0; at < sizeof(Introduction); ++at)  // each byte counts
+    refused([&](const Challenge& challenge) {
+      std::string said = introduction(challenge, {.rank = 1, .size = 2}, secret);
+      said[at] = static_cast<char>(said[at] ^ 1);
+      return said;
+    });
+  // A request of HTTP is shorter than an introduction: it is turned away after two seconds, as are silent connections.
+  const Socket web = Socket::connecting(here), silent = Socket::connecting(here);
+  REQUIRE(web.await(POLLOUT, 2));
+  (void)web.write_some("GET / HTTP/1.1\r\n\r\n", 18);
+  for (const double begin = watch.seconds(); reception.strangers() < strangers + 2 && watch.seconds() < begin + 5;)
+    CHECK(!reception.next(door, 0.05).connection);
+  CHECK(reception.strangers() == strangers + 2);
+  CHECK(watch.seconds() < 8);
+}
+
+TEST_CASE("a connection that sends byte after byte keeps no rank waiting") {
+  auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
+  const int port = door.port();
+  std::atomic<bool> ends{false};
+  std::thread slow([&] {
+    dist::detail::SocketAddress here = dist::detail::loopback_address();
+    here.set_port(port);
+    const auto guest = dist::detail::Socket::connecting(here);
+    for (; !ends; usleep(20000)) (void)guest.write_some("x", 1);
+  });
+  const auto results = of_processes(
+      2,
+      [&](int rank) {
+        if (rank == 1) usleep(100000);
+        return met({.port = port, .rank = rank, .size = 2, .door = rank == 0 ? door.release() : -1, .secret = secret},
+                   20);
+      },
+      5);
+  ends = true;
+  slow.join();
+  for (const std::string& result : results) CHECK(result == "x xx ");
+}
+
+TEST_CASE("ranks of several machines need a secret, and sockets listen where they are told") {
+  using namespace dist::detail;
+  CHECK(contains(met({.address = "own-name", .port = free_port(), .size = 2}, 5),
+                 "without a secret, any program of the network could be a rank: set LOCUS_DIST_SECRET"));
+  CHECK(contains(met({.port = free_port(), .size = 2, .interface = "0.0.0.0"}, 5), "without a secret"));
+  const auto door_of = [](const TcpPlace& place) { return TcpRendezvous(place, 5).door_address().host(); };
+  CHECK(door_of({.rank = 0, .size = 2}) == "127.0.0.1");
+  CHECK(door_of({.rank = 1, .size = 2}) == "127.0.0.1");
+  CHECK(door_of({.address = "localhost", .rank = 1, .size = 2, .secret = secret}).ends_with("1"));
+  CHECK(door_of({.address = "own-name", .rank = 1, .size = 2, .secret = secret}) == "0.0.0.0");
+  CHECK(door_of({.rank = 1, .size = 2, .interface = "lo"}) == "127.0.0.1");
+  const std::string unknown = met({.port = free_port(), .size = 2, .interface = "eth99\n"}, 5);
+  CHECK(
+      contains(unknown, "the interface is \"eth99\\n\"; set LOCUS_DIST_INTERFACE to the name of one of this machine"));
+  CHECK(contains(unknown, "lo 127.0.0.1"));
+  const std::string others = address_for_others();
+  if (others.empty()) SKIP_TEST("this machine has no address but loopback ones");
+  CHECK(door_of({.address = others, .rank = 0, .size = 2, .secret = secret}) == others);
+  CHECK(door_of({.address = others, .rank = 1, .size = 2, .secret = secret}) == others);
+  CHECK(door_of({.address = "own-name", .rank = 1, .size = 2, .secret = secret, .interface = others}) == others);
+  CHECK(contains(met({.port = free_port(), .size = 2, .secret = secret, .interface = others}, 5),
+                 "and ranks meet at a loopback address"));
+  CHECK(contains(met({.address = "192.0.2.1", .port = free_port(), .size = 2, .secret = secret}, 5),
+                 "192.0.2.1 is no address of this machine"));
 }
 
 TEST_CASE("a place where no process can be is refused at once") {
@@ -251,7 +469,7 @@ TEST_CASE("ranks of rank 0's machine, which it knows by a loopback address, have
       3,
       [&](int rank) {
         dist::detail::TcpRendezvous meeting(
-            {.address = rank == 2 ? others : "127.0.0.1", .port = port, .rank = rank, .size = 3}, 5);
+            {.address = rank == 2 ? others : "own-name", .port = port, .rank = rank, .size = 3, .secret = secret}, 5);
         std::string all;
         for (const auto& guest : meeting.meet("")) {
           char text[INET_ADDRSTRLEN] = {};
@@ -267,7 +485,7 @@ TEST_CASE("ranks of rank 0's machine, which it knows by a loopback address, have
 }
 
 TEST_CASE("a port in use, an address that does not resolve, and a rank 0 that is not there") {
-  const auto door = dist::detail::Socket::listening(AF_INET, 0);
+  const auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
   const std::string in_use = met({.port = door.port(), .rank = 0, .size = 2}, 1);
   CHECK(contains(in_use, "0: dist: rank 0 of 2, meeting at 127.0.0.1:"));
   CHECK(contains(in_use, "the port is in use by another program; set MASTER_PORT to a free one"));
@@ -283,7 +501,7 @@ TEST_CASE("a port in use, an address that does not resolve, and a rank 0 that is
 
 TEST_CASE("another program at the port of rank 0 is an error of the other ranks within the time-out") {
   for (const bool closes : {false, true}) {
-    const auto door = dist::detail::Socket::listening(AF_INET, 0);
+    const auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
     const auto results = of_processes(
         2,
         [&](int process) -> std::string {
@@ -354,10 +572,8 @@ TEST_CASE("a process that says it is a rank that cannot be is refused on all sid
           auto connection = dist::detail::Socket::connecting(here);
           while (watch.seconds() < 5 && (!connection.await(POLLOUT, 1) || connection.has_error()))
             connection = dist::detail::Socket::connecting(here);
-          const std::int64_t none = 0;
           std::string answer(200, '\0');
-          (void)connection.write_all(&hello, sizeof hello, watch, 5);
-          (void)connection.write_all(&none, sizeof none, watch, 5);
+          if (introduce(connection, "", hello, watch, 5) != dist::detail::Welcome::admitted) return "not admitted";
           (void)connection.read_all(answer.data(), 200, watch, 5);  // or fewer, until it is closed
           return answer;
         },
@@ -393,15 +609,14 @@ TEST_CASE("a rank that ends while others wait is named at once") {
 }
 
 TEST_CASE("a rank 0 that stalls after it let others in is named, after twice the time-out and 2 seconds at most") {
-  auto door = dist::detail::Socket::listening(AF_INET, 0);
+  auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
   const auto results = of_processes(
       2,
       [&](int rank) -> std::string {
         if (rank == 1) return met({.port = door.port(), .rank = 1, .size = 2}, 0.1);
-        dist::detail::SocketAddress from;
-        if (!door.await(POLLIN, 2)) return "nobody came";
-        const auto guest = door.accepted(from);
-        (void)guest.write_some("r", 1);  // as rank 0 does; then silence
+        const auto guest = visitor_at(door);
+        if (!guest.connection) return "nobody came";
+        (void)guest.connection.write_some("r", 1);  // as rank 0 does; then silence
         usleep(2500000);
         return "";
       },
@@ -424,19 +639,19 @@ TEST_CASE("what answers in place of rank 0 is refused, whatever sizes it claims"
   for (const std::int64_t size : {std::int64_t{-1}, INT64_MAX, std::int64_t{1}}) {
     const std::int64_t head[] = {-1, sizeof(SocketAddress) + sizeof size};
     std::string answer(reinterpret_cast<const char*>(head), sizeof head);
-    answer.append(sizeof(SocketAddress), 0);
+    const SocketAddress address = size == INT64_MAX ? SocketAddress{} : dist::detail::loopback_address();
+    answer.append(reinterpret_cast<const char*>(&address), sizeof address);
     answers.push_back(answer.append(reinterpret_cast<const char*>(&size), sizeof size));
   }
   for (const std::string& answer : answers) {
-    const auto door = dist::detail::Socket::listening(AF_INET, 0);
+    const auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
     const auto results = of_processes(
         2,
         [&](int rank) -> std::string {
           if (rank == 1) return met({.port = door.port(), .rank = 1, .size = 2}, 2);
-          SocketAddress from;
-          if (!door.await(POLLIN, 2)) return "nobody came";
-          const auto guest = door.accepted(from);
-          (void)guest.write_some(("r" + answer).data(), static_cast<std::int64_t>(answer.size()) + 1);
+          const auto guest = visitor_at(door);
+          if (!guest.connection) return "nobody came";
+          (void)guest.connection.write_some(("r" + answer).data(), static_cast<std::int64_t>(answer.size()) + 1);
           usleep(200000);
           return "";
         },
@@ -446,19 +661,21 @@ TEST_CASE("what answers in place of rank 0 is refused, whatever sizes it claims"
 }
 
 TEST_CASE("a rank that comes twice is let in once") {
-  const auto door = dist::detail::Socket::listening(AF_INET, 0);
+  const auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
   dist::detail::SocketAddress here;
   (void)dist::detail::SocketAddress::resolve("127.0.0.1", door.port(), here);
   dist::detail::TcpRendezvous zero({.rank = 0, .size = 3}, 5), one({.rank = 1, .size = 3}, 5),
       two({.rank = 2, .size = 3}, 5);
-  const auto first = one.reach(here, 0), again = one.reach(here, 0), other = two.reach(here, 0);
+  std::thread ranks(
+      [&] { const auto first = one.reach(here, 0), again = one.reach(here, 0), other = two.reach(here, 0); });
   CHECK(zero.accept(door).first == 1);
   CHECK(zero.accept(door).first == 2);
+  ranks.join();
 }
 
 TEST_CASE("where the system grants no more sockets, a rank says so at once") {
   for (const int rank : {0, 1}) {
-    auto door = dist::detail::Socket::listening(AF_INET, 0);
+    auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
     dist::detail::SocketAddress here;
     (void)dist::detail::SocketAddress::resolve("127.0.0.1", door.port(), here);
     const auto guest = dist::detail::Socket::connecting(here);
@@ -511,6 +728,19 @@ TEST_CASE("what a launcher sets in the environment") {
   CHECK(contains(error(), "WORLD_SIZE is \"many\"; expected a number"));
   set("0", "1", "99999");
   CHECK(contains(error(), "MASTER_PORT is \"99999\"; expected a number, 1 to 65535"));
+  set("0", "2", "1234");
+  CHECK(TcpPlace::from_environment().secret.empty());
+  setenv("TORCHELASTIC_RUN_ID", "none", 1);  // torchrun's, unless it is told another one
+  CHECK(TcpPlace::from_environment().secret.empty());
+  setenv("TORCHELASTIC_RUN_ID", "d7cbc93e-6a33-4a5a-8d0c-0b4a6a6a1b2c", 1);
+  CHECK(TcpPlace::from_environment().secret == "d7cbc93e-6a33-4a5a-8d0c-0b4a6a6a1b2c");
+  setenv("LOCUS_DIST_SECRET", secret.c_str(), 1);
+  setenv("LOCUS_DIST_INTERFACE", "eth0", 1);
+  CHECK(TcpPlace::from_environment().secret == secret);
+  CHECK(TcpPlace::from_environment().interface == "eth0");
+  setenv("LOCUS_DIST_SECRET", "short", 1);
+  CHECK(contains(error(), "LOCUS_DIST_SECRET has 5 characters; expected 16 or more"));
+  for (const char* const name : {"TORCHELASTIC_RUN_ID", "LOCUS_DIST_SECRET", "LOCUS_DIST_INTERFACE"}) unsetenv(name);
   set(nullptr, nullptr, nullptr);
 }
 
@@ -537,7 +767,7 @@ std::string linked(const TcpPlace& place, rlim_t soft, rlim_t hard) {
 
 TEST_CASE("ranks raise the soft limit of descriptors, and rank 0 needs no more than the others") {
   constexpr int ranks = 12;
-  auto door = dist::detail::Socket::listening(AF_INET, 0);
+  auto door = dist::detail::Socket::listening(dist::detail::loopback_address());
   const auto results = of_processes(
       ranks,
       [&](int rank) {

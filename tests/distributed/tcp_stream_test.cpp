@@ -8,6 +8,7 @@
 #include <support/failing_memory.hpp>
 
 #include <array>
+#include <random>
 
 using namespace locus;
 using namespace locus_test;
@@ -123,6 +124,26 @@ TEST_CASE("a frame that promises more than comes allocates no more than comes, a
   connection.write(some.data(), some.size());
   CHECK_NOTHROW(connection.stream.progress(connection.controls, 1));
   CHECK(!connection.stream.has_ended());
+}
+
+TEST_CASE("bytes at random end the connection, or are kept, in no more memory than came") {
+  std::mt19937 random(3);
+  for (int run = 0; run < 300; ++run) {
+    Connection connection;
+    for (int part = 0; part < 8; ++part) {  // frames that may be valid, and bytes that are none
+      const std::int64_t lengths[] = {static_cast<std::int64_t>(random() % 64), std::int64_t{1} << (random() % 63),
+                                      sizeof(dist::detail::ControlMessage)};
+      const std::int64_t frame[] = {lengths[random() % 3], static_cast<std::int64_t>(random() % 3) - 1};
+      connection.write(frame, sizeof frame);
+      std::string bytes(random() % 500, '\0');
+      for (char& byte : bytes) byte = static_cast<char>(random());
+      connection.write(bytes.data(), bytes.size());
+      const MemoryFailure none(64, false);  // few allocations, whatever the frame promises
+      CHECK_NOTHROW(connection.stream.progress(connection.controls, 1));
+      if (connection.stream.has_ended()) break;
+    }
+    for (const auto& control : connection.controls) CHECK(control.from == 1);
+  }
 }
 
 TEST_CASE("what comes before it is asked for is whole, however large, and whenever it is asked for") {

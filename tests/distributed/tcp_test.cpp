@@ -24,7 +24,7 @@ namespace {
 /// Calls f(comm) on each rank, in a thread; checks that it throws nothing.
 template <class F>
 void in_ranks(int ranks, double timeout, const F& f) {
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   threads.reserve(errors.size());
@@ -67,7 +67,8 @@ int on_machines(const std::vector<int>& machines, dist::Options options, const F
   options = dist::detail::from_environment(options);
   OnMachines::machines = machines;
   OnMachines::between = 0;
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port(), ranks = static_cast<int>(machines.size());
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port(),
+            ranks = static_cast<int>(machines.size());
   std::vector<std::string> errors(machines.size());
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
@@ -157,7 +158,7 @@ TEST_CASE("letters arrive whose receiver asks for them after the time-out, while
 }
 
 TEST_CASE("a rank that waits for something else hears of one that failed, and minds none that came to its end") {
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
   std::vector<std::thread> threads;
   std::atomic<bool> has_failed{false};
   std::string error;
@@ -182,6 +183,26 @@ TEST_CASE("a rank that waits for something else hears of one that failed, and mi
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(error == "barrier(), call 0 of rank 0 of 3: rank 1 threw: no more");
+}
+
+TEST_CASE("errors of a group name the ranks of the run, too") {
+  in_ranks(4, 20, [](const dist::Communicator<Cpu>& comm) {
+    const auto pair = comm.split(comm.rank() / 2, 0, "of a pair");
+    if (comm.rank() == 3) pair.abort("no luck");
+    if (comm.rank() == 2) {
+      try {
+        for (;;) pair.barrier();
+      } catch (const CollectiveError& error) {
+        CHECK(error.rank == 1);
+        CHECK(error.rank_of_run == 3);
+        CHECK_MESSAGE(std::string(error.what())
+                              .find("of rank 0 of 2 of a pair (rank 2 of the run): rank 1 of the group "
+                                    "(rank 3 of the run) threw: no luck") != std::string::npos,
+                      error.what());
+      }
+    }
+    comm.barrier();
+  });
 }
 
 TEST_CASE("a message that waits for its receiver needs no thread of its own") {

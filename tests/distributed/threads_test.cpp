@@ -2,6 +2,7 @@
 // Ranks that are threads: values against serial references, and faults.
 
 #include <locus/distributed/distributed.hpp>
+#include <locus/distributed/spread.hpp>
 
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
@@ -89,12 +90,57 @@ TEST_CASE("a rank that makes another call than a split, or is gone, is named by 
     group.barrier();
     comm.barrier();
   });
-  CHECK(std::string(in_group[2].value().what()).find("rank 1 threw") != std::string::npos);
+  CHECK(
+      std::string(in_group[2].value().what()) ==
+      "barrier(), call 1 of rank 0 of 2 of a group (rank 2 of the run): rank 1 of the group (rank 3 of the run) threw: "
+      "an exception");
+  CHECK(in_group[2]->rank == 1);
+  CHECK(in_group[2]->rank_of_run == 3);
   for (const int rank : {0, 1}) CHECK(in_group[static_cast<std::size_t>(rank)]->rank >= 2);
   dist::spawn<Cpu>(2, [](dist::Communicator<Cpu> comm) {
     CHECK_THROWS_WITH_AS((void)comm.split(-1), doctest::Contains("color -1"), ArgumentError);
     comm.barrier();
   });
+}
+
+namespace {
+struct Grid;
+struct Data : Along<Grid> {
+  static constexpr const char* name = "Data";
+};
+struct Model : Along<Grid> {};
+}  // namespace
+
+TEST_CASE(
+    "errors name the axis of a mesh, the rank along it, and the rank of the run; so do errors of groups of groups") {
+  const auto along = [](const auto& call) {
+    return errors_of(4, [&](const dist::Communicator<Cpu>& comm) {
+      const dist::Mesh<Cpu, Data, Model> mesh(comm, {2, 2});
+      call(comm, mesh);
+    });
+  };
+  const auto data = along([](const dist::Communicator<Cpu>& comm, const auto& mesh) {
+    if (comm.rank() == 3) throw std::runtime_error("no luck");
+    if (comm.rank() == 1) mesh.template along<Data>().communicator().barrier();
+  });
+  CHECK(
+      std::string(data[1].value().what()) ==
+      "barrier(), call 1 of rank 0 of 2 along Data (rank 1 of the run): rank 1 of the group (rank 3 of the run) threw: "
+      "an exception");
+  const auto model = along([](const dist::Communicator<Cpu>& comm, const auto& mesh) {
+    const auto alone = mesh.template along<Model>().communicator().split(0, -comm.rank(), "from the last on");
+    if (comm.rank() == 2) throw std::runtime_error("no luck");
+    if (comm.rank() == 3) alone.all_reduce(ones({comm.rank() == 3 ? 2 : 3}));
+  });
+  CHECK(std::string(model[3].value().what())
+            .find("of rank 0 of 2 from the last on (rank 3 of the run): rank 1 of the group "
+                  "(rank 2 of the run) threw: an exception") != std::string::npos);
+  const auto numbered = along([](const dist::Communicator<Cpu>& comm, const auto& mesh) {
+    if (comm.rank() < 2) mesh.template along<Model>().communicator().all_reduce(ones({2 + comm.rank()}));
+  });
+  CHECK(std::string(numbered[0].value().what())
+            .find("of rank 0 of 2 along axis 1 (rank 0 of the run): rank 1 of the group "
+                  "(rank 1 of the run) called all_reduce(3 x float32") != std::string::npos);
 }
 
 TEST_CASE("larger tensors, chosen by size") {

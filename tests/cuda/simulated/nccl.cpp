@@ -69,7 +69,7 @@ std::vector<std::string> in_ranks(int ranks, const F& f, dist::Options options =
 template <class Over, class F>
 std::vector<std::string> in_ranks_by_tcp(int ranks, const F& f, dist::Options options = {}) {
   options = dist::detail::from_environment(options);
-  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
   const auto host = [&](int rank) {
     return dist::detail::tcp_engine({.address = "127.0.0.1", .port = port, .rank = rank, .size = ranks}, options);
   };

@@ -190,18 +190,21 @@ class Communicator {
   Handle<void, D> barrier_async() const { return context_->later(meeting()); }
 
   /// A communicator of the ranks that give the same color, numbered in the order of their keys, and of their ranks
-  /// where keys are equal. It has connections of its own, and this one's options and sums(). All ranks call it.
+  /// where keys are equal. It has connections of its own, and this one's options and sums(). All ranks call it. Errors
+  /// of the group name its `label`, at most 31 characters, and the number of the rank at fault in the whole run.
   ///
-  ///     const auto row = comm.split(comm.rank() / columns), column = comm.split(comm.rank() % columns);
+  ///     const auto row = comm.split(comm.rank() / columns, 0, "along a row");
   ///
   /// cost: two exchanges of a few bytes, and the start of an engine; over MPI, two of its communicators, which MPI
-  /// keeps until it ends; over TCP, a connection for each other rank of the group throws ArgumentError for a color
-  /// below 0; RendezvousError where the new connections fail
-  [[nodiscard]] Communicator split(int color, int key = 0) const {
+  /// keeps until it ends; over TCP, a connection for each other rank of the group
+  /// throws ArgumentError for a color below 0; RendezvousError where the new connections fail
+  [[nodiscard]] Communicator split(int color, int key = 0, std::string_view label = {}) const {
     if (color < 0)
       fail<ArgumentError>({"split: color ", color, "; expected 0 or more, the same on all ranks of a group"});
     require_uncaptured(Kind::split);
-    return Communicator(context_->split({color, key})).with_sums(sums_);
+    GroupChoice choice{color, key, {}};
+    label.copy(choice.label, sizeof choice.label - 1);
+    return Communicator(context_->split(choice)).with_sums(sums_);
   }
 
   /// This rank gives up: from now on, each call on every rank throws a CollectiveError that names this rank.

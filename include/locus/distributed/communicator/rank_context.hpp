@@ -58,10 +58,7 @@ template <class T, class D>
 void make_call(Engine<D>& engine, const Prepared<T, D>& prepared) {
   if (prepared.kind() == Kind::recv) {
     const Stopwatch watch;
-    for (int turn = 0; !prepared.is_ready(engine, watch.seconds()); ++turn) {
-      if (turn < 1000) sched_yield();
-      else usleep(100);
-    }
+    for (int turn = 0; !prepared.is_ready(engine, watch.seconds()); ++turn) engine.rest(turn);
   }
   prepared(engine);
 }

@@ -8,6 +8,10 @@
 #include <locus/distributed/engine/abort_on_throw.hpp>
 #include <locus/distributed/engine/error.hpp>
 #include <locus/distributed/engine/reduction_op.hpp>
+#include <locus/distributed/engine/run_ranks.hpp>
+
+#include <sched.h>
+#include <unistd.h>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
@@ -85,9 +89,10 @@ struct Fingerprint {
 
 namespace detail {
 [[noreturn]] LOCUS_COLD inline void raise(const Fingerprint& what, std::int64_t sequence, int rank, int size,
-                                          int at_fault, const std::string& reason) {
-  throw CollectiveError(join(what, ", call ", sequence, " of rank ", rank, " of ", size, ": ", reason), at_fault,
-                        name_of(what.kind), sequence);
+                                          int at_fault, const std::string& reason, const RunRanks& names = {}) {
+  throw CollectiveError(
+      join(what, ", call ", sequence, " of ", names.text(rank, size), ": ", names.reason(at_fault, reason)), at_fault,
+      names.of_run(at_fault), name_of(what.kind), sequence);
 }
 inline constexpr const char* call_the_same =
     "; every rank must make the same calls in the same order, with the same sizes and types";
@@ -132,9 +137,10 @@ struct Message {
   [[nodiscard]] Fingerprint fingerprint(Kind kind) const { return {kind, type, {}, peer, count}; }
 };
 
-/// The group that a rank wants to be in, and its place there: see Communicator::split.
+/// The group that a rank wants to be in, its place there, and the group's name: see Communicator::split.
 struct GroupChoice {
   int color = 0, key = 0;
+  char label[32] = {};
 };
 
 template <class D>
@@ -174,6 +180,11 @@ class Engine : public Counted {
   /// Whether the message has arrived, for take() to receive. One thread at a time asks, also during collectives.
   /// throws CollectiveError if the message cannot come any more, or `waited` seconds exceed the time-out
   [[nodiscard]] virtual bool has_come(const Message& message, double waited) = 0;
+  /// After call `turn` of has_come() in vain: returns when something may have come, at most a millisecond later.
+  virtual void rest(int turn) {
+    if (turn < 1000) sched_yield();
+    else usleep(100);
+  }
   /// throws CollectiveError if the message has another size or type than expected
   virtual void take(const Message& message) = 0;
   /// This rank makes no more calls; ranks that wait for it fail. `why` is null for a normal end; otherwise calls of

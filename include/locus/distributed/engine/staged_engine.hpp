@@ -56,6 +56,7 @@ class StagedEngine : public Engine<D> {
     host_->send(on_host);
   }
   bool has_come(const Message& message, double waited) override { return host_->has_come(message, waited); }
+  void rest(int turn) override { host_->rest(turn); }
   void take(const Message& message) override {
     const Shared rooms(new Rooms);
     rooms->target = room(message.bytes());

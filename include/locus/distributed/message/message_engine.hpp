@@ -1,9 +1,9 @@
 #pragma once
 // Ranks that are processes, on one machine or several, and exchange messages.
 //
-// Sums do not use the reductions of MPI, which round 16-bit floats at every step: one rank computes each sum, in rank
-// order, and sends it to the others. On several machines of several ranks, unless sums are to be in rank order, each
-// machine sums first, and partial sums, in float for 16-bit floats, travel between machines.
+// A link may make collectives itself, as MPI's does. Otherwise, and for sums in rank order, one rank computes each sum,
+// in rank order, and sends it to the others. On several machines of several ranks, unless sums are to be in rank order,
+// each machine sums first, and partial sums, in float for 16-bit floats, travel between machines.
 
 #include <locus/device/place_queries.hpp>
 #include <locus/distributed/engine/subgroup.hpp>
@@ -80,6 +80,7 @@ class MessageEngine : public Engine<D> {
     return 2 + static_cast<int>((hash >> 20) % static_cast<std::uint64_t>(peers_->link.most_tag() / 2 - 1)) * 2;
   }
   void barrier(const Call& call) {
+    if (is_made_by_link(call)) return;
     unsigned char* const signs = scratch(this->size());
     Transfers transfers(peers_->link, tag_of(call));
     for_peers([&](int peer) {
@@ -93,6 +94,13 @@ class MessageEngine : public Engine<D> {
     point_to_point_.send(message);
   }
   bool has_come(const Message& message, double waited) override { return point_to_point_.has_come(message, waited); }
+  void rest(int turn) override {
+    if constexpr (requires { peers_->link.rest(); }) {
+      if (turn > 100) peers_->link.rest();
+    } else {
+      Engine<D>::rest(turn);
+    }
+  }
   void take(const Message& message) override {
     guard(message.owner, [&] { point_to_point_.take(message); });
   }
@@ -112,6 +120,7 @@ class MessageEngine : public Engine<D> {
     guard(nullptr, [&] {
       peers_->link.split(group, gather, timeout,
                          [&](const auto&... how) { result = Shared(new Peers(timeout, how...)); });
+      result->names = detail::RunRanks(peers_->names, group.ranks(), choice.label);
     });
     return result;
   }
@@ -203,7 +212,20 @@ class MessageEngine : public Engine<D> {
     return memory.data();
   }
 
+  /// Makes the call by the link's own collectives, if it has some for such a call, and no algorithm is asked for.
+  [[nodiscard]] bool is_made_by_link(const Call& call) {
+    if constexpr (requires { typename Link::template Collectives<D>; }) {
+      using Collectives = typename Link::template Collectives<D>;
+      if (this->options().algorithm != Algorithm::automatic || this->size() == 1 || !Collectives::makes(call.what))
+        return false;
+      Collectives(*peers_, call).run([&](std::int64_t bytes) { return scratch(bytes); });
+      return true;
+    } else {
+      return false;
+    }
+  }
   void move(const Call& call) {
+    if (is_made_by_link(call)) return;
     switch (call.what.kind) {
       case Kind::all_reduce: return all_reduce(call);
       case Kind::reduce: return two_shot(call, call.what.root);

@@ -5,9 +5,10 @@
 // A Link moves bytes: rank(), size(), most_tag(), ranks_on_machine(), machine_of(rank), group(); Transfers of bytes, by
 // tag or of control messages; poll(control message); is_dead(rank); keep(owner), note_failure(seconds). If it has
 // retire(), this is called once nothing but the final control messages of other ranks is still to come. Its constructor
-// starts the background thread. split(group, gather, timeout, make) is a collective. It
-// calls make(arguments...) with arguments for the constructor of the group's link, and may call gather(value) for the
-// values of all ranks. mpi_link.hpp has one.
+// starts the background thread. rest(), if it has that, returns when bytes may be moved, or after a millisecond.
+// split(group, gather, timeout, make) is a collective. It calls make(arguments...) with arguments for the constructor
+// of the group's link, and may call gather(value) for the values of all ranks. A link may have Collectives<D>, which
+// make some calls by other means than transfers, as mpi_collectives.hpp.
 
 #include <locus/distributed/engine/abort_on_throw.hpp>
 #include <locus/distributed/engine/background_thread.hpp>
@@ -49,6 +50,7 @@ class MessagePeers : public Owner {
   }
 
   Link link;
+  RunRanks names{};  ///< of a group
 
   ~MessagePeers() override {
     if constexpr (requires { link.retire(); })
@@ -132,7 +134,7 @@ class MessagePeers : public Owner {
       const Lock lock(mutex_);
       failure = failure_;
     }
-    detail::raise(what, sequence, link.rank(), link.size(), failure.at_fault, failure.reason);
+    detail::raise(what, sequence, link.rank(), link.size(), failure.at_fault, failure.reason, names);
   }
   [[noreturn]] void refuse(int at_fault, const std::string& reason, const Fingerprint& what, std::int64_t sequence) {
     fail(at_fault, reason.c_str());
@@ -191,8 +193,7 @@ class MessagePeers : public Owner {
     const Stopwatch watch;
     double looked = 0;
     for (std::uint32_t turn = 1; (peer = transfers.first_open(mark)) >= 0; ++turn) {
-      if (is_crowded_ || turn > 1000) sched_yield();
-      if (turn % (is_crowded_ ? 16 : 256) != 0) continue;
+      if (!is_time_to_look(turn)) continue;
       require_sound(what, sequence);
       if (what.kind != Kind::recv && has_ended_before(peer, sequence))
         refuse(peer, join("rank ", peer, has_left_text), what, sequence);
@@ -204,6 +205,21 @@ class MessagePeers : public Owner {
   }
   void wait(Transfers& transfers, const Fingerprint& what, std::int64_t sequence) {
     wait(transfers, transfers.mark(), what, sequence);
+  }
+
+  /// Waits until is_done() for a call in which each rank waits for all others.
+  template <class F>
+  void wait_for_all(const F& is_done, const Fingerprint& what, std::int64_t sequence) {
+    const Stopwatch watch;
+    double looked = 0;
+    for (std::uint32_t turn = 1; !is_done(); ++turn) {
+      if (!is_time_to_look(turn)) continue;
+      require_sound(what, sequence);
+      if (watch.seconds() < looked + 0.1) continue;
+      looked = watch.seconds();
+      require_called(looked, what, sequence);
+      if (looked > 2 * timeout_) refuse(-1, join("the call did not end within ", looked, wait_longer), what, sequence);
+    }
   }
 
   /// Adds a message from this rank to itself.
@@ -225,6 +241,19 @@ class MessagePeers : public Owner {
   [[nodiscard]] double timeout() const { return timeout_; }
 
  private:
+  /// Between two looks at what a rank waits for: spins first, since ranks mostly come together, and then rests. Whether
+  /// it is time to look for failures.
+  [[nodiscard]] bool is_time_to_look(std::uint32_t turn) {
+    constexpr bool rests = requires { link.rest(); };
+    constexpr std::uint32_t spins = rests ? 200 : 1000;
+    const bool waits = is_crowded_ || turn > spins;
+    if constexpr (rests) {
+      if (waits) link.rest();
+    } else if (waits) {
+      sched_yield();
+    }
+    return turn % (waits ? 16 : 256) == 0;
+  }
   /// False in a child of fork(): the parent talks to the other ranks, and a thread of the parent may hold the mutex.
   [[nodiscard]] bool is_here() const { return forks_ == locus::detail::fork_count(); }
   /// `rank`, also one received from another process; -1 if invalid.

@@ -36,6 +36,8 @@ inline namespace with_mpi {
 /// Until the first call, all processes draw the same random numbers. From then on, until manual_seed(), each draws its
 /// own, as a rank of spawn() would here.
 ///
+/// MPI makes most collectives itself; sums in rank order (Options::sums) are made by messages.
+///
 /// On Cuda, the processes of a machine take its GPUs in turn. If MPI says that it is CUDA-aware, it gets memory of
 /// GPUs, and sums are made on GPUs; else elements travel through page-locked memory and are combined on the host.
 ///

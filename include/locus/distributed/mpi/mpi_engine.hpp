@@ -2,7 +2,7 @@
 // The engine of processes that MPI started.
 
 #include <locus/distributed/message/message_engine.hpp>
-#include <locus/distributed/mpi/mpi_link.hpp>
+#include <locus/distributed/mpi/mpi_collectives.hpp>
 
 #if LOCUS_MPI
 

@@ -16,11 +16,17 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
+template <class D>
+class MpiCollectives;
+
 /// Has two MPI communicators of its own, which separate elements from control messages, and both from messages of the
 /// program.
 class MpiLink {
  public:
   class Transfers;
+  class InFlight;
+  template <class D>
+  using Collectives = MpiCollectives<D>;
 
   /// All ranks of `parent` make one at the same time. `most_bytes`: the largest message, which MPI counts with int.
   /// throws EngineUnavailable, also if not all ranks came within `timeout` seconds

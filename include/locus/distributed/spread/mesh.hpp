@@ -49,7 +49,9 @@ class Mesh {
  public:
   using device_type = D;
 
-  /// A communicator for each axis, by Communicator::split. All ranks call it with the same extents. throws
+  /// A communicator for each axis, by Communicator::split, whose errors name the axis: by its static member `name`, as
+  /// in struct Data : Along<Grid> { static constexpr const char* name = "Data"; }, or by its number. All ranks call it
+  /// with the same extents. throws
   /// ArgumentError unless their product is the number of ranks; errors of split()
   Mesh(const Communicator<D>& all, const std::array<int, sizeof...(A)>& extents)
       : all_(all), axes_(axes_of(all, extents, std::make_index_sequence<sizeof...(A)>())) {}
@@ -119,7 +121,14 @@ class Mesh {
                                                      const std::array<int, sizeof...(A)>& extents,
                                                      std::index_sequence<i...>) {
     detail::require_grid(extents, all.size());
-    return Tuple<Ranks<A, D>...>{Ranks<A, D>(all.split(line_of(all.rank(), extents, i)))...};
+    return Tuple<Ranks<A, D>...>{
+        Ranks<A, D>(all.split(line_of(all.rank(), extents, i), 0, "along " + name_of_axis<A>(i)))...};
+  }
+  /// In errors: the static member `name` of the axis, if it has one; else "axis 0", by its number.
+  template <class B>
+  [[nodiscard]] static std::string name_of_axis(std::size_t number) {
+    if constexpr (requires { std::string(B::name); }) return B::name;
+    else return join("axis ", number);
   }
   /// The number of the line along an axis that a rank belongs to.
   [[nodiscard]] static int line_of(int rank, const std::array<int, sizeof...(A)>& extents, std::size_t axis) {

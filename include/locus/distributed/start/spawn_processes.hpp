@@ -218,17 +218,17 @@ class Processes {
 template <class D, class F>
 [[nodiscard]] ProcessesEnd run_processes(int ranks, const F& f, Options options) {
   options = from_environment(options);
-  SocketAddress here;
-  (void)SocketAddress::resolve("127.0.0.1", 0, here);
-  Socket door = Socket::listening(here);  // rank 0's
+  Socket door = Socket::listening(loopback_address());  // rank 0's
   if (!door) fail<OutOfMemory>({"dist::spawn_processes: the system grants no port: ", std::strerror(errno)});
   const int port = door.port();
+  const std::string secret = random_secret();
   std::fflush(nullptr);  // or each child would write buffered output again
   Processes all(ranks);
   for (int rank = 0; rank < ranks; ++rank)
     all.start(rank, [&] {
       if (rank > 0) door = {};  // or the port would stay open after rank 0 has ended
-      call_as_rank(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank, door.release()}, options), f);
+      const TcpPlace place{"127.0.0.1", port, rank, ranks, rank, door.release(), secret};
+      call_as_rank(tcp<D>(place, options), f);
     });
   door = {};
   return all.finish(options.timeout + 1);  // in which ranks that wait for the failed one give up
@@ -237,8 +237,9 @@ template <class D, class F>
 }  // namespace detail
 
 /// Calls f(Communicator<D>) for each of `ranks` ranks, in a process of its own for each, made by fork(): it sees a copy
-/// of this process's memory. Returns when all have ended. Ranks reach each other by TCP. If this process ends before,
-/// also by SIGKILL, the system kills its ranks.
+/// of this process's memory. Returns when all have ended. Ranks reach each other by TCP, at a loopback address and with
+/// a random secret, so that no other program connects to them. If this process ends before, also by SIGKILL, the system
+/// kills its ranks.
 ///
 /// Random numbers are the same as with spawn(). On Cuda, ranks take the GPUs in turn; this process must not have used
 /// one.

@@ -36,6 +36,12 @@ struct SocketAddress {
     const std::uint16_t number = htons(static_cast<std::uint16_t>(port));
     std::memcpy(reinterpret_cast<char*>(&bytes) + 2, &number, sizeof number);
   }
+  /// Bytes of an address of a family; 0: neither IPv4 nor IPv6.
+  [[nodiscard]] static std::uint32_t size_of(int family) {
+    return family == AF_INET ? sizeof(sockaddr_in) : family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+  }
+  /// Whether an address that came from another process is one of IPv4 or IPv6.
+  [[nodiscard]] bool is_sound() const { return size > 0 && size == size_of(bytes.ss_family); }
   /// The address in digits, without its port.
   [[nodiscard]] std::string host() const {
     char text[NI_MAXHOST] = {};
@@ -49,6 +55,12 @@ struct SocketAddress {
       return IN6_IS_ADDR_LOOPBACK(&host) || (IN6_IS_ADDR_V4MAPPED(&host) && host.s6_addr[12] == 127);
     }
     return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
+  }
+  /// Whether it stands for all addresses of a machine.
+  [[nodiscard]] bool is_any() const {
+    if (bytes.ss_family == AF_INET6)
+      return IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr);
+    return reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr == INADDR_ANY;
   }
 
   /// Resolves a host. Empty on success; else the reason of the failure. Of several addresses, takes the first to which
@@ -103,8 +115,7 @@ class Socket {
     if (number_ >= 0) close(number_);
   }
 
-  /// A socket that listens at an address of this machine, or at all of them; at any free port for port 0. Empty if that
-  /// fails, with errno.
+  /// A socket that listens at an address of this machine, at any free port for port 0. Empty if that fails, with errno.
   [[nodiscard]] static Socket listening(const SocketAddress& at) {
     Socket result = made(at);
     if (!result) return {};
@@ -112,13 +123,6 @@ class Socket {
     setsockopt(result.number_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(result.number_, at.get(), at.size) != 0 || listen(result.number_, 128) != 0) return {};
     return result;
-  }
-  [[nodiscard]] static Socket listening(int family, int port) {
-    SocketAddress any;
-    any.size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-    any.bytes.ss_family = static_cast<sa_family_t>(family);
-    any.set_port(port);
-    return listening(any);
   }
   /// Begins to connect: await(POLLOUT) says when that is over, and has_error() whether it failed. Empty if it does not
   /// begin, with errno.

@@ -21,25 +21,29 @@ class TcpLink {
     constexpr int besides = 8;  // doors, and connections that introduce themselves
     if (const std::string why = make_room_for_descriptors(size_ - 1 + besides); !why.empty())
       rendezvous.fail(rank_, why);
-    const Socket door = Socket::listening(rendezvous.family(), 0);
+    door_address_ = rendezvous.door_address();
+    const Socket door = Socket::listening(door_address_);
     if (!door) rendezvous.fail(rank_, join("cannot listen: ", std::strerror(errno)));
-    Card mine{door.port(), {}};
+    Card mine{door_address_, door.port(), {}};
     gethostname(mine.host, sizeof mine.host - 1);
     std::vector<std::string> hosts;
+    secret_ = place.secret;
     const auto guests = rendezvous.meet({reinterpret_cast<const char*>(&mine), sizeof mine});
     for (int peer = 0; peer < size_; ++peer) {
       const TcpGuest& guest = guests[static_cast<std::size_t>(peer)];
       Card card{};
       if (guest.bytes.size() != sizeof card) rendezvous.fail(peer, "ranks run different programs");
       std::memcpy(&card, guest.bytes.data(), sizeof card);
+      if (!card.address.is_sound() || card.port < 1 || card.port > 65535)
+        rendezvous.fail(peer, "ranks run different programs");
       on_machine_ += std::strncmp(card.host, mine.host, sizeof mine.host) == 0;  // maybe unterminated
       hosts.emplace_back(card.host, strnlen(card.host, sizeof card.host));
       int first = 0;
       while (hosts[static_cast<std::size_t>(first)] != hosts.back()) ++first;
       machines_.push_back(first);
-      hosts_.push_back(guest.from);
+      hosts_.push_back(card.address.is_any() || card.address.is_loopback() ? guest.from : card.address);
       if (peer >= rank_) continue;
-      SocketAddress address = guest.from;
+      SocketAddress address = hosts_.back();
       address.set_port(card.port);
       to(peer) = TcpStream(rendezvous.reach(address, peer));
     }
@@ -75,7 +79,7 @@ class TcpLink {
   template <class Gather, class Make>
   void split(const Subgroup& group, const Gather& gather, double timeout, const Make& make) {
     Socket door;
-    if (group.rank() == 0) door = Socket::listening(hosts_[0].bytes.ss_family, 0);
+    if (group.rank() == 0) door = Socket::listening(door_address_);
     const std::vector<int> ports = gather(door ? door.port() : 0);
     TcpPlace place;
     place.address = hosts_[group.first()].host();
@@ -89,6 +93,8 @@ class TcpLink {
     place.door = door.release();
     GroupWitness witness(*this, group);
     place.witness = &witness;
+    place.secret = secret_;
+    if (!door_address_.is_loopback()) place.interface = door_address_.host();
     make(place, timeout);
   }
   [[nodiscard]] static bool has_open_transfers() { return false; }  // abandoned transfers touch no memory
@@ -101,6 +107,19 @@ class TcpLink {
     const Lock lock(mutex_);
     return to(peer).has_ended();
   }
+  /// Sleeps until a connection has bytes, or takes some, for at most a millisecond: a waiting rank leaves its core to
+  /// the others, and is woken.
+  void rest() {
+    std::vector<pollfd> waited;
+    {
+      const Lock lock(mutex_);
+      for (const TcpStream& stream : streams_)
+        if (stream.descriptor() >= 0)
+          waited.push_back(
+              {stream.descriptor(), static_cast<short>(stream.has_unwritten() ? POLLIN | POLLOUT : POLLIN), 0});
+    }
+    (void)::poll(waited.data(), waited.size(), 1);
+  }
   [[nodiscard]] bool poll(ControlMessage& control) {
     const Lock lock(mutex_);
     progress();
@@ -111,8 +130,10 @@ class TcpLink {
   }
 
  private:
-  /// A rank's contribution to the rendezvous: the port where it listens, and its machine.
+  /// A rank's contribution to the rendezvous: where it listens, and its machine. Others reach an address that stands
+  /// for all, or a loopback address, where rank 0 has seen the rank.
   struct Card {
+    SocketAddress address;
     std::int32_t port;
     char host[256];
   };
@@ -171,6 +192,8 @@ class TcpLink {
   int rank_, size_, on_machine_ = 0;
   std::uint32_t forks_ = locus::detail::fork_count();
   Mutex mutex_;
+  SocketAddress door_address_{};        ///< where this rank listens
+  std::string secret_{};                ///< of the run
   std::vector<int> machines_{};         ///< by rank
   std::vector<SocketAddress> hosts_{};  ///< by rank, without ports
   std::vector<TcpStream> streams_;      ///< by rank

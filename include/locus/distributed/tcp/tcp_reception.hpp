@@ -1,18 +1,13 @@
 #pragma once
 // New connections to a listening socket, the door, until they have introduced themselves; all are read at once.
 
-#include <locus/distributed/tcp/socket.hpp>
+#include <locus/distributed/tcp/handshake.hpp>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
-
-/// The first bytes that a process sends.
-struct Hello {
-  std::uint64_t magic = 0x6c6f637573303031;  // tells Locus from other programs
-  std::int32_t rank = 0, size = 0;
-};
 
 /// A connection with a complete introduction.
 struct Visitor {
@@ -22,15 +17,18 @@ struct Visitor {
   std::string bytes{};  ///< its payload
 };
 
-/// Reads all connections at a door together, so that a silent one delays no other. Each has two seconds to send a Hello
-/// and, if it brings bytes, their number and the bytes. Other connections are turned away.
+/// Reads all connections at a door together, so that a silent one delays no other. Each has two seconds to prove that
+/// it knows the secret, and to send the bytes that it then announces. Others are turned away, and counted; the first of
+/// a process is reported to stderr.
 class Reception {
  public:
-  static constexpr std::int64_t most_bytes = 1 << 20;  ///< largest payload of a visitor
+  static constexpr std::int64_t most_bytes = 4096;  ///< largest payload of a visitor
 
-  explicit Reception(bool brings_bytes) : begin_(sizeof(Hello) + (brings_bytes ? sizeof(std::int64_t) : 0)) {}
+  /// `most`: bytes that a visitor may bring
+  explicit Reception(std::string secret, std::int64_t most = 0) : secret_(std::move(secret)), most_(most) {}
 
-  /// The next visitor, within `seconds`. Without a connection: none came, or none completed its introduction.
+  /// The next visitor, within `seconds`. Without a connection: none came, or none completed its introduction. throws
+  /// RendezvousError if the system has no random bytes
   [[nodiscard]] Visitor next(const Socket& door, double seconds) {
     await(door, seconds);
     accept(door);
@@ -42,18 +40,30 @@ class Reception {
       }
       Guest guest = std::move(guests_[i]);
       guests_.erase(guests_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (state == State::has_said_all) return visitor_of(std::move(guest));
+      if (state == State::has_said_all)
+        return {std::move(guest.connection), guest.from, guest.introduction.hello, std::move(guest.payload)};
+      note_stranger(guest.from);
     }
     return {};
   }
   /// After next(): errno if the system granted no connection, and no waiting one could be turned away; else 0.
   [[nodiscard]] int scarce_error() const { return scarce_error_; }
+  /// For errors; empty if no connection was turned away.
+  [[nodiscard]] std::string strangers_text() const {
+    if (strangers_ == 0) return {};
+    return join("; connections that were turned away, as they did not prove to know this run's secret: ", strangers_);
+  }
+  [[nodiscard]] std::int64_t strangers() const { return strangers_; }
 
  private:
   struct Guest {
     Socket connection{};
     SocketAddress from{};
-    std::string said{};
+    Nonce nonce{};
+    Introduction introduction{};
+    std::size_t at = 0;  ///< bytes of the introduction that have arrived
+    bool is_proven = false;
+    std::string payload{};
     double until = 0;  ///< deadline on the watch
   };
   enum class State { waits, has_said_all, is_turned_away };
@@ -72,55 +82,69 @@ class Reception {
       guest.connection = door.accepted(guest.from);
       if (guest.connection) {
         guest.until = watch_.seconds() + 2;
-        guests_.push_back(std::move(guest));
+        const Challenge challenge{.nonce = guest.nonce = random_nonce()};
+        if (guest.connection.write_some(&challenge, sizeof challenge) == sizeof challenge)
+          guests_.push_back(std::move(guest));
+        else note_stranger(guest.from);
         continue;
       }
       if (!Socket::is_scarce()) return;
       scarce_error_ = guests_.empty() ? errno : 0;
-      if (!guests_.empty()) guests_.erase(guests_.begin());
+      if (!guests_.empty()) {
+        note_stranger(guests_.front().from);
+        guests_.erase(guests_.begin());
+      }
       return;
     }
   }
   /// Reads the bytes that have arrived.
   [[nodiscard]] State hear(Guest& guest) const {
-    for (std::size_t wanted = wanted_of(guest); guest.said.size() < wanted; wanted = wanted_of(guest)) {
-      char part[4096];
-      const std::size_t left = wanted - guest.said.size();
-      const std::int64_t count =
-          guest.connection.read_some(part, static_cast<std::int64_t>(left < sizeof part ? left : sizeof part));
-      if (count < 0) return State::is_turned_away;
-      if (count == 0) return State::waits;
-      guest.said.append(part, static_cast<std::size_t>(count));
-      if (!is_sound(guest)) return State::is_turned_away;
+    auto* const introduction = reinterpret_cast<unsigned char*>(&guest.introduction);
+    while (guest.at < sizeof guest.introduction) {
+      const auto left = static_cast<std::int64_t>(sizeof guest.introduction - guest.at);
+      const std::int64_t count = guest.connection.read_some(introduction + guest.at, left);
+      if (count <= 0) return count < 0 ? State::is_turned_away : State::waits;
+      guest.at += static_cast<std::size_t>(count);
+    }
+    if (!guest.is_proven && !admit(guest)) return State::is_turned_away;
+    return hear_payload(guest);
+  }
+  /// Compares the proof, and answers. Whether the guest may go on.
+  [[nodiscard]] bool admit(Guest& guest) const {
+    const Introduction& said = guest.introduction;
+    guest.is_proven = are_equal(said.proof, proof_of("visitor", secret_, guest.nonce, said));
+    const Proof answer = guest.is_proven ? proof_of("door", secret_, guest.nonce, said) : Proof{};
+    const bool has_answer = guest.connection.write_some(answer.data(), sizeof answer) == sizeof answer;
+    return has_answer && guest.is_proven && said.hello.bytes >= 0 && said.hello.bytes <= most_;
+  }
+  [[nodiscard]] static State hear_payload(Guest& guest) {
+    const auto wanted = static_cast<std::size_t>(guest.introduction.hello.bytes);
+    while (guest.payload.size() < wanted) {
+      char part[most_bytes];
+      const auto left = static_cast<std::int64_t>(wanted - guest.payload.size());
+      const std::int64_t count = guest.connection.read_some(part, left < most_bytes ? left : most_bytes);
+      if (count <= 0) return count < 0 ? State::is_turned_away : State::waits;
+      guest.payload.append(part, static_cast<std::size_t>(count));
     }
     return State::has_said_all;
   }
-  [[nodiscard]] std::size_t wanted_of(const Guest& guest) const {
-    return begin_ + (guest.said.size() < begin_ ? 0 : static_cast<std::size_t>(bytes_of(guest)));
-  }
-  [[nodiscard]] bool is_sound(const Guest& guest) const {
-    if (guest.said.size() >= sizeof(Hello) && hello_of(guest).magic != Hello{}.magic) return false;
-    return guest.said.size() < begin_ || (bytes_of(guest) >= 0 && bytes_of(guest) <= most_bytes);
-  }
-  [[nodiscard]] static Hello hello_of(const Guest& guest) {
-    Hello hello;
-    std::memcpy(&hello, guest.said.data(), sizeof hello);
-    return hello;
-  }
-  /// The size of the payload, once it has been read.
-  [[nodiscard]] std::int64_t bytes_of(const Guest& guest) const {
-    std::int64_t bytes = 0;
-    if (begin_ > sizeof(Hello)) std::memcpy(&bytes, guest.said.data() + sizeof(Hello), sizeof bytes);
-    return bytes;
-  }
-  [[nodiscard]] Visitor visitor_of(Guest guest) const {
-    return {std::move(guest.connection), guest.from, hello_of(guest), guest.said.substr(begin_)};
+  void note_stranger(const SocketAddress& from) {
+    static Atomic<int> reported{0};
+    ++strangers_;
+    if (reported.fetch_add(1) > 0) return;
+    std::fprintf(
+        stderr,
+        "dist: turned away a connection from %s: it did not prove to know the secret of this run. It is another "
+        "program, or a rank with another LOCUS_DIST_SECRET. Further ones are not reported.\n",
+        from.host().c_str());
   }
 
-  std::size_t begin_;  ///< bytes before the payload
+  std::string secret_;
+  std::int64_t most_;
   Stopwatch watch_{};
   std::vector<Guest> guests_{};
   int scarce_error_ = 0;
+  std::int64_t strangers_ = 0;
 };
 
 }}}  // namespace locus::LOCUS_ABI::dist::detail

@@ -2,87 +2,13 @@
 // A rendezvous of processes that know no more than an address: each contributes some bytes, and gets the bytes of all.
 // It knows nothing of engines.
 
+#include <locus/distributed/tcp/interface.hpp>
+#include <locus/distributed/tcp/tcp_place.hpp>
 #include <locus/distributed/tcp/tcp_reception.hpp>
 
-#include <cstdlib>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
-
-namespace detail {
-/// Sees the ranks of a meeting by other means, such as the connections of a larger group.
-class Witness {
- public:
-  /// The first rank of the meeting that has ended; -1: none.
-  [[nodiscard]] virtual int ended_rank() = 0;
-
- protected:
-  ~Witness() = default;
-};
-}  // namespace detail
-
-/// The rank of a process in its group, and the address where the group meets.
-struct TcpPlace {
-  std::string address = "127.0.0.1";  ///< of rank 0's machine
-  int port = 29500;                   ///< where rank 0 listens
-  int rank = 0, size = 1;
-  int local_rank = 0;                  ///< the index among the processes of a machine
-  int door = -1;                       ///< of rank 0: a listening socket, which the meeting closes; -1: it opens one
-  detail::Witness* witness = nullptr;  ///< null: an end is seen only by connections of the meeting, and time-outs
-
-  /// Reads the variables that launchers set: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. Under torchrun,
-  /// which listens at MASTER_PORT, ranks meet at the port after it.
-  /// throws RendezvousError that names the missing or invalid variable
-  [[nodiscard]] static TcpPlace from_environment() {
-    TcpPlace place;
-    place.rank = number("RANK", nullptr, 0, most_ranks);
-    place.size = number("WORLD_SIZE", nullptr, 1, most_ranks);
-    if (place.rank >= place.size)
-      throw RendezvousError(
-          join("dist: RANK is ", place.rank, ", WORLD_SIZE ", place.size, "; expected RANK 0 to ", place.size - 1),
-          place.rank);
-    const char* const address = std::getenv("MASTER_ADDR");
-    if (address && *address) place.address = address;
-    place.port = number("MASTER_PORT", "29500", 1, 65535);
-    const char* const agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");  // torchrun itself listens at that port
-    if (agent && std::string_view(agent) == "True") place.port = place.port < 65535 ? place.port + 1 : 1024;
-    place.local_rank = number("LOCAL_RANK", std::getenv("RANK"), 0, most_ranks);
-    return place;
-  }
-
-  /// Returns itself. throws RendezvousError unless all members are within their ranges
-  [[nodiscard]] const TcpPlace& checked() const {
-    const auto refuse = [&](const char* member, int given, int least, int most) {
-      if (given < least || given > most)
-        throw RendezvousError(
-            join("dist: a TcpPlace of ", member, " ", given, "; expected ", least, " to ", most,
-                 ": size is the number of processes, rank that of this one, and rank 0 listens at the port"),
-            rank);
-    };
-    refuse("size", size, 1, most_ranks);
-    refuse("rank", rank, 0, size - 1);
-    refuse("port", port, 1, 65535);
-    refuse("local_rank", local_rank, 0, most_ranks);
-    return *this;
-  }
-
- private:
-  static constexpr int most_ranks = 1 << 20;
-  [[nodiscard]] static int number(const char* name, const char* otherwise, long least, long most) {
-    const char* text = std::getenv(name);
-    if (!text || !*text) text = otherwise;
-    if (!text)
-      throw RendezvousError(join("dist: ", name,
-                                 " is not set in the environment; a launcher sets RANK, WORLD_SIZE, "
-                                 "LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as torchrun does"),
-                            -1);
-    char* end = nullptr;
-    const long value = std::strtol(text, &end, 10);
-    if (end == text || *end || value < least || value > most)
-      throw RendezvousError(join("dist: ", name, " is \"", text, "\"; expected a number, ", least, " to ", most), -1);
-    return static_cast<int>(value);
-  }
-};
 
 /// A process that came to the meeting.
 struct TcpGuest {
@@ -95,12 +21,17 @@ namespace detail {
 /// One meeting. All ranks make one at the same time.
 class TcpRendezvous {
  public:
-  /// throws RendezvousError for an invalid place, and an address that does not resolve
-  TcpRendezvous(const TcpPlace& place, double timeout) : place_(place.checked()), timeout_(timeout) {
+  /// throws RendezvousError for an invalid place, an address that does not resolve, an interface that this machine does
+  /// not have, and a missing secret
+  TcpRendezvous(const TcpPlace& place, double timeout)
+      : place_(place.checked()), timeout_(timeout), at_own_door_(place.secret) {
     if (const std::string why = SocketAddress::resolve(place.address, place.port, address_, watch_, timeout);
         !why.empty())
       fail(place.rank, join("the address \"", place.address, "\" does not resolve: ", why,
                             "; set MASTER_ADDR to the host name or number of rank 0's machine"));
+    door_address_ = find_door_address();
+    if (place.secret.empty() && !door_address_.is_loopback())
+      fail(place.rank, join("without a secret, any program of the network could be a rank: ", how_to_set_secret));
   }
 
   /// Contributes `bytes`, and returns the contributions of all ranks, by rank. throws RendezvousError, on all ranks
@@ -109,19 +40,25 @@ class TcpRendezvous {
     return place_.rank == 0 ? receive_guests(bytes) : visit(bytes);
   }
 
-  [[nodiscard]] int family() const { return address_.bytes.ss_family; }
+  /// Where sockets of this rank listen, without a port: the interface of the place; else the loopback address, if that
+  /// is the place's; else this machine's address towards rank 0, or all, if a host name of this machine is known here
+  /// as a loopback address alone.
+  [[nodiscard]] const SocketAddress& door_address() const { return door_address_; }
 
-  /// Connects to another rank, which listens at `address` and calls accept(). throws RendezvousError
-  [[nodiscard]] Socket reach(const SocketAddress& address, int rank) const {
-    for (;; usleep(20000)) {
+  /// Connects to another rank, which listens at `address` and calls accept(), and announces `bytes`. throws
+  /// RendezvousError
+  [[nodiscard]] Socket reach(const SocketAddress& address, int rank, std::int64_t bytes = 0) const {
+    for (Welcome welcome = Welcome::admitted;; usleep(20000)) {
       Socket connection = Socket::connecting(address);
       if (!connection && Socket::is_scarce()) fail(place_.rank, scarce_text(errno));
       if (connection && connection.await(POLLOUT, left()) && !connection.has_error()) {
-        const Hello hello{.rank = place_.rank, .size = place_.size};
-        if (connection.write_all(&hello, sizeof hello, watch_, timeout_)) return connection;
+        welcome = introduce(connection, place_.secret, {place_.rank, place_.size, bytes}, watch_, timeout_);
+        if (welcome == Welcome::admitted) return connection;
+        if (welcome != Welcome::silent) refuse_secret(rank, welcome);
       }
       require_no_end();
       if (left() > 0) continue;
+      if (rank == 0 && welcome == Welcome::silent) fail(0, no_rank_zero());
       if (rank == 0)
         fail(0, join("rank 0 does not answer within ", timeout_,
                      " seconds; start it, and set MASTER_ADDR and MASTER_PORT to where it listens"));
@@ -135,7 +72,8 @@ class TcpRendezvous {
     for (;;) {
       if (left() <= 0)
         fail(-1, join("not all ranks connected within ", timeout_,
-                      " seconds; see whether one ended, and let ranks reach each other's ports"));
+                      " seconds; see whether one ended, and let ranks reach each other's ports",
+                      at_own_door_.strangers_text()));
       Visitor visitor = at_own_door_.next(door, left() < 0.1 ? left() : 0.1);
       if (at_own_door_.scarce_error()) fail(place_.rank, scarce_text(at_own_door_.scarce_error()));
       const Hello& hello = visitor.hello;
@@ -170,23 +108,53 @@ class TcpRendezvous {
   void require_no_end() const {
     if (const int rank = seen_to_end(); rank >= 0) fail(rank, ended_text(rank));
   }
+  [[nodiscard]] std::string no_rank_zero() const {
+    return join("what listens at this port did not answer as rank 0 within ", timeout_,
+                " seconds; set MASTER_PORT to a free port, on all ranks, or see whether rank 0 stalls");
+  }
+  [[noreturn]] void refuse_secret(int rank, Welcome welcome) const {
+    const std::string mine = place_.secret.empty() ? "empty" : join("of ", place_.secret.size(), " characters");
+    if (welcome == Welcome::refused)
+      fail(place_.rank,
+           join("rank ", rank, " has another secret; the one of this rank is ", mine, ": ", how_to_set_secret));
+    fail(rank, join("what listens in place of rank ", rank, " does not know the secret, which is ", mine, " here; ",
+                    how_to_set_secret, ", and MASTER_PORT to a free port"));
+  }
+  [[nodiscard]] SocketAddress find_door_address() const {
+    const std::string& name = place_.address;
+    const bool is_of_this_host = address_.is_loopback() && (name == "localhost" || name == address_.host());
+    SocketAddress found;
+    if (!place_.interface.empty()) {
+      if (const std::string why = find_interface(place_.interface, address_.bytes.ss_family, found); !why.empty())
+        fail(place_.rank, why);
+      if (is_of_this_host && !found.is_loopback() && !found.is_any())
+        fail(place_.rank,
+             join("the interface is \"", locus::detail::printable(place_.interface),
+                  "\", and ranks meet at a loopback address; set MASTER_ADDR to an address of it, or leave "
+                  "LOCUS_DIST_INTERFACE unset"));
+      return found;
+    }
+    found = place_.rank == 0 ? address_ : address_towards(address_);
+    if (found.size == 0)
+      fail(place_.rank,
+           Socket::is_scarce() ? scarce_text(errno) : join("this machine has no route to ", address_.host()));
+    found.set_port(0);
+    return found.is_loopback() && !is_of_this_host ? any_address(address_.bytes.ss_family) : found;
+  }
 
   // Rank 0.
 
   [[nodiscard]] std::vector<TcpGuest> receive_guests(const std::string& bytes) {
-    const Socket door =
-        place_.door >= 0 ? Socket(place_.door) : Socket::listening(address_.bytes.ss_family, place_.port);
-    if (!door) {
-      fail(0, errno == EADDRINUSE
-                  ? std::string("the port is in use by another program; set MASTER_PORT to a free one, on all ranks")
-                  : join("cannot listen: ", std::strerror(errno), "; set MASTER_PORT to another one, on all ranks"));
-    }
+    SocketAddress at = door_address_;
+    at.set_port(place_.port);
+    const Socket door = place_.door >= 0 ? Socket(place_.door) : Socket::listening(at);
+    if (!door) fail(0, no_door_text(at, errno));
     guests_.resize(static_cast<std::size_t>(place_.size));
     connections_.resize(guests_.size());
     guests_[0] = {address_, bytes};
-    Reception reception(true);
+    Reception reception(place_.secret, most_bytes);
     for (int missing = place_.size - 1; missing > 0;) {
-      if (left() <= 0) refuse(first_missing(), missing_text());
+      if (left() <= 0) refuse(first_missing(), missing_text() + reception.strangers_text());
       Visitor visitor = reception.next(door, left() < 0.1 ? left() : 0.1);
       if (reception.scarce_error()) refuse(0, scarce_text(reception.scarce_error()));
       if (visitor.connection) missing -= welcome(std::move(visitor));
@@ -196,6 +164,16 @@ class TcpRendezvous {
       if (!answer(rank)) refuse(rank, ended_text(rank));
     connections_.clear();  // or rank 0 would have two for each rank while ranks connect
     return std::move(guests_);
+  }
+  [[nodiscard]] static std::string no_door_text(const SocketAddress& at, int error) {
+    if (error == EADDRINUSE)
+      return "the port is in use by another program; set MASTER_PORT to a free one, on all ranks";
+    if (error == EADDRNOTAVAIL)
+      return join(at.host(),
+                  " is no address of this machine; start rank 0 on the machine of MASTER_ADDR, or set "
+                  "LOCUS_DIST_INTERFACE to the interface that ranks reach: ",
+                  interfaces_text());
+    return join("cannot listen: ", std::strerror(error), "; set MASTER_PORT to another one, on all ranks");
   }
   /// Admits a visitor. Whether it is still there.
   [[nodiscard]] bool welcome(Visitor visitor) {
@@ -294,6 +272,7 @@ class TcpRendezvous {
     for (TcpGuest& guest : guests_) {
       std::int64_t length = 0;
       take(&guest.from, sizeof guest.from);
+      if (!guest.from.is_sound()) fail(0, another_answer);
       take(&length, sizeof length);
       if (length < 0 || length > most_bytes) fail(0, another_answer);
       guest.bytes.resize(static_cast<std::size_t>(length));
@@ -319,26 +298,23 @@ class TcpRendezvous {
   [[nodiscard]] Socket enter(const std::string& bytes) const {
     const auto size = static_cast<std::int64_t>(bytes.size());
     for (;; usleep(10000)) {
-      Socket connection = reach(address_, 0);
+      Socket connection = reach(address_, 0, size);
       char answer = 0;
-      if (connection.write_all(&size, sizeof size, watch_, timeout_) &&
-          connection.write_all(bytes.data(), size, watch_, timeout_) &&
+      if (connection.write_all(bytes.data(), size, watch_, timeout_) &&
           connection.read_all(&answer, 1, watch_, timeout_) && answer == received)
         return connection;
-      if (left() <= 0)
-        fail(0, join("what listens at this port did not answer as rank 0 within ", timeout_,
-                     " seconds; set MASTER_PORT to a free port, on all ranks, or see whether rank 0 stalls"));
+      if (left() <= 0) fail(0, no_rank_zero());
     }
   }
 
   TcpPlace place_;
   double timeout_;
   Stopwatch watch_{};
-  SocketAddress address_{};
+  SocketAddress address_{}, door_address_{};
   std::vector<TcpGuest> guests_{};
   std::vector<Socket> connections_{};
   Socket extra_{};  ///< of a refused process
-  Reception at_own_door_{false};
+  Reception at_own_door_;
   std::vector<bool> is_in_{};  ///< by rank: whether accept() has returned it
 };
 

@@ -25,13 +25,14 @@ class TcpStream {
     unsigned char* data = nullptr;     ///< null: not wanted any more
     std::int64_t at = 0;               ///< bytes received or sent; of a send, bytes of its frame, too
     std::vector<unsigned char> own{};  ///< bytes that arrived before their request, or of an abandoned send
-    Shared<Transfer> waiter{};         ///< the request that came while it arrived
   };
 
   TcpStream() = default;
   explicit TcpStream(Socket socket) : socket_(std::move(socket)) {}
 
   [[nodiscard]] bool has_ended() const { return has_ended_; }
+  /// -1: there is no connection, or it has ended.
+  [[nodiscard]] int descriptor() const { return has_ended_ ? -1 : socket_.number(); }
   [[nodiscard]] bool has_unwritten() const { return !has_ended_ && !sending_.empty(); }
 
   void receive(const Shared<Transfer>& wanted) {
@@ -39,8 +40,10 @@ class TcpStream {
       const Shared<Transfer> found = unasked_[i];
       if (!is_same(found->frame, wanted->frame)) continue;
       unasked_.erase(unasked_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (found->is_done) hand_over(*found, *wanted);
-      else found->waiter = wanted;
+      if (wanted->data) std::memcpy(wanted->data, found->own.data(), static_cast<std::size_t>(found->at));
+      wanted->at = found->at;
+      wanted->is_done = found->is_done;
+      if (!found->is_done) arriving_ = wanted;  // which found was: the rest arrives where it is wanted
       return;
     }
     wanted_.push_back(wanted);
@@ -196,11 +199,6 @@ class TcpStream {
       controls.push_back(control);
     }
     transfer.is_done = true;
-    if (transfer.waiter) hand_over(transfer, *transfer.waiter);
-  }
-  static void hand_over(const Transfer& from, Transfer& to) {
-    if (to.data && to.frame.bytes > 0) std::memcpy(to.data, from.own.data(), from.own.size());
-    to.is_done = true;
   }
   /// Copies the rest of a partly written send, which has to be written to its end. Without memory for that, the
   /// connection ends.

@@ -126,6 +126,7 @@ class Rendezvous : public Counted {
     guard(rank, [&] {
       const Subgroup group(gathered(rank, choice, what, sequence), rank);
       const Shared<Made> made = group.rank() == 0 ? make(group) : Shared<Made>();
+      if (made) made->names_ = RunRanks(names_, group.ranks(), choice.label);
       result = {gathered(rank, made, what, sequence)[group.first()], group.rank()};
     });
     return result;
@@ -295,7 +296,7 @@ class Rendezvous : public Counted {
   }
   [[noreturn]] void raise(int rank, const Fingerprint& what, std::int64_t sequence) {
     const Lock lock(mutex_);
-    detail::raise(what, sequence, rank, size(), at_fault_, reason_);
+    detail::raise(what, sequence, rank, size(), at_fault_, reason_, names_);
   }
   [[noreturn]] void raise_collective(int rank, const Fingerprint& what, std::int64_t sequence) {
     end_visits(rank);
@@ -306,6 +307,7 @@ class Rendezvous : public Counted {
   double timeout_;
   int threads_;
   bool is_crowded_ = false;
+  RunRanks names_{};  ///< of a group
   Atomic<bool> failed_{false};
   Mutex mutex_;
   int at_fault_ = -1;
