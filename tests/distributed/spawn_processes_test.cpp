@@ -181,7 +181,7 @@ TEST_CASE("a rank that dies while a group of ranks meets is named at once, at ea
   for (const bool has_met : {false, true}) {
     const Stopwatch watch;
     const TemporaryFolder folder;
-    const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+    const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
     const auto died = error_of(3, [&](const Comm& comm) {
       dist::detail::TcpLink link(dist::TcpPlace{"127.0.0.1", port, comm.rank(), 3, comm.rank()}, 20);
       const dist::detail::Subgroup group(std::vector<dist::GroupChoice>(3), comm.rank());
