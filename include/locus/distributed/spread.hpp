@@ -4,4 +4,5 @@
 #include <locus/distributed/spread/functions.hpp>
 #include <locus/distributed/spread/layers.hpp>
 #include <locus/distributed/spread/mesh.hpp>
+#include <locus/distributed/spread/model.hpp>
 #include <locus/distributed/spread/optimizer.hpp>
