@@ -59,7 +59,7 @@ Run of_one_process(int steps) {
 struct Collecting {
   std::vector<Tensor<float>>& into;
   template <class... S>
-  void operator()(std::string_view, const Over<Parameter<float>, S...>& w) const {
+  void operator()(std::string_view, const Over<Parameter<float>, S...>& w, const auto&...) const {
     into.push_back(w.local().value());
   }
   template <class M>

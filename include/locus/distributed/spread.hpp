@@ -6,3 +6,4 @@
 #include <locus/distributed/spread/mesh.hpp>
 #include <locus/distributed/spread/model.hpp>
 #include <locus/distributed/spread/optimizer.hpp>
+#include <locus/distributed/spread/state.hpp>

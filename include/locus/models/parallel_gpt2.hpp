@@ -24,6 +24,7 @@ template <class T, class D, class A>
 /// One block of ParallelGPT2: the heads of the attention and the inner width of the perceptron are divided along A.
 template <class T, class D, class A, class... S>
 struct ParallelGPT2Block {
+  using divided_along = Varying<A>;
   template <class X>
   using Same = Over<X, S...>;
   Same<Parameter<T, D>> ln_1_weight, ln_1_bias, ln_2_weight, ln_2_bias;
@@ -56,10 +57,17 @@ struct ParallelGPT2Block {
     return (y + mlp_c_proj.forward(ranks, inner)).eval();
   }
   void members(const auto& visit) const {
+    using Part = dist::Divided<A>;
     visit("ln_1.weight", ln_1_weight), visit("ln_1.bias", ln_1_bias);
-    visit("attn.c_attn", c_attn), visit("attn.c_proj", attn_c_proj);
+    visit("attn.c_attn.weight", c_attn.weight, Part{.dim = 0, .blocks = 3, .is_transposed = true});
+    visit("attn.c_attn.bias", c_attn.bias, Part{.dim = 0, .blocks = 3});
+    visit("attn.c_proj.weight", attn_c_proj.weight, Part{.dim = 1, .is_transposed = true});
+    visit("attn.c_proj.bias", attn_c_proj.bias);
     visit("ln_2.weight", ln_2_weight), visit("ln_2.bias", ln_2_bias);
-    visit("mlp.c_fc", c_fc), visit("mlp.c_proj", mlp_c_proj);
+    visit("mlp.c_fc.weight", c_fc.weight, Part{.dim = 0, .is_transposed = true});
+    visit("mlp.c_fc.bias", c_fc.bias, Part{.dim = 0});
+    visit("mlp.c_proj.weight", mlp_c_proj.weight, Part{.dim = 1, .is_transposed = true});
+    visit("mlp.c_proj.bias", mlp_c_proj.bias);
   }
   [[nodiscard]] static Same<Parameter<T, D>> same(const Parameter<T, D>& whole) {
     return dist::detail::labelled<dist::detail::States<S...>>(Parameter<T, D>(whole.value().clone()));
@@ -82,6 +90,7 @@ struct ParallelGPT2Block {
 template <class T, class D, class A, class... S>
 class ParallelGPT2 {
  public:
+  using divided_along = Varying<A>;
   dist::VocabularyEmbedding<T, D, A, S...> wte;
   Over<Parameter<T, D>, S...> wpe;
   std::vector<ParallelGPT2Block<T, D, A, S...>> h;

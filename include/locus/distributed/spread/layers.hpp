@@ -1,6 +1,7 @@
 #pragma once
 // Linear layers whose weights are divided along an axis (Shoeybi and others, "Megatron-LM", 2019).
 
+#include <locus/distributed/spread/divided.hpp>
 #include <locus/distributed/spread/functions.hpp>
 #include <locus/distributed/spread/ranks.hpp>
 #include <locus/nn/linear.hpp>
@@ -12,6 +13,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 /// shape: (..., in) -> (..., out / ranks)
 template <class T, class D, class A, class... S>
 struct ColumnLinear {
+  using divided_along = Varying<A>;
   Over<Parameter<T, D>, Varying<A>, S...> weight, bias;
 
   /// whole: a layer that is the same on all ranks, of which each takes its part. throws ShapeError unless `out` divides
@@ -34,8 +36,8 @@ struct ColumnLinear {
     else return linear(x, weight, bias, activation);
   }
   void members(const auto& visit) const {
-    visit("weight", weight);
-    visit("bias", bias);
+    visit("weight", weight, Divided<A>{.dim = 0});
+    visit("bias", bias, Divided<A>{.dim = 0});
   }
 };
 
@@ -44,6 +46,7 @@ struct ColumnLinear {
 /// ranks) -> (..., out)
 template <class T, class D, class A, class... S>
 struct RowLinear {
+  using divided_along = Varying<A>;
   Over<Parameter<T, D>, Varying<A>, S...> weight;
   Over<Parameter<T, D>, S...> bias;
 
@@ -58,7 +61,7 @@ struct RowLinear {
     return ranks.template all_reduce<Invariant>(ranks.partial(linear(x, weight))) + bias;
   }
   void members(const auto& visit) const {
-    visit("weight", weight);
+    visit("weight", weight, Divided<A>{.dim = 1});
     visit("bias", bias);
   }
 };

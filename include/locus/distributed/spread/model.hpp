@@ -4,6 +4,7 @@
 #include <locus/distributed/model/batch_norm.hpp>
 #include <locus/distributed/model/distributed_model.hpp>
 #include <locus/distributed/spread/ranks.hpp>
+#include <locus/nn/state_dict.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
@@ -151,6 +152,18 @@ template <class M, class A, class D>
   requires locus::detail::IsWrong<detail::SynchronizedMistake<M, D>, locus::detail::Wrong::nothing>
 std::int64_t synchronize_batch_norm(const M& model, const Ranks<A, D>& ranks) {
   return synchronize_batch_norm(model, ranks.communicator());
+}
+
+/// The parameters and buffers of a model of ranks, which are the same on all of them, as nn::state_dict of the model.
+template <class M, class A>
+[[nodiscard]] auto state_dict(const SpreadModel<Distributed<M>, A>& model) {
+  return nn::state_dict(model.local());
+}
+/// Copies a state into a model of ranks, as nn::load_state_dict: all ranks load the same.
+template <class M, class A, class D>
+nn::LoadedState load_state_dict(const SpreadModel<Distributed<M>, A>& model, const nn::StateDict<D>& state,
+                                const nn::LoadOptions& options = {}) {
+  return nn::load_state_dict(model.local(), state, options);
 }
 
 #include <locus/refuse/distributed/spread/model.inc>

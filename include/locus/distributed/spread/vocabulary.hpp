@@ -2,6 +2,7 @@
 // A vocabulary that is divided among ranks: a table of embeddings, and the cross-entropy of logits of its parts
 // (Shoeybi and others, "Megatron-LM", 2019).
 
+#include <locus/distributed/spread/divided.hpp>
 #include <locus/distributed/spread/functions.hpp>
 #include <locus/distributed/spread/ranks.hpp>
 #include <locus/ops/index.hpp>
@@ -43,6 +44,7 @@ class VocabularyPart {
 /// shares it. S...: how the parts are spread along other axes.
 template <class T, class D, class A, class... S>
 struct VocabularyEmbedding {
+  using divided_along = Varying<A>;
   Over<Parameter<T, D>, Varying<A>, S...> weight;  ///< (tokens of the part, width)
   VocabularyPart<A, D> part;
 
@@ -70,7 +72,7 @@ struct VocabularyEmbedding {
   [[nodiscard]] auto logits(const Ranks<A, D>& ranks, const X& x) const {
     return linear(ranks.replicated(x), weight);
   }
-  void members(const auto& visit) const { visit("weight", weight); }
+  void members(const auto& visit) const { visit("weight", weight, Divided<A>{.dim = 0}); }
 
  private:
   [[nodiscard]] static auto of_part(const Parameter<T, D>& whole, const VocabularyPart<A, D>& part) {
