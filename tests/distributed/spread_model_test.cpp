@@ -192,3 +192,74 @@ TEST_CASE("batch normalization of a model of ranks is synchronized along its axi
                     0);
   });
 }
+
+namespace {
+/// Buffers of a batch normalization.
+template <class... S>
+struct Statistics {
+  Over<nn::Buffer<float, Cpu>, S...> mean, var;
+  Over<nn::Buffer<std::int64_t, Cpu>, S...> batches;
+  explicit Statistics(const Line& mesh)
+      : mean(mesh.label<typename Label<S...>::type>(nn::Buffer<float, Cpu>(zeros<float>({12})))),
+        var(mesh.label<typename Label<S...>::type>(nn::Buffer<float, Cpu>(ones({12})))),
+        batches(mesh.label<typename Label<S...>::type>(nn::Buffer<std::int64_t, Cpu>(zeros<std::int64_t>({})))) {}
+  [[nodiscard]] auto running() const { return dist::running_statistics(mean, var, batches); }
+
+ private:
+  template <class... Q>
+  struct Label : std::type_identity<Invariant<Data>> {};
+  template <class Q>
+  struct Label<Q> : std::type_identity<Q> {};
+};
+template <class... S>
+using Running = decltype(std::declval<const Statistics<S...>&>().running());
+template <class X, class Y>
+concept Normalizes = requires(const X& x, const Y& running) { batch_norm(x, running); };
+
+static_assert(Normalizes<Recorded<Varying<Data>>, Running<Varying<Data>>>);
+static_assert(!Normalizes<Recorded<Varying<Data>>, Running<>> && !Normalizes<Recorded<>, Running<Varying<Data>>>);
+static_assert(Normalizes<Recorded<>, Running<>> && Normalizes<Recorded<Replicated<Data>>, Running<>>);
+static_assert(Normalizes<Value<float, Varying<Data>>, Running<>>);  // inference: nothing is updated
+static_assert(!Normalizes<Recorded<Varying<Data>>, RunningStatistics<float, Cpu>>);
+}  // namespace
+
+TEST_CASE("running statistics are those of each rank's samples, or, synchronized, of all") {
+  on_line(2, [](const Line& mesh) {
+    const auto& data = mesh.along<Data>();
+    const Problem<Cpu> problem;
+    const auto x = own(mesh, problem.x);
+    const Statistics<Varying<Data>> statistics(mesh);
+    const nn::BatchNorm1d<float, Cpu> alone{12}, whole{12};
+    const auto y = batch_norm(trace(x), statistics.running());
+    (void)alone(trace(x.local()));
+    static_assert(spread_of<decltype(y), Data> == Spread::varying);
+    require_close("the mean", distance(statistics.mean.local().value(), alone.running_mean.value()), 0);
+
+    const dist::SynchronizedBatchNorm<float, Cpu, Data> invariant(whole, data);
+    const dist::SynchronizedBatchNorm<float, Cpu, Data, Replicated<Data>> replicated(whole, data);
+    const auto input = variable(problem.x);
+    (sum(square(whole(input) - 0.5f) * problem.x) / 24.f).eval().backward();
+    const auto check = [&](const auto& layer) {
+      const auto mine = variable(x);
+      const auto z = layer.forward(data, mine);
+      static_assert(spread_of<decltype(z), Data> == Spread::varying);
+      data.partial(sum(square(z - 0.5f) * x) / 24.f).eval().backward();
+      require_close("the gradient", distance(data.all_gather(mine.grad(), 0).local(), input.grad()), 0);
+      require_close("the mean", distance(layer.running_mean.local().value(), whole.running_mean.value()), 0);
+      require_close("the variance", distance(layer.running_var.local().value(), whole.running_var.value()), 0);
+      const auto inferred = data.all_gather(layer.forward(data, x), 0);
+      require_close("inference", distance(inferred.local(), whole(problem.x)), 0);
+    };
+    check(invariant), check(replicated);
+    const auto gradient_of_weight = whole.weight.grad();
+    require_close("the gradient of the weight", distance(invariant.weight.grad().local(), gradient_of_weight), 0);
+    require_close("the gradient of the weight",
+                  distance(data.all_reduce(replicated.weight.grad()).local(), gradient_of_weight), 0);
+    const auto state = dist::state_dict(invariant);
+    if (state.size() != 5 || !state.contains("running_var")) wrong("another state");
+    using Layer = dist::SynchronizedBatchNorm<float, Cpu, Data>;
+    CHECK_THROWS_WITH_AS(Layer(nn::BatchNorm1d<float, Cpu>(12, {.affine = false}), data),
+                         doctest::Contains("without weight and bias"), ArgumentError);
+    mesh.communicator().barrier();
+  });
+}

@@ -73,6 +73,7 @@ SUBJECTS = [
       "spread_state_of_part", "spread_unlabelled_operand"],
      ["spread_activation_of_partial", "spread_all_gather_of_partial", "spread_all_gather_of_replicated",
       "spread_all_reduce_of_varying", "spread_all_reduce_twice", "spread_all_to_all_of_replicated",
+      "spread_batch_norm_of_invariant_statistics", "spread_batch_norm_of_unlabelled_statistics",
       "spread_bias_in_linear_of_partial", "spread_concat_of_partial", "spread_dropout_of_invariant",
       "spread_half_a_label", "spread_item_of_varying", "spread_label_elsewhere", "spread_label_of_labelled",
       "spread_loss_of_partial", "spread_matmul_of_partials", "spread_model_along_another_axis",
