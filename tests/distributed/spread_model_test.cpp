@@ -235,7 +235,7 @@ TEST_CASE("running statistics are those of each rank's samples, or, synchronized
     static_assert(spread_of<decltype(y), Data> == Spread::varying);
     require_close("the mean", distance(statistics.mean.local().value(), alone.running_mean.value()), 0);
 
-    const dist::SynchronizedBatchNorm<float, Cpu, Data> invariant(whole, data);
+    const dist::SynchronizedBatchNorm<float, Cpu, Data> same(whole, data);
     const dist::SynchronizedBatchNorm<float, Cpu, Data, Replicated<Data>> replicated(whole, data);
     const auto input = variable(problem.x);
     (sum(square(whole(input) - 0.5f) * problem.x) / 24.f).eval().backward();
@@ -250,13 +250,13 @@ TEST_CASE("running statistics are those of each rank's samples, or, synchronized
       const auto inferred = data.all_gather(layer.forward(data, x), 0);
       require_close("inference", distance(inferred.local(), whole(problem.x)), 0);
     };
-    check(invariant), check(replicated);
+    check(same), check(replicated);
     const auto gradient_of_weight = whole.weight.grad();
-    require_close("the gradient of the weight", distance(invariant.weight.grad().local(), gradient_of_weight), 0);
+    require_close("the gradient of the weight", distance(same.weight.grad().local(), gradient_of_weight), 0);
     require_close("the gradient of the weight",
                   distance(data.all_reduce(replicated.weight.grad()).local(), gradient_of_weight), 0);
-    const auto state = dist::state_dict(invariant);
-    if (state.size() != 5 || !state.contains("running_var")) wrong("another state");
+    const auto saved = dist::state_dict(same);
+    if (saved.size() != 5 || !saved.contains("running_var")) wrong("another state");
     using Layer = dist::SynchronizedBatchNorm<float, Cpu, Data>;
     CHECK_THROWS_WITH_AS(Layer(nn::BatchNorm1d<float, Cpu>(12, {.affine = false}), data),
                          doctest::Contains("without weight and bias"), ArgumentError);
