@@ -247,8 +247,8 @@ TEST_CASE("running statistics are those of each rank's samples, or, synchronized
       require_close("the gradient", distance(data.all_gather(mine.grad(), 0).local(), input.grad()), 0);
       require_close("the mean", distance(layer.running_mean.local().value(), whole.running_mean.value()), 0);
       require_close("the variance", distance(layer.running_var.local().value(), whole.running_var.value()), 0);
-      const auto inferred = data.all_gather(layer.forward(data, x), 0);
-      require_close("inference", distance(inferred.local(), whole(problem.x)), 0);
+      const auto evaluated = data.all_gather(layer.forward(data, x), 0);
+      require_close("inference", distance(evaluated.local(), whole(problem.x)), 0);
     };
     check(same), check(replicated);
     const auto gradient_of_weight = whole.weight.grad();
