@@ -210,7 +210,7 @@ constexpr auto largest = [](const auto& x)
 {
   return topk(x, 2, 1).values;
 };
-constexpr auto second = [](const auto& x)
+constexpr auto runner_up = [](const auto& x)
   requires requires { kthvalue(x, 2, 0); }
 {
   return kthvalue(x, 2, 0).values;
@@ -235,12 +235,12 @@ constexpr auto moments = [](const auto& x)
 {
   return var_mean(x, 0).mean;
 };
-constexpr auto part = [](const auto& x)
+constexpr auto one_part = [](const auto& x)
   requires requires { split(x, 3, 1); }
 {
   return split(x, 3, 1)[1];
 };
-constexpr auto parts = [](const auto& x)
+constexpr auto unequal = [](const auto& x)
   requires requires {
     split(x, std::vector<std::int64_t>{1, 3}, 0);
   }
@@ -258,7 +258,7 @@ constexpr auto row = [](const auto& x)
   return unbind(x, 0)[2];
 };
 
-static_assert(Takes<Plain<Partial<Data>>, decltype(part)> && Takes<Plain<Partial<Data>>, decltype(row)>);
+static_assert(Takes<Plain<Partial<Data>>, decltype(one_part)> && Takes<Plain<Partial<Data>>, decltype(row)>);
 static_assert(!Takes<Plain<Partial<Data>>, decltype(sorted)> && !Takes<Plain<Partial<Data>>, decltype(largest)> &&
               !Takes<Plain<Partial<Data>>, decltype(moments)> && !Takes<Plain<Partial<Data>>, decltype(middle)>);
 
@@ -267,10 +267,10 @@ static_assert(!Takes<Plain<Partial<Data>>, decltype(sorted)> && !Takes<Plain<Par
 TEST_CASE("each of several results is spread as the function's kind says, and has its gradient") {
   on_line(3, [](const Line& mesh) {
     const Shape s{4, 6};
-    check_result<false>(mesh, s, sorted), check_result<false>(mesh, s, largest), check_result<false>(mesh, s, second);
+    check_result<false>(mesh, s, sorted), check_result<false>(mesh, s, largest), check_result<false>(mesh, s, runner_up);
     check_result<false>(mesh, s, middle), check_result<false>(mesh, s, extreme), check_result<false>(mesh, s, summit);
     check_result<false>(mesh, s, moments);
-    check_result<true>(mesh, s, part), check_result<true>(mesh, s, parts), check_result<true>(mesh, s, piece);
+    check_result<true>(mesh, s, one_part), check_result<true>(mesh, s, unequal), check_result<true>(mesh, s, piece);
     check_result<true>(mesh, s, row);
     const auto mask = mesh.label<Replicated<Data>>((arange<float>(0, 6) < 3.f).eval());
     check_result<true>(mesh, s, [&](const auto& x) {
@@ -412,25 +412,30 @@ TEST_CASE("generators draw alike along axes that they do not vary along") {
   });
 }
 
-TEST_CASE("typed code makes the launches of untyped code") {
+TEST_CASE("typed code makes the launches of untyped code, as many as the table of docs/spread.md has") {
   on_line(2, [](const Line& mesh) {
     const Tensor<float> a = randn<float>({8, 8}), b = randn<float>({8, 8});
     const auto ta = mesh.label<Varying<Data>>(a);
     const auto tb = mesh.label<Replicated<Data>>(b);
-    const auto launches = [](const auto& f) {
-      const LaunchLog log;
-      f();
-      return log.launches();
+    const auto total = [&](const auto& x) {
+      if constexpr (dist::detail::IsOver<decltype(x)>) return mesh.along<Data>().partial(sum(x)).eval();
+      else return sum(x).eval();
     };
-    const auto untyped = launches([&] {
-      const auto y = variable(a);
-      sum(relu(y * b + matmul(y, b))).eval().backward();
-    });
-    const auto typed = launches([&] {
-      const auto y = variable(ta);
-      mesh.along<Data>().partial(sum(relu(y * tb + matmul(y, tb)))).eval().backward();
-    });
-    if (typed != untyped) wrong(join(typed, " launches, expected ", untyped));
+    const auto check = [&](const char* what, std::int64_t expected, const auto& f) {
+      const auto launches = [&](const auto& x, const auto& w) {
+        const auto y = variable(x);
+        const LaunchLog log;
+        total(f(y, w)).backward();
+        return log.launches();
+      };
+      const auto untyped = launches(a, b), typed = launches(ta, tb);
+      if (typed != untyped || typed != expected)
+        wrong(join(what, ": ", typed, " launches, untyped ", untyped, ", expected ", expected));
+    };
+    check("a fused expression and a product", 5, [](auto& y, auto& w) { return relu(y * w + matmul(y, w)); });
+    check("a normalization and a view", 4, [](auto& y, auto&) { return layer_norm(y.transpose(), Shape{8}); });
+    check("sort", 4, [](auto& y, auto&) { return sort(y, 1).values; });
+    check("split and softmax", 5, [](auto& y, auto&) { return softmax(split(y, 4, 1)[0], 1); });
   });
 }
 
