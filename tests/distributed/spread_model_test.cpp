@@ -39,33 +39,8 @@ Value<float, Varying<Data>> own(const Line& mesh, const Tensor<float>& whole) {
 }  // namespace
 
 TEST_CASE("a model of ranks trains as one process does, from the loss of each rank and from their sum") {
-  const Wanted<Cpu> expected = trained<Cpu>(6);
   for (const bool from_sum : {false, true})
-    on_line(4, [&](const Line& mesh) {
-      const auto& data = mesh.along<Data>();
-      const Problem<Cpu> problem;
-      const auto parallel = dist::distributed(of(problem), data);
-      static_assert(std::is_same_v<decltype(parallel), const Parallel>);
-      const auto x = own(mesh, problem.x), y = own(mesh, problem.y);
-      optim::Sgd sgd{parallel.parameters(), {.lr = 0.1, .momentum = 0.9}};
-      for (std::size_t i = 0; i < 6; ++i) {
-        const auto loss = mean(square(parallel(trace(x)) - y)).eval();
-        static_assert(spread_of<decltype(loss), Data> == Spread::varying);
-        const auto total = data.partial(loss / static_cast<float>(data.size())).eval();
-        sgd.zero_grad();
-        if (from_sum) total.backward();
-        else parallel.backward(loss);
-        const float norm = optim::clip_grad_norm_(parallel.parameters(), 0.5).item();
-        if (i == 0) require_close("the norm", norm, expected.norm);
-        sgd.step();
-        require_close("the loss", data.all_reduce(total.value()).item(), expected.losses[i]);
-      }
-      const auto parameters = problem.parameters();
-      for (std::size_t i = 0; i < 4; ++i) {
-        require_close("the distance of weights", distance(parameters[i].value(), expected.weights[i]), 0);
-        require_same_bits("weights", mesh.communicator(), parameters[i].value());
-      }
-    });
+    on_line(4, [&](const Line& mesh) { check_model_of_ranks(mesh.communicator(), from_sum); });
 }
 
 TEST_CASE("a model of ranks makes the launches of the untyped one, and gives the same bits") {

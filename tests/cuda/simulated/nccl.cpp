@@ -89,7 +89,8 @@ TEST_CASE_TEMPLATE("collectives over an engine of the host equal their reference
           check_order_of_handles(comm);
           if (options.sums == dist::Sums::fastest) check_groups(comm);
           if constexpr (std::is_same_v<Over, dist::NcclEngine>)
-            if (ranks == 4 && options.sums == dist::Sums::fastest) check_divided_training(comm, 2, 2);
+            if (ranks == 4 && options.sums == dist::Sums::fastest)
+              check_divided_training(comm, 2, 2), check_model_of_ranks(comm, true);
           more(comm);
         },
         options);
