@@ -5,6 +5,7 @@
 // Results of several tensors are structs and lists of Over. Left out: allclose, which gives no tensor; call it on
 // x.local(). dropout is in generator.hpp.
 
+#include <locus/distributed/spread/over.hpp>
 #include <locus/distributed/spread/results.hpp>
 #include <locus/ops/reduction.hpp>
 
