@@ -217,6 +217,7 @@ void check_all() {
   check_divided_training(comm, 1, comm.size());
   if (comm.size() % 2 == 0) check_divided_training(comm, 2, comm.size() / 2);
   if (8 % comm.size() == 0) check_sharded(comm);
+  if (comm.size() % 4 == 0) check_model_of_ranks(comm, false);
   const auto ring = connect({.algorithm = dist::Algorithm::ring});
   check_reductions<bfloat16>(ring, 150001, dist::sum);
   check_reductions<float>(ring, 17, dist::mean);

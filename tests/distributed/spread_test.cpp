@@ -4,7 +4,14 @@
 #include <locus/distributed/distributed.hpp>
 #include <locus/distributed/spread.hpp>
 #include <locus/locus.hpp>
+#include <locus/ops/cumulative.hpp>
 #include <locus/ops/einsum.hpp>
+#include <locus/ops/histogram.hpp>
+#include <locus/ops/masked_select.hpp>
+#include <locus/ops/norm_moments.hpp>
+#include <locus/ops/order_statistics.hpp>
+#include <locus/ops/sort.hpp>
+#include <locus/ops/unique.hpp>
 
 #include <doctest/doctest.h>
 
@@ -177,6 +184,132 @@ TEST_CASE("functions of operands in several states") {
 
 namespace {
 
+/// Checks f(x), one of several results, of x in each state: spread as x, and the adjoint of its gradient. Of a function
+/// that is linear in x, Partial operands, too.
+template <bool is_linear, class F>
+void check_result(const Line& mesh, const Shape& shape, const F& f) {
+  const auto of = [&](const auto&, const auto& x) { return f(x); };
+  check_adjoint<Invariant<Data>, Invariant<Data>>(mesh, shape, of);
+  check_adjoint<Replicated<Data>, Replicated<Data>>(mesh, shape, of);
+  check_adjoint<Varying<Data>, Varying<Data>>(mesh, shape, of);
+  if constexpr (is_linear) check_adjoint<Partial<Data>, Partial<Data>>(mesh, shape, of);
+}
+template <class X, class F>
+concept Takes = requires(const X& x, const F& f) { f(x); };
+template <class... S>
+using Plain = Over<Tensor<float>, S...>;
+
+/// Functions whose results are several tensors, of which they pick one.
+constexpr auto sorted = [](const auto& x)
+  requires requires { sort(x, 0); }
+{
+  return sort(x, 0).values;
+};
+constexpr auto largest = [](const auto& x)
+  requires requires { topk(x, 2, 1); }
+{
+  return topk(x, 2, 1).values;
+};
+constexpr auto runner_up = [](const auto& x)
+  requires requires { kthvalue(x, 2, 0); }
+{
+  return kthvalue(x, 2, 0).values;
+};
+constexpr auto middle = [](const auto& x)
+  requires requires { median(x, 1); }
+{
+  return median(x, 1).values;
+};
+constexpr auto extreme = [](const auto& x)
+  requires requires { max_with_indices(x, 1); }
+{
+  return max_with_indices(x, 1).values;
+};
+constexpr auto summit = [](const auto& x)
+  requires requires { cummax(x, 0); }
+{
+  return cummax(x, 0).values;
+};
+constexpr auto moments = [](const auto& x)
+  requires requires { var_mean(x, 0); }
+{
+  return var_mean(x, 0).mean;
+};
+constexpr auto one_part = [](const auto& x)
+  requires requires { split(x, 3, 1); }
+{
+  return split(x, 3, 1)[1];
+};
+constexpr auto unequal = [](const auto& x)
+  requires requires {
+    split(x, std::vector<std::int64_t>{1, 3}, 0);
+  }
+{
+  return split(x, std::vector<std::int64_t>{1, 3}, 0)[1];
+};
+constexpr auto piece = [](const auto& x)
+  requires requires { chunk(x, 2, 0); }
+{
+  return chunk(x, 2, 0)[0];
+};
+constexpr auto row = [](const auto& x)
+  requires requires { unbind(x, 0); }
+{
+  return unbind(x, 0)[2];
+};
+
+static_assert(Takes<Plain<Partial<Data>>, decltype(one_part)> && Takes<Plain<Partial<Data>>, decltype(row)>);
+static_assert(!Takes<Plain<Partial<Data>>, decltype(sorted)> && !Takes<Plain<Partial<Data>>, decltype(largest)> &&
+              !Takes<Plain<Partial<Data>>, decltype(moments)> && !Takes<Plain<Partial<Data>>, decltype(middle)>);
+
+}  // namespace
+
+TEST_CASE("each of several results is spread as the function's kind says, and has its gradient") {
+  on_line(3, [](const Line& mesh) {
+    const Shape s{4, 6};
+    check_result<false>(mesh, s, sorted), check_result<false>(mesh, s, largest), check_result<false>(mesh, s, runner_up);
+    check_result<false>(mesh, s, middle), check_result<false>(mesh, s, extreme), check_result<false>(mesh, s, summit);
+    check_result<false>(mesh, s, moments);
+    check_result<true>(mesh, s, one_part), check_result<true>(mesh, s, unequal), check_result<true>(mesh, s, piece);
+    check_result<true>(mesh, s, row);
+    const auto mask = mesh.label<Replicated<Data>>((arange<float>(0, 6) < 3.f).eval());
+    check_result<true>(mesh, s, [&](const auto& x) {
+      // A mask that collects no gradient counts as Replicated, beside Invariant operands as Invariant.
+      if constexpr (spread_of<decltype(x), Data> == Spread::invariant)
+        return masked_select(x, mesh.label<Invariant<Data>>(mask.local()));
+      else return masked_select(x, mask);
+    });
+  });
+}
+
+TEST_CASE("several results have the values of the untyped function") {
+  on_line(2, [](const Line& mesh) {
+    const Tensor<float> own = floor(drawn<Varying<Data>>(mesh.along<Data>().rank(), {4, 6}, 1) * 2.f);
+    const auto x = mesh.label<Varying<Data>>(own);
+    const auto check = [](const auto& found, const auto& expected) {
+      static_assert(spread_of<decltype(found), Data> == Spread::varying);
+      if (!(found.shape() == expected.shape()) || !all(found.local() == expected).item()) wrong("other values");
+    };
+    check(sort(x, 1, true).indices, sort(own, 1, true).indices);
+    check(topk(x, 2).indices, topk(own, 2).indices);
+    check(mode(x, 1).values, mode(own, 1).values), check(kthvalue(x, 1).indices, kthvalue(own, 1).indices);
+    check(min_with_indices(x, 0).indices, min_with_indices(own, 0).indices);
+    check(var_mean(x, 0, {.correction = 0}).variance, var_mean(own, 0, {.correction = 0}).variance);
+    check(var(x, 0, {.correction = 0}), var(own, 0, {.correction = 0}));
+    const auto found = unique(x, {.return_inverse = true, .return_counts = true});
+    const auto expected = unique(own, {.return_inverse = true, .return_counts = true});
+    check(found.values, expected.values), check(found.inverse, expected.inverse), check(found.counts, expected.counts);
+    check(histogram(x, 4, -3., 3.), histogram(own, 4, -3., 3.)), check(nonzero(x), nonzero(own));
+    check(quantile(x, 0.25, 1), quantile(own, 0.25, 1));
+    check(layer_norm_and_moments(x, Shape{6}).rstd, layer_norm_and_moments(own, Shape{6}).rstd);
+    check(group_norm_and_moments(x, 2).mean, group_norm_and_moments(own, 2).mean);
+    const auto grid = meshgrid(x.select(0, 0), mesh.label<Replicated<Data>>(arange<float>(0, 2).eval()));
+    check(grid[1], meshgrid(own.select(0, 0), arange<float>(0, 2).eval())[1]);
+  });
+}
+
+namespace {
+
 /// Parameters that are the same on all ranks, and whose gradients step() sums.
 struct Replica {
   template <class X>
@@ -279,25 +412,30 @@ TEST_CASE("generators draw alike along axes that they do not vary along") {
   });
 }
 
-TEST_CASE("typed code makes the launches of untyped code") {
+TEST_CASE("typed code makes the launches of untyped code, as many as the table of docs/spread.md has") {
   on_line(2, [](const Line& mesh) {
     const Tensor<float> a = randn<float>({8, 8}), b = randn<float>({8, 8});
     const auto ta = mesh.label<Varying<Data>>(a);
     const auto tb = mesh.label<Replicated<Data>>(b);
-    const auto launches = [](const auto& f) {
-      const LaunchLog log;
-      f();
-      return log.launches();
+    const auto total = [&](const auto& x) {
+      if constexpr (dist::detail::IsOver<decltype(x)>) return mesh.along<Data>().partial(sum(x)).eval();
+      else return sum(x).eval();
     };
-    const auto untyped = launches([&] {
-      const auto y = variable(a);
-      sum(relu(y * b + matmul(y, b))).eval().backward();
-    });
-    const auto typed = launches([&] {
-      const auto y = variable(ta);
-      mesh.along<Data>().partial(sum(relu(y * tb + matmul(y, tb)))).eval().backward();
-    });
-    if (typed != untyped) wrong(join(typed, " launches, expected ", untyped));
+    const auto check = [&](const char* what, std::int64_t expected, const auto& f) {
+      const auto launches = [&](const auto& x, const auto& w) {
+        const auto y = variable(x);
+        const LaunchLog log;
+        total(f(y, w)).backward();
+        return log.launches();
+      };
+      const auto untyped = launches(a, b), typed = launches(ta, tb);
+      if (typed != untyped || typed != expected)
+        wrong(join(what, ": ", typed, " launches, untyped ", untyped, ", expected ", expected));
+    };
+    check("a fused expression and a product", 5, [](auto& y, auto& w) { return relu(y * w + matmul(y, w)); });
+    check("a normalization and a view", 4, [](auto& y, auto&) { return layer_norm(y.transpose(), Shape{8}); });
+    check("sort", 4, [](auto& y, auto&) { return sort(y, 1).values; });
+    check("split and softmax", 5, [](auto& y, auto&) { return softmax(split(y, 4, 1)[0], 1); });
   });
 }
 

@@ -114,11 +114,9 @@ def problems_of_scalar_functions(page):
 SPREAD = common.ROOT / "include" / "locus" / "distributed" / "spread" / "functions.hpp"
 SUBJECTS = ["elementwise", "products", "reductions", "normalization-dropout-and-losses", "views-and-parts", "windows",
             "lookups-joins-and-order"]
-SEVERAL, DRAWS, NO_OPERAND = "several results, or none that is a tensor", "draws random numbers", "takes no tensor, or a function"
+DRAWS, NO_OPERAND = "draws random numbers", "takes no tensor, or a function"
 NOT_SPREAD = {
-    **dict.fromkeys(["allclose", "chunk", "group_norm_and_moments", "histogram", "kthvalue", "layer_norm_and_moments",
-                     "max_with_indices", "meshgrid", "min_with_indices", "mode", "nonzero", "quantile", "sort", "split", "topk",
-                     "unbind", "unique", "var_mean", "masked_select"], SEVERAL),
+    "allclose": "gives no tensor",
     **dict.fromkeys(["dropout", "dropout2d"], DRAWS),
     **dict.fromkeys(["elementwise", "fuse", "range"], NO_OPERAND),
     "pad": "its amounts stand in braces: a member function would be clearer",

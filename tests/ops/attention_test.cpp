@@ -289,6 +289,11 @@ LOCUS_DEVICE_TEST("dropout drops weights of traced operands, again in the backwa
       q, k, v);
   CHECK_MESSAGE(found, found.what());
   CHECK_CLOSE(dropped(q, k, v), reference(scaled_dot_product_attention(q, k, v)), 0);
+  const auto packed = sample<double, D>({2, 4, 9}, 4);
+  const auto third = [&](int i) { return packed.slice(2, 3 * i, 3 * i + 3); };
+  Generator<D> again{11, 5};
+  CHECK_CLOSE(packed_attention(trace(packed), 1, {.dropout = 0.25}, again),
+              reference(dropped(trace(third(0)), third(1), third(2))));
   CHECK_CLOSE(dropped(frozen(trace(q)), k, v), reference(scaled_dot_product_attention(q, k, v)), 0);
   const auto drawn = [&] {
     manual_seed(7);

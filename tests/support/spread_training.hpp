@@ -107,15 +107,40 @@ void check_divided_training(const dist::Communicator<D>& comm, int rows, int col
     if (i == 0) require_close("the norm", norm, expected.norm);
     require_close("the loss", data.all_reduce(total.value()).item(), expected.losses[i]);
   }
-  const auto check = [&](const auto& w, const Tensor<float, D>& whole, int dim) {
-    const auto mine = mesh.template label<Invariant<Data>, Varying<Model>>(w.local().value());
-    require_close("the distance of weights",
-                  distance(dim < 0 ? mine.local() : model.all_gather(mine, dim).local(), whole), 0);
-  };
-  check(net.first.weight, expected.weights[0], 0);
-  check(net.first.bias, expected.weights[1], 0);
-  check(net.second.weight, expected.weights[2], 1);
-  check(net.second.bias, expected.weights[3], -1);
+  const auto state = dist::state_dict(net, model);
+  std::size_t i = 0;
+  for (const char* name : {"first.weight", "first.bias", "second.weight", "second.bias"})
+    require_close(name, distance(state.template get<float>(name), expected.weights[i++]), 0);
+}
+
+/// A model of which each rank has a copy trains as one process does, from the loss of each rank, or from their sum.
+template <class D>
+void check_model_of_ranks(const dist::Communicator<D>& comm, bool from_sum) {
+  const Wanted<D> expected = trained<D>(4, comm.device());
+  const dist::Mesh<D, Data> mesh(comm, {comm.size()});
+  const auto& data = mesh.template along<Data>();
+  const Problem<D> problem(comm.device());
+  const auto parallel = dist::distributed(nn::Sequential<float, D>{problem.first, nn::ReLU{}, problem.second}, data);
+  const auto x = data.part(mesh.template label<Replicated<Data>>(problem.x), 0),
+             y = data.part(mesh.template label<Replicated<Data>>(problem.y), 0);
+  optim::Sgd sgd{parallel.parameters(), {.lr = 0.1, .momentum = 0.9}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto loss = mean(square(parallel(trace(x)) - y)).eval();
+    static_assert(spread_of<decltype(loss), Data> == Spread::varying);
+    const auto total = data.partial(loss / static_cast<float>(data.size())).eval();
+    sgd.zero_grad();
+    if (from_sum) total.backward();
+    else parallel.backward(loss);
+    const float norm = optim::clip_grad_norm_(parallel.parameters(), 0.5).item();
+    if (i == 0) require_close("the norm", norm, expected.norm);
+    sgd.step();
+    require_close("the loss", data.all_reduce(total.value()).item(), expected.losses[i]);
+  }
+  const auto parameters = problem.parameters();
+  for (std::size_t i = 0; i < 4; ++i) {
+    require_close("the distance of weights", distance(parameters[i].value(), expected.weights[i]), 0);
+    require_same_bits("weights", comm, parameters[i].value());
+  }
 }
 
 }  // namespace locus_test

@@ -168,6 +168,22 @@ template <class Q, class K, class V>
   return detail::attention(q, k, v, options, [&](std::int64_t count) { return Draw(count, generator, q.device()); });
 }
 
+namespace detail {
+template <class X, class DrawOf>
+[[nodiscard]] auto attention_of_heads(const X& x, std::int64_t heads,
+                                      const AttentionOptions<value_of<X>, device_of<X>>& options,
+                                      const DrawOf& draw_of) {
+  using T = value_of<X>;
+  using D = device_of<X>;
+  constexpr bool records = X::role == Role::traced;
+  const Shape shape = x.shape();
+  require_packed(shape, heads);
+  const Shape scores{shape.rank() == 3 ? shape[0] : 1, heads, shape[-2], shape[-2]};
+  const auto settings = attention_settings(options, scores, in_training(x), draw_of);
+  return apply(operation::PackedAttention<T, D, records>{{settings, heads}}, x);
+}
+}  // namespace detail
+
 /// The same for several heads, whose queries, keys and values lie side by side in x, as one projection makes them.
 /// shape: x (batch, l, 3 width), or without the batch -> (batch, l, width): queries, keys and values of `width` each,
 ///        in each of them the heads one after the other. A mask broadcasts to (batch, heads, l, l).
@@ -178,15 +194,15 @@ template <class Q, class K, class V>
 template <detail::FloatingOperand X>
 [[nodiscard]] auto packed_attention(const X& x, std::int64_t heads,
                                     const AttentionOptions<value_of<X>, device_of<X>>& options = {}) {
-  using T = value_of<X>;
-  using D = device_of<X>;
-  constexpr bool records = X::role == Role::traced;
-  const Shape shape = x.shape();
-  detail::require_packed(shape, heads);
-  const Shape scores{shape.rank() == 3 ? shape[0] : 1, heads, shape[-2], shape[-2]};
-  const auto settings = detail::attention_settings(options, scores, detail::in_training(x),
-                                                   [&](std::int64_t count) { return Draw(count, x.device()); });
-  return apply(operation::PackedAttention<T, D, records>{{settings, heads}}, x);
+  return detail::attention_of_heads(x, heads, options, [&](std::int64_t count) { return Draw(count, x.device()); });
+}
+/// The same with the numbers of a given generator.
+template <detail::FloatingOperand X>
+[[nodiscard]] auto packed_attention(const X& x, std::int64_t heads,
+                                    const AttentionOptions<value_of<X>, device_of<X>>& options,
+                                    Generator<device_of<X>>& generator) {
+  return detail::attention_of_heads(x, heads, options,
+                                    [&](std::int64_t count) { return Draw(count, generator, x.device()); });
 }
 
 #include <locus/refuse/ops/attention.inc>

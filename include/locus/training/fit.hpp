@@ -315,16 +315,20 @@ template <class M, class Optimizer, class L, class S, class U, class D, class...
   requires(detail::Fittable<M, Optimizer, S, U, D> && detail::TrainsBy<L, M, S, U, D>)
 void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& train, data::Loader<U, D>& valid,
          History& history, const FitOptions& options = {}, const Metric<F>&... metrics) {
-  const auto score_of = [&](auto& batches) { return detail::evaluate_all(model, loss, batches, metrics...); };
+  const auto score_of = [&](auto& batches) {
+    return detail::evaluate_all(detail::model_of_rank(model), loss, batches, metrics...);
+  };
   if constexpr (nn::detail::HasForward<M>) {
     // Named here, the compiler's path from your program to a mistake in its forward is short.
     using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
     if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
       using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
-      detail::train(model, optimizer, loss, train, valid, history, options, score_of, {metrics.name...});
+      detail::train(detail::model_of_rank(model), optimizer, loss, train, valid, history, options, score_of,
+                    {metrics.name...});
     }
   } else {
-    detail::train(model, optimizer, loss, train, valid, history, options, score_of, {metrics.name...});
+    detail::train(detail::model_of_rank(model), optimizer, loss, train, valid, history, options, score_of,
+                  {metrics.name...});
   }
 }
 
@@ -347,10 +351,12 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::
     using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
     if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
       using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
-      detail::train(model, optimizer, loss, train, valid, history, options, score_of, {"accuracy"});
+      detail::train(detail::model_of_rank(model), optimizer, loss, train, valid, history, options, score_of,
+                    {"accuracy"});
     }
   } else {
-    detail::train(model, optimizer, loss, train, valid, history, options, score_of, {"accuracy"});
+    detail::train(detail::model_of_rank(model), optimizer, loss, train, valid, history, options, score_of,
+                  {"accuracy"});
   }
 }
 

@@ -253,7 +253,7 @@ template <class M, class L, class S, class D, class... F>
     if constexpr (!nn::detail::Forwards<M, Tensor<detail::input_t<S>, D>>) return {};
     else return detail::evaluate_all(model, loss, batches, metrics...);
   } else {
-    return detail::evaluate_all(model, loss, batches, metrics...);
+    return detail::evaluate_all(detail::model_of_rank(model), loss, batches, metrics...);
   }
 }
 template <class M, class L, class S, class D, class... F>
@@ -273,7 +273,7 @@ template <class M, class S, class D>
     if constexpr (!nn::detail::Forwards<M, Tensor<detail::input_t<S>, D>>) return {};
     else return detail::score_classifier(model, batches);
   } else {
-    return detail::score_classifier(model, batches);
+    return detail::score_classifier(detail::model_of_rank(model), batches);
   }
 }
 template <class M, class S, class D>

@@ -16,6 +16,18 @@ concept OfRanks = requires(const M& model) {
   { model.communicator().size() } -> std::same_as<int>;
 };
 
+/// The same, called with values that say how they are spread over ranks: local() is the model of this rank.
+template <class M>
+concept OfSpreadRanks = OfRanks<M> && requires(const M& model) {
+  { model.local().communicator().rank() } -> std::same_as<int>;
+};
+/// The model that takes the tensors of this rank.
+template <class M>
+[[nodiscard]] const auto& model_of_rank(const M& model) {
+  if constexpr (OfSpreadRanks<M>) return model.local();
+  else return model;
+}
+
 /// Rank 0, or no rank.
 template <class M>
 [[nodiscard]] bool is_first_rank([[maybe_unused]] const M& model) {

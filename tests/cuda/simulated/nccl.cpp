@@ -94,6 +94,7 @@ TEST_CASE_TEMPLATE("collectives over an engine of the host equal their reference
           if constexpr (std::is_same_v<Over, dist::NcclEngine>)
             if (ranks == 4 && options.sums == dist::Sums::fastest) {
               check_divided_training(comm, 2, 2);
+              check_model_of_ranks(comm, true);
               check_sharded(comm);
             }
           more(comm);

@@ -2,13 +2,16 @@
 // The library's functions of operands that are spread over ranks: a line for each, which says how the function relates
 // to sums. Nothing of a function is written here, and no header of one is included: include those that a program calls.
 //
-// Left out, because their results are several tensors or no tensor: allclose, chunk, histogram, kthvalue, meshgrid,
-// split, sort, topk, unique and others; call them on x.local(). dropout is in generator.hpp.
+// Results of several tensors are structs and lists of Over. Left out: allclose, which gives no tensor; call it on
+// x.local(). dropout is in generator.hpp.
 
 #include <locus/distributed/spread/over.hpp>
+#include <locus/distributed/spread/results.hpp>
 #include <locus/ops/reduction.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
+struct UniqueOptions;
+struct VarOptions;
 // clang-format off
 // Of any number of arguments.
 #define LOCUS_OVER(name, kind)                                                                                        \
@@ -169,20 +172,29 @@ LOCUS_OVER(corrcoef, any)
 LOCUS_OVER(cummax, any)
 LOCUS_OVER(cummin, any)
 LOCUS_OVER(cumprod, any)
+LOCUS_OVER(histogram, any)
 LOCUS_OVER(isclose, any)
+LOCUS_OVER(kthvalue, any)
 LOCUS_OVER(logcumsumexp, any)
+LOCUS_OVER(max_with_indices, any)
 LOCUS_OVER(median, any)
+LOCUS_OVER(min_with_indices, any)
+LOCUS_OVER(mode, any)
 LOCUS_OVER(norm, any)
 LOCUS_OVER(prod, any)
+LOCUS_OVER(quantile, any)
 LOCUS_OVER(stddev, any)
 LOCUS_OVER(var, any)
+LOCUS_OVER(var_mean, any)
 
 // Normalization, attention and losses
 LOCUS_OVER(batch_norm, any)
 LOCUS_OVER(cross_entropy, any)
 LOCUS_OVER(group_norm, any)
+LOCUS_OVER(group_norm_and_moments, any)
 LOCUS_OVER(instance_norm, any)
 LOCUS_OVER(layer_norm, any)
+LOCUS_OVER(layer_norm_and_moments, any)
 LOCUS_OVER(linear_cross_entropy, any)
 LOCUS_OVER(log_softmax, any)
 LOCUS_OVER(logsumexp, any)
@@ -205,10 +217,15 @@ LOCUS_OVER(isin, any)
 LOCUS_OVER(masked_fill, any)
 LOCUS_OVER(max_pool1d, any)
 LOCUS_OVER(max_pool2d, any)
+LOCUS_OVER(meshgrid, any)
+LOCUS_OVER(nonzero, any)
 LOCUS_OVER(one_hot, any)
 LOCUS_OVER(scatter, any)
 LOCUS_OVER(scatter_add, any)
 LOCUS_OVER(searchsorted, any)
+LOCUS_OVER(sort, any)
+LOCUS_OVER(topk, any)
+LOCUS_OVER(unique, any)
 
 // Linear in the first operand
 LOCUS_OVER(adaptive_avg_pool2d, linear)
@@ -220,6 +237,7 @@ LOCUS_OVER(avg_pool1d, linear)
 LOCUS_OVER(avg_pool2d, linear)
 LOCUS_OVER(broadcast_to, linear)
 LOCUS_OVER(channels_last, linear)
+LOCUS_OVER(chunk, linear)
 LOCUS_OVER(col2im, linear)
 LOCUS_OVER(cumsum, linear)
 LOCUS_OVER(diag, linear)
@@ -234,6 +252,7 @@ LOCUS_OVER(gather, linear)
 LOCUS_OVER(im2col, linear)
 LOCUS_OVER(index_select, linear)
 LOCUS_OVER(interpolate, linear)
+LOCUS_OVER(masked_select, linear)
 LOCUS_OVER(mean, linear)
 LOCUS_OVER(movedim, linear)
 LOCUS_OVER(permute, linear)
@@ -246,6 +265,7 @@ LOCUS_OVER(roll, linear)
 LOCUS_OVER(rot90, linear)
 LOCUS_OVER(select, linear)
 LOCUS_OVER(slice, linear)
+LOCUS_OVER(split, linear)
 LOCUS_OVER(squeeze, linear)
 LOCUS_OVER(sum, linear)
 LOCUS_OVER(swapaxes, linear)
@@ -255,6 +275,7 @@ LOCUS_OVER(tile, linear)
 LOCUS_OVER(transpose, linear)
 LOCUS_OVER(tril, linear)
 LOCUS_OVER(triu, linear)
+LOCUS_OVER(unbind, linear)
 LOCUS_OVER(unflatten, linear)
 LOCUS_OVER(unfold, linear)
 LOCUS_OVER(unsqueeze, linear)
@@ -272,6 +293,10 @@ LOCUS_OVER_AXES(all, any)
 LOCUS_OVER_WITH(softmax, any, (const Axes& axes), (axes))
 LOCUS_OVER_WITH(log_softmax, any, (const Axes& axes), (axes))
 LOCUS_OVER_WITH(logsumexp, any, (const Axes& axes, bool keepdim = false), (axes, keepdim))
+LOCUS_OVER_WITH(stddev, any, (const ReduceAxes& axes, const VarOptions& options), (axes, options))
+LOCUS_OVER_WITH(unique, any, (const UniqueOptions& options), (options))
+LOCUS_OVER_WITH(var, any, (const ReduceAxes& axes, const VarOptions& options), (axes, options))
+LOCUS_OVER_WITH(var_mean, any, (const ReduceAxes& axes, const VarOptions& options), (axes, options))
 LOCUS_OVER_WITH(permute, linear, (const Axes& order), (order))
 LOCUS_OVER_WITH(flip, linear, (const Axes& axes), (axes))
 LOCUS_OVER_WITH(squeeze, linear, (const Axes& axes), (axes))

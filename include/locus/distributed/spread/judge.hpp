@@ -27,7 +27,8 @@ enum class Unsound : unsigned char {
   with_varying,  ///< Partial with Varying
   counted,       ///< Partial with a summand that every rank would add
   invariant,     ///< an Invariant operand that collects a gradient, with one that is not Invariant
-  library        ///< in two places, or of two element types
+  updated,  ///< running statistics, by values of each rank, though they are the same on all ranks, or the other way
+  library   ///< in two places, or of two element types
 };
 
 /// An argument of a call, along one axis.
@@ -37,6 +38,7 @@ struct Operand {
   bool collects = false;     ///< whether it collects a gradient
   bool is_number = false;
   Spread spread = Spread::invariant;
+  bool is_updated = false;  ///< in place, in a recorded call
 };
 
 /// `spread`: of the result, if nothing is unsound.
@@ -97,8 +99,10 @@ struct Census {
   return factors == Unsound::nothing && !is_linear ? Unsound::nonlinear : factors;
 }
 
-/// The state of a function's result along one axis, or the reason why its value or gradients would be wrong.
-[[nodiscard]] consteval Verdict judge(Linearity kind, const Operand* operands, int count) {
+[[nodiscard]] constexpr bool is_same_on_all(Spread s) { return s == Spread::invariant || s == Spread::replicated; }
+
+/// The state of a result, whatever is updated in place.
+[[nodiscard]] consteval Verdict judge_result(Linearity kind, const Operand* operands, int count) {
   const Census of(operands, count);
   if (!of.is_labelled) return {Unsound::unlabelled, {}};
   if (of.partial > 0) return {judge_partial(kind, of, operands, count), Spread::partial};
@@ -106,6 +110,20 @@ struct Census {
     return {of.invariant + of.plain == of.values ? Unsound::nothing : Unsound::invariant, Spread::invariant};
   if (of.varying > 0) return {Unsound::nothing, Spread::varying};
   return {Unsound::nothing, of.replicated > 0 ? Spread::replicated : Spread::invariant};
+}
+
+/// The state of a function's result along one axis, or the reason why its value or gradients would be wrong. An operand
+/// that is updated has to be spread as the values are that update it, those of the other operands.
+[[nodiscard]] consteval Verdict judge(Linearity kind, const Operand* operands, int count) {
+  const Verdict verdict = judge_result(kind, operands, count);
+  for (int i = 0; i < count && verdict.unsound == Unsound::nothing; ++i) {
+    Spread others = Spread::invariant;
+    for (int j = 0; j < count; ++j)
+      if (j != i && operands[j].spread == Spread::varying) others = Spread::varying;
+    if (operands[i].is_updated && is_same_on_all(operands[i].spread) != is_same_on_all(others))
+      return {Unsound::updated, {}};
+  }
+  return verdict;
 }
 
 }  // namespace detail

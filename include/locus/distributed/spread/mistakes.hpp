@@ -19,6 +19,9 @@ struct an_Invariant_operand_such_as_a_parameter_meets_one_that_is_not;
 template <class M, class N>
 struct the_operands_are_spread_over_axes_of_two_meshes;
 struct a_tensor_does_not_say_how_it_is_spread_over_ranks;
+template <class A>
+struct running_statistics_are_spread_otherwise_than_the_batch_that_updates_them;
+struct keep_Varying_ones_of_each_rank_or_say_dist_SynchronizedBatchNorm;
 struct all_reduce_it_first;
 struct all_reduce_one_first;
 struct all_reduce_the_Partial_one_first;
@@ -75,6 +78,10 @@ template <class A>
 struct UnsoundAlong<A, Unsound::invariant>
     : NotPossible<Unsound::invariant, error::an_Invariant_operand_such_as_a_parameter_meets_one_that_is_not<A>,
                   error::say_ranks_replicated_x_whose_backward_pass_sums_the_gradients_of_all_ranks> {};
+template <class A>
+struct UnsoundAlong<A, Unsound::updated>
+    : NotPossible<Unsound::updated, error::running_statistics_are_spread_otherwise_than_the_batch_that_updates_them<A>,
+                  error::keep_Varying_ones_of_each_rank_or_say_dist_SynchronizedBatchNorm> {};
 template <class A>
 struct UnsoundAlong<A, Unsound::unlabelled>
     : NotPossible<Unsound::unlabelled, error::a_tensor_does_not_say_how_it_is_spread_over_ranks,

@@ -4,6 +4,7 @@
 
 #include <locus/autograd/flat.hpp>
 #include <locus/distributed/spread/same.hpp>
+#include <locus/nn/buffer.hpp>
 #include <locus/optim/clip.hpp>
 
 #include <string_view>
@@ -39,7 +40,7 @@ struct CollectStepped {
 
   template <class... S>
     requires SteppedAlong<States<S...>, B...>
-  void operator()(std::string_view, const Over<Parameter<T, D>, S...>& w) const {
+  void operator()(std::string_view, const Over<Parameter<T, D>, S...>& w, const auto&... /*parts*/) const {
     if (!w.local().defined()) return;
     using L = States<S...>;
     into.push_back({w.local(),
@@ -51,6 +52,8 @@ struct CollectStepped {
   void operator()(std::string_view, const M& layer) const {
     layer.members(*this);
   }
+  template <class U, class... S>
+  void operator()(std::string_view, const Over<nn::Buffer<U, D>, S...>&, const auto&... /*parts*/) const {}
 #include <locus/refuse/distributed/spread/collect_class.inc>
 };
 LOCUS_REFUSALS_END

@@ -30,11 +30,16 @@ template <class X>
   if constexpr (IsOver<X>) return static_cast<X&&>(x).local();
   else return static_cast<X&&>(x);
 }
+/// Of a result of several tensors: each of them, spread as the list L says. In results.hpp.
+template <class L, class R>
+struct LabelEach;
 /// f(operands without states), with the states that follow from a function of this kind.
 template <Linearity kind, class F, class... X>
 [[nodiscard]] auto through(const F& f, X&&... x) {
   using Result = locus::detail::bare_t<decltype(f(bare(static_cast<X&&>(x))...))>;
-  return labelled_t<Result, typename join_t<kind, X...>::type>(FromCall(), f, bare(static_cast<X&&>(x))...);
+  using L = typename join_t<kind, X...>::type;
+  if constexpr (TensorLike<Result>) return labelled_t<Result, L>(FromCall(), f, bare(static_cast<X&&>(x))...);
+  else return LabelEach<L, Result>::of(f(bare(static_cast<X&&>(x))...));
 }
 }  // namespace detail
 }  // namespace dist

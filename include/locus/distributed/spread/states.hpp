@@ -9,8 +9,16 @@ namespace locus { inline namespace LOCUS_ABI {
 
 template <class X, class... S>
 class Over;
+template <class R, class D>
+struct RunningStatistics;
 
 namespace dist::detail {
+
+/// What a recorded call updates in place.
+template <class X>
+inline constexpr bool is_updated = false;
+template <class R, class D>
+inline constexpr bool is_updated<RunningStatistics<R, D>> = true;
 
 template <class X>
 inline constexpr bool is_over = false;
@@ -130,9 +138,10 @@ template <class X>
 template <class A, Linearity kind, class... X>
 [[nodiscard]] consteval Verdict judge_along() {
   const bool is_traced = (has_role<X>(Role::traced) || ...);
-  const Operand operands[] = {{TensorLike<local_t<X>> || IsOver<X>, IsOver<X>,
+  const Operand operands[] = {{TensorLike<local_t<X>> || is_updated<local_t<X>> || IsOver<X>, IsOver<X>,
                                has_role<X>(Role::traced) || (is_traced && has_role<X>(Role::parameter)),
-                               std::is_arithmetic_v<locus::detail::bare_t<X>>, along_of<A, X>}...};
+                               std::is_arithmetic_v<locus::detail::bare_t<X>>, along_of<A, X>,
+                               is_traced && is_updated<local_t<X>>}...};
   return judge(kind, operands, static_cast<int>(sizeof...(X)));
 }
 

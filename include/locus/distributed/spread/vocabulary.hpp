@@ -2,7 +2,8 @@
 // A vocabulary that is divided among ranks: a table of embeddings, and the cross-entropy of logits of its parts
 // (Shoeybi and others, "Megatron-LM", 2019).
 
-#include <locus/distributed/spread/functions.hpp>
+#include <locus/distributed/spread/divided.hpp>
+#include <locus/distributed/spread/layers.hpp>
 #include <locus/distributed/spread/ranks.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/reduce.hpp>
@@ -43,38 +44,45 @@ class VocabularyPart {
 /// shares it. S...: how the parts are spread along other axes.
 template <class T, class D, class A, class... S>
 struct VocabularyEmbedding {
-  Over<Parameter<T, D>, Varying<A>, S...> weight;  ///< (tokens of the part, width)
-  VocabularyPart<A, D> part;
+  using Axis = detail::axis_of_layer<A>;
+  using divided_along = Varying<Axis>;
+  Over<Parameter<T, D>, Varying<Axis>, S...> weight;  ///< (tokens of the part, width)
+  VocabularyPart<Axis, D> part;
 
   /// whole: (vocabulary, width), the same on all ranks. throws ArgumentError for fewer tokens than ranks
-  VocabularyEmbedding(const Parameter<T, D>& whole, const Ranks<A, D>& ranks)
-      : weight(of_part(whole, VocabularyPart<A, D>(ranks, whole.value().size(0)))),
+  VocabularyEmbedding(const Parameter<T, D>& whole, const Ranks<Axis, D>& ranks)
+      : weight(of_part(whole, VocabularyPart<Axis, D>(ranks, whole.value().size(0)))),
         part(ranks, whole.value().size(0)) {}
 
-  /// Looks up tokens that are the same on all ranks along A, and sums over the ranks. The result is Invariant along A.
-  /// shape: (...) of int64 -> (..., width)
+  /// Looks up tokens that are the same on all ranks along A, and sums over the ranks. The result is Invariant along A,
+  /// of a Sequence Varying: the part of the last dimension of tokens.
+  /// shape: (...) of int64 -> (..., width); of a Sequence, (..., length) -> (..., length / ranks, width)
   /// throws IndexError as embedding() for tokens outside of the vocabulary
   template <class X>
-    requires detail::SpreadAs<X, A, Spread::invariant>
-  [[nodiscard]] auto forward(const Ranks<A, D>& ranks, const X& tokens) const {
-    using L = detail::with_t<detail::states_of<X>, A, Spread::varying>;
+    requires detail::SpreadAs<X, Axis, Spread::invariant>
+  [[nodiscard]] auto forward(const Ranks<Axis, D>& ranks, const X& tokens) const {
+    using L = detail::with_t<detail::states_of<X>, Axis, Spread::varying>;
     const Tensor<std::int64_t, D> given = detail::plain_value(tokens.local());
     const auto rows = detail::labelled<L>(part.rows_of(given));
     const auto own = detail::labelled<L>(part.are_own(given).unsqueeze(-1).template as<T>().eval());
-    return ranks.template all_reduce<Invariant>(
-        ranks.partial(embedding(detail::recorded_as(tokens, weight), rows) * own));
+    const auto parts = ranks.partial(embedding(detail::recorded_as(tokens, weight), rows) * own);
+    if constexpr (detail::has_sequence<A>) return ranks.reduce_scatter(parts, -2);
+    else return ranks.template all_reduce<Invariant>(parts);
   }
   /// Logits of this rank's part of the vocabulary: Varying along A.
-  /// shape: (..., width) -> (..., tokens of the part)
+  /// shape: (..., width) -> (..., tokens of the part); of a Sequence, (..., length / ranks, width) -> (..., length,
+  ///        tokens of the part)
   template <class X>
-  [[nodiscard]] auto logits(const Ranks<A, D>& ranks, const X& x) const {
-    return linear(ranks.replicated(x), weight);
+    requires detail::FitsLayer<X, A>
+  [[nodiscard]] auto logits(const Ranks<Axis, D>& ranks, const X& x) const {
+    if constexpr (detail::has_sequence<A>) return linear(ranks.all_gather(x, -2), weight);
+    else return linear(ranks.replicated(x), weight);
   }
-  void members(const auto& visit) const { visit("weight", weight); }
+  void members(const auto& visit) const { visit("weight", weight, Divided<Axis>{.dim = 0}); }
 
  private:
-  [[nodiscard]] static auto of_part(const Parameter<T, D>& whole, const VocabularyPart<A, D>& part) {
-    return detail::labelled<detail::States<Varying<A>, S...>>(
+  [[nodiscard]] static auto of_part(const Parameter<T, D>& whole, const VocabularyPart<Axis, D>& part) {
+    return detail::labelled<detail::States<Varying<Axis>, S...>>(
         Parameter<T, D>(whole.value().slice(0, part.begin(), part.end()).clone()));
   }
 };
