@@ -98,7 +98,11 @@ class Over {
   }
 
   /// The gradient: Partial where this is Replicated, Replicated where this is Partial.
-  [[nodiscard]] auto grad() const { return dist::detail::labelled<dist::detail::dual_t<L>>(x_.grad()); }
+  template <class Y = X>
+    requires(!dist::detail::has_role<X>(Role::plain))
+  [[nodiscard]] auto grad() const {
+    return dist::detail::labelled<dist::detail::dual_t<L>>(x_.grad());
+  }
   void zero_grad() const { x_.zero_grad(); }
 
   /// The element, the same on all ranks.
@@ -116,7 +120,8 @@ class Over {
   }
   /// The same of a tensor, from its gradient.
   template <class T, class D, class... R, class... O>
-    requires(dist::detail::say_the_same(dist::detail::dual_t<L>(), dist::detail::States<R...>()))
+    requires(dist::detail::has_role<X>(Role::traced) &&
+             dist::detail::say_the_same(dist::detail::dual_t<L>(), dist::detail::States<R...>()))
   void backward(const Over<Tensor<T, D>, R...>& cotangent, const O&... options) const {
     x_.backward(cotangent.local(), options...);
   }
