@@ -72,6 +72,13 @@ class Over {
   [[nodiscard]] auto eval() const { return dist::detail::labelled<L>(x_.eval()); }
   [[nodiscard]] auto value() const { return dist::detail::labelled<L>(x_.value()); }
 
+  /// A copy on another device, spread as this.
+  template <MemorySpace E, class Y = X>
+    requires requires(const Y& x, E device) { x.to(device); }
+  [[nodiscard]] auto to(E device = {}) const {
+    return dist::detail::labelled<L>(x_.to(device));
+  }
+
   // Views, linear in x.
   [[nodiscard]] auto reshape(const Shape& shape) const { return dist::detail::labelled<L>(x_.eval().reshape(shape)); }
   [[nodiscard]] auto flatten(int first = 0, int last = -1) const {
