@@ -261,6 +261,17 @@ TEST_CASE("a Replicated parameter that is called Varying collects a gradient and
   });
 }
 
+TEST_CASE("a penalty of weights that are the same on all ranks counts once") {
+  on_line(3, [](const Line& mesh) {
+    const auto& ranks = mesh.along<Data>();
+    const auto w = mesh.same(Parameter<float>(full({2}, 3.0f)));
+    const auto x = mesh.label<Varying<Data>>(full({2}, static_cast<float>(ranks.rank())));
+    const auto fit = ranks.all_reduce<Invariant>(ranks.partial(sum(trace(x) * ranks.replicated(w))));
+    (fit + sum(square(trace(w)))).eval().backward();  // gradients of 0 + 1 + 2, and of 2 * 3
+    if (w.grad().local()(1) != 9) wrong(join("the gradient is ", w.grad().local()(1)));
+  });
+}
+
 TEST_CASE("a copy on another device is spread as its source") {
   on_line(2, [](const Line& mesh) {
     const auto x = mesh.label<Varying<Data>>(full({2}, 3.0f));

@@ -81,7 +81,7 @@ SUBJECTS = [
       "spread_partial_of_replicated", "spread_partial_times_partial", "spread_partial_to_replicated",
       "spread_partial_twice", "spread_print_of_varying", "spread_reduce_scatter_of_varying",
       "spread_replicated_of_varying", "spread_replicated_plus_equals_varying", "spread_softmax_of_partial",
-      "spread_step_with_one_axis", "spread_step_without_ranks", "spread_stepped_replicated", "spread_two_meshes",
+      "spread_step_with_one_axis", "spread_step_without_ranks", "spread_stepped_replicated", "spread_trace_of_traced", "spread_two_meshes",
       "spread_unlabelled_collective"]),
     ("Distributed models",
      "`dist::distributed(model, comm)` is the model, reduced over ranks on D: it accepts and refuses the same "

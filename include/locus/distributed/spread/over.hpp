@@ -138,9 +138,9 @@ class Over {
   X x_;
 };
 
-/// trace() and variable() of the tensor of each rank.
+/// trace() and variable() of the tensor of each rank. trace() also takes a parameter, as for a penalty of weights.
 template <class X, class... S>
-  requires(dist::detail::has_role<X>(Role::plain))
+  requires(dist::detail::has_role<X>(Role::plain) || dist::detail::has_role<X>(Role::parameter))
 [[nodiscard]] auto trace(const Over<X, S...>& x) {
   return dist::detail::labelled<dist::detail::States<S...>>(trace(x.local()));
 }
