@@ -1,8 +1,8 @@
 // A parameter whose gradients nobody would sum.
-// expect-error(clang): matmul: an Invariant operand, such as a parameter, meets one that is not; say ranks.replicated
-// expect-error(clang19): matmul: an Invariant operand, such as a parameter, meets one that is not; say ranks.replicated
-// expect-error(gcc): an_Invariant_operand_such_as_a_parameter.*say_ranks_replicated_x
-// expect-error(nvcc): an_Invariant_operand_such_as_a_parameter.*say_ranks_replicated_x
+// expect-error(clang): matmul: an Invariant operand, such as a parameter w, meets one that is not; say ranks.replicated.w.
+// expect-error(clang19): matmul: an Invariant operand, such as a parameter w, meets one that is not; say ranks.replicated.w.
+// expect-error(gcc): an_Invariant_operand_such_as_a_parameter_w.*say_ranks_replicated_w
+// expect-error(nvcc): an_Invariant_operand_such_as_a_parameter_w.*say_ranks_replicated_w
 // because: each rank would step with the gradient of its own batch, and the weights would drift apart
 #include <locus/distributed/spread.hpp>
 #include <locus/locus.hpp>

@@ -383,6 +383,37 @@ TEST_CASE("parameters that are Invariant get whole gradients, which any optimize
   });
 }
 
+TEST_CASE("a Replicated parameter that is called Varying collects a gradient and cannot be stepped by each rank") {
+  on_line(3, [](const Line& mesh) {
+    const auto& ranks = mesh.along<Data>();
+    const auto w = mesh.label<Replicated<Data>>(Parameter<float>(ones({2})));
+    const auto other = ranks.varying(w);
+    static_assert(std::is_same_v<decltype(other), const Over<Traced<float>, Varying<Data>>>);
+    ranks.partial(sum(other * static_cast<float>(ranks.rank() + 1))).backward();
+    if (w.grad().local()(0) != static_cast<float>(ranks.rank() + 1)) wrong("the gradient of a part of the sum");
+  });
+}
+
+TEST_CASE("a penalty of weights that are the same on all ranks counts once") {
+  on_line(3, [](const Line& mesh) {
+    const auto& ranks = mesh.along<Data>();
+    const auto w = mesh.same(Parameter<float>(full({2}, 3.0f)));
+    const auto x = mesh.label<Varying<Data>>(full({2}, static_cast<float>(ranks.rank())));
+    const auto fit = ranks.all_reduce<Invariant>(ranks.partial(sum(trace(x) * ranks.replicated(w))));
+    (fit + sum(square(trace(w)))).eval().backward();  // gradients of 0 + 1 + 2, and of 2 * 3
+    if (w.grad().local()(1) != 9) wrong(join("the gradient is ", w.grad().local()(1)));
+  });
+}
+
+TEST_CASE("a copy on another device is spread as its source") {
+  on_line(2, [](const Line& mesh) {
+    const auto x = mesh.label<Varying<Data>>(full({2}, 3.0f));
+    static_assert(std::is_same_v<decltype(x.to<Cpu>()), Over<Tensor<float>, Varying<Data>>>);
+    static_assert(std::is_same_v<decltype(trace(x).to(Cuda{})), Over<Traced<float, Cuda>, Varying<Data>>>);
+    if (sum(x.to(Cpu{})).local().item() != 6) wrong("the copy");
+  });
+}
+
 TEST_CASE("layers divided among ranks, on meshes of several forms, train as one process does") {
   for (const auto& [rows, columns] : std::vector<std::pair<int, int>>{{1, 4}, {2, 2}, {4, 1}, {1, 3}})
     CHECK_NOTHROW(
@@ -457,6 +488,9 @@ TEST_CASE("extents that ranks do not divide, and meshes that do not cover the ra
         "reduce_scatter: dimension 0 of shape (4, 6)");
     check([&] { return ranks.all_to_all(mesh.label<Varying<Data>>(ones({4, 6})), 0, 1); }, "all_to_all: dimension 0");
     check([&] { return ranks.all_gather(mesh.label<Varying<Data>>(ones({4, 6})), 2); }, "all_gather: dimension 2");
+    check([&] { return ranks.all_gather(mesh.label<Varying<Data>>(ones({})), 0); },
+          "all_gather: dimension 0 of shape (); a scalar has none, say x.unsqueeze(0) first");
+    CHECK(ranks.all_gather(mesh.label<Varying<Data>>(ones({})).unsqueeze(0), 0).shape() == Shape{3});
     mesh.communicator().barrier();
   });
   dist::spawn<Cpu>(4, [](const dist::Communicator<Cpu>& comm) {

@@ -91,8 +91,8 @@ struct Census {
 }
 [[nodiscard]] consteval Unsound judge_partial(Linearity kind, const Census& of, const Operand* x, int count) {
   if (kind == Linearity::any) return Unsound::nonlinear;
-  if (of.invariant > 0) return Unsound::invariant;
   if (kind == Linearity::additive) return judge_summands(of);
+  if (of.invariant > 0) return Unsound::invariant;
   if (kind == Linearity::affine) return judge_affine(of, x, count);
   const Unsound factors = judge_factors(of);
   const bool is_linear = kind == Linearity::bilinear || x[0].spread == Spread::partial;

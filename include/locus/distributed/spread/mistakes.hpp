@@ -15,7 +15,7 @@ struct a_Partial_operand_meets_a_Varying_one;
 template <class A>
 struct beside_a_Partial_operand_every_rank_would_add_what_is_the_same_on_all;
 template <class A>
-struct an_Invariant_operand_such_as_a_parameter_meets_one_that_is_not;
+struct an_Invariant_operand_such_as_a_parameter_w_meets_one_that_is_not;
 template <class M, class N>
 struct the_operands_are_spread_over_axes_of_two_meshes;
 struct a_tensor_does_not_say_how_it_is_spread_over_ranks;
@@ -26,7 +26,7 @@ struct all_reduce_it_first;
 struct all_reduce_one_first;
 struct all_reduce_the_Partial_one_first;
 struct all_reduce_the_Partial_one_first_or_say_ranks_share_x;
-struct say_ranks_replicated_x_whose_backward_pass_sums_the_gradients_of_all_ranks;
+struct say_ranks_replicated_w_whose_backward_pass_sums_the_gradients_of_all_ranks;
 struct say_mesh_label_of_Varying_or_Replicated_or_Invariant;
 struct gather_one_first;
 template <class D>
@@ -76,8 +76,8 @@ struct UnsoundAlong<A, Unsound::counted>
                   error::all_reduce_the_Partial_one_first_or_say_ranks_share_x> {};
 template <class A>
 struct UnsoundAlong<A, Unsound::invariant>
-    : NotPossible<Unsound::invariant, error::an_Invariant_operand_such_as_a_parameter_meets_one_that_is_not<A>,
-                  error::say_ranks_replicated_x_whose_backward_pass_sums_the_gradients_of_all_ranks> {};
+    : NotPossible<Unsound::invariant, error::an_Invariant_operand_such_as_a_parameter_w_meets_one_that_is_not<A>,
+                  error::say_ranks_replicated_w_whose_backward_pass_sums_the_gradients_of_all_ranks> {};
 template <class A>
 struct UnsoundAlong<A, Unsound::updated>
     : NotPossible<Unsound::updated, error::running_statistics_are_spread_otherwise_than_the_batch_that_updates_them<A>,

@@ -45,6 +45,8 @@ template <class T, class D>
 /// The number of a dimension that may count from the end. throws ShapeError, with the name of the call
 template <class T, class D>
 [[nodiscard]] int dimension(const char* what, const Tensor<T, D>& x, int dim) {
+  if (x.rank() == 0)
+    fail<ShapeError>({what, ": dimension ", dim, " of shape (); a scalar has none, say x.unsqueeze(0) first"});
   const int result = dim < 0 ? dim + x.rank() : dim;
   if (result < 0 || result >= x.rank())
     fail<ShapeError>(

@@ -77,7 +77,8 @@ template <class T, class D, class... S>
 ///     loss.backward();
 ///     adam.step(data, model);
 ///
-/// All ranks must have gradients for the same parameters.
+/// All ranks must have gradients for the same parameters. After step(), and until zero_grad(), each rank has the sums:
+/// all_reduce(w.grad()), or another step(), would count them once for each rank.
 template <class O, class... B>
 class Optimizer {
   using T = typename O::value_type;

@@ -77,6 +77,13 @@ class Over {
   [[nodiscard]] auto eval() const { return dist::detail::labelled<L>(x_.eval()); }
   [[nodiscard]] auto value() const { return dist::detail::labelled<L>(x_.value()); }
 
+  /// A copy on another device, spread as this.
+  template <MemorySpace E, class Y = X>
+    requires requires(const Y& x, E device) { x.to(device); }
+  [[nodiscard]] auto to(E device = {}) const {
+    return dist::detail::labelled<L>(x_.to(device));
+  }
+
   // Views, linear in x.
   [[nodiscard]] auto reshape(const Shape& shape) const { return dist::detail::labelled<L>(x_.eval().reshape(shape)); }
   [[nodiscard]] auto flatten(int first = 0, int last = -1) const {
@@ -103,7 +110,11 @@ class Over {
   }
 
   /// The gradient: Partial where this is Replicated, Replicated where this is Partial.
-  [[nodiscard]] auto grad() const { return dist::detail::labelled<dist::detail::dual_t<L>>(x_.grad()); }
+  template <class Y = X>
+    requires(!dist::detail::has_role<X>(Role::plain))
+  [[nodiscard]] auto grad() const {
+    return dist::detail::labelled<dist::detail::dual_t<L>>(x_.grad());
+  }
   void zero_grad() const { x_.zero_grad(); }
 
   /// The element, the same on all ranks.
@@ -121,7 +132,8 @@ class Over {
   }
   /// The same of a tensor, from its gradient.
   template <class T, class D, class... R, class... O>
-    requires(dist::detail::say_the_same(dist::detail::dual_t<L>(), dist::detail::States<R...>()))
+    requires(dist::detail::has_role<X>(Role::traced) &&
+             dist::detail::say_the_same(dist::detail::dual_t<L>(), dist::detail::States<R...>()))
   void backward(const Over<Tensor<T, D>, R...>& cotangent, const O&... options) const {
     x_.backward(cotangent.local(), options...);
   }
@@ -131,9 +143,9 @@ class Over {
   X x_;
 };
 
-/// trace() and variable() of the tensor of each rank.
+/// trace() and variable() of the tensor of each rank. trace() also takes a parameter, as for a penalty of weights.
 template <class X, class... S>
-  requires(dist::detail::has_role<X>(Role::plain))
+  requires(dist::detail::has_role<X>(Role::plain) || dist::detail::has_role<X>(Role::parameter))
 [[nodiscard]] auto trace(const Over<X, S...>& x) {
   return dist::detail::labelled<dist::detail::States<S...>>(trace(x.local()));
 }

@@ -6,6 +6,12 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
+namespace detail {
+/// Whether X is on the device D and spread so along the axis A.
+template <class X, class D, class A, Spread s>
+concept SpreadOn = SpreadAs<X, A, s> && locus::detail::On<local_t<X>, D>;
+}  // namespace detail
+
 LOCUS_REFUSALS_BEGIN
 /// One rank of those along the axis A. The backward pass of each collective is another one of this table; P is Partial,
 /// V Varying, R Replicated, I Invariant along A, and other axes stay as they are.
@@ -41,57 +47,60 @@ class Ranks {
   [[nodiscard]] int size() const { return comm_.size(); }
   [[nodiscard]] const Communicator<D>& communicator() const { return comm_; }
 
-  template <template <class> class To = Replicated, detail::SpreadAs<A, Spread::partial> X>
+  template <template <class> class To = Replicated, detail::SpreadOn<D, A, Spread::partial> X>
     requires(gives<To, Spread::replicated> || gives<To, Spread::invariant>)
   [[nodiscard]] auto all_reduce(const X& x) const {
     if constexpr (gives<To, Spread::replicated>)
       return move<Spread::replicated>(detail::SumOfRanks{}, detail::SumOfRanks{}, x);
     else return move<Spread::invariant>(detail::SumOfRanks{}, detail::Unmoved{}, x);
   }
-  template <detail::SpreadAs<A, Spread::partial> X>
+  template <detail::SpreadOn<D, A, Spread::partial> X>
   [[nodiscard]] auto reduce_scatter(const X& x, int dim) const {
     return move<Spread::varying>(detail::ReduceScatter{dim}, detail::Gather{dim}, x);
   }
-  template <template <class> class To = Replicated, detail::SpreadAs<A, Spread::varying> X>
+  template <template <class> class To = Replicated, detail::SpreadOn<D, A, Spread::varying> X>
     requires(gives<To, Spread::replicated> || gives<To, Spread::invariant>)
   [[nodiscard]] auto all_gather(const X& x, int dim) const {
     if constexpr (gives<To, Spread::replicated>)
       return move<Spread::replicated>(detail::Gather{dim}, detail::ReduceScatter{dim}, x);
     else return move<Spread::invariant>(detail::Gather{dim}, detail::TakePart{dim}, x);
   }
-  template <detail::SpreadAs<A, Spread::varying> X>
+  template <detail::SpreadOn<D, A, Spread::varying> X>
   [[nodiscard]] auto all_to_all(const X& x, int split, int join) const {
     return move<Spread::varying>(detail::Exchange{split, join}, detail::Exchange{join, split}, x);
   }
-  template <detail::SpreadAs<A, Spread::invariant> X>
+  template <detail::SpreadOn<D, A, Spread::invariant> X>
   [[nodiscard]] auto replicated(const X& x) const {
     return move<Spread::replicated>(detail::Unmoved{}, detail::SumOfRanks{}, x);
   }
-  template <detail::SpreadAs<A, Spread::invariant> X>
+  template <detail::SpreadOn<D, A, Spread::invariant> X>
   [[nodiscard]] auto part(const X& x, int dim) const {
     return move<Spread::varying>(detail::TakePart{dim}, detail::Gather{dim}, x);
   }
-  template <detail::SpreadAs<A, Spread::replicated> X>
+  template <detail::SpreadOn<D, A, Spread::replicated> X>
   [[nodiscard]] auto part(const X& x, int dim) const {
     return move<Spread::varying>(detail::TakePart{dim}, detail::Surround{dim}, x);
   }
-  template <detail::SpreadAs<A, Spread::replicated> X>
+  template <detail::SpreadOn<D, A, Spread::replicated> X>
   [[nodiscard]] auto share(const X& x) const {
     return move<Spread::partial>(detail::OnRankZero{}, detail::OnRankZero{}, x);
   }
   /// What the compiler cannot see is said here: the ranks' x are the parts of a sum.
   template <class X>
-    requires detail::SpreadAs<X, A, Spread::varying>
+    requires detail::SpreadOn<X, D, A, Spread::varying>
   [[nodiscard]] auto partial(X&& x) const {
     return say<Spread::partial>(std::forward<X>(x));
   }
   template <class X>
-    requires detail::SpreadAs<X, A, Spread::replicated>
+    requires detail::SpreadOn<X, D, A, Spread::replicated>
   [[nodiscard]] auto varying(X&& x) const {
-    return say<Spread::varying>(std::forward<X>(x));
+    if constexpr (locus::detail::IsParameter<detail::local_t<X>>)  // a parameter that ranks step apart is not
+                                                                   // Replicated
+      return move<Spread::varying>(detail::Unmoved{}, detail::Unmoved{}, x);
+    else return say<Spread::varying>(std::forward<X>(x));
   }
   /// The extreme or product of all ranks' x, which has no gradient.
-  template <detail::SpreadAs<A, Spread::varying> X, ReduceOp Op>
+  template <detail::SpreadOn<D, A, Spread::varying> X, ReduceOp Op>
     requires(detail::has_role<X>(Role::plain) && !std::is_same_v<Op, op::Sum>)
   [[nodiscard]] auto reduced(const X& x, Op op) const {
     return detail::labelled<detail::with_t<detail::states_of<X>, A, Spread::replicated>>(
