@@ -80,8 +80,10 @@ class Training {
     nn::cross_entropy(model_(trace(images_)), labels_).backward();
     optimizer_.step();
   }
-  /// Waits for the device. throws NumericError if the loss is not finite
-  void finish() const {
+  /// Waits for the device.
+  void finish() const { Stream<D>::current(images_.device()).synchronize(); }
+  /// throws NumericError if the loss is not finite
+  void check() const {
     const float loss = nn::cross_entropy(model_(images_), labels_).item();
     if (!std::isfinite(loss)) fail<NumericError>({"ddp: the loss is ", static_cast<double>(loss)});
   }
@@ -103,7 +105,9 @@ template <class M, class Meet>
   for (std::int64_t i = 0; i < steps; ++i) training.step();
   training.finish();
   meet();
-  return watch.seconds() / static_cast<double>(steps);
+  const double seconds = watch.seconds() / static_cast<double>(steps);
+  training.check();
+  return seconds;
 }
 
 [[nodiscard]] double alone(const DdpOptions& options) {
