@@ -81,8 +81,8 @@ class Way {
 
 /// Seconds of a call, of tensors that are reduced into new ones, or by their mean in place, as gradients are. A sample
 /// begins after a barrier.
-[[nodiscard]] double seconds_of_call(const dist::Communicator<Cpu>& comm, const char* way, const AllReduceOptions& options,
-                                     std::int64_t bytes, std::int64_t calls) {
+[[nodiscard]] double seconds_of_call(const dist::Communicator<Cpu>& comm, const char* way,
+                                     const AllReduceOptions& options, std::int64_t bytes, std::int64_t calls) {
   const Tensor<float> x = elements_of(comm.rank(), bytes);
   Tensor<float> sum = comm.all_reduced(x);
   if (comm.rank() == 0) check_sum(way, sum, comm.size());

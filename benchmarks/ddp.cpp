@@ -165,7 +165,11 @@ void write(const std::string& path, const std::vector<Row>& rows) {
     json.begin_object().member("way", row.way).member("ranks", row.ranks).member("overlap", row.overlap);
     json.member("batch", row.batch).member("gradient_bytes", row.gradient_bytes);
     json.member("bucket_bytes", row.bucket_bytes).member("first_bucket_bytes", row.first_bucket_bytes);
-    json.member("seconds", row.seconds.median).member("least", row.least).member("p10", row.seconds.p10).member("p90", row.seconds.p90).member("samples", row.seconds.samples);
+    json.member("seconds", row.seconds.median)
+        .member("least", row.least)
+        .member("p10", row.seconds.p10)
+        .member("p90", row.seconds.p90)
+        .member("samples", row.seconds.samples);
     json.member("images_per_second", row.images_per_second()).end_object();
   }
   json.end_array().end_object();
@@ -186,7 +190,14 @@ template <class Lone, class Run>
   const std::int64_t bytes = gradient_bytes(options);
   const auto row = [&](const char* name, int count, bool overlap, const std::vector<double>& samples) -> Row {
     const double least = samples.empty() ? 0 : *std::min_element(samples.begin(), samples.end());
-    return {name,  count, overlap, options.batch, bytes, options.bucket_bytes, options.first_bucket_bytes, quantiles(samples),
+    return {name,
+            count,
+            overlap,
+            options.batch,
+            bytes,
+            options.bucket_bytes,
+            options.first_bucket_bytes,
+            quantiles(samples),
             least};
   };
   return {row("one rank", 1, false, single), row(way, ranks, true, on), row(way, ranks, false, off),

@@ -15,11 +15,11 @@ struct Entry {
   enum class What { launch, collective, record, wait, host_waits, device_waits };
   What what;
   int stream = 0;
-  int event = 0;               ///< of record, wait and host_waits
-  double bytes = 0;            ///< that a launch reads and writes at least; of a collective: of one rank
-  double flops = 0;            ///< of a launch
+  int event = 0;                    ///< of record, wait and host_waits
+  double bytes = 0;                 ///< that a launch reads and writes at least; of a collective: of one rank
+  double flops = 0;                 ///< of a launch
   locus::dist::Fingerprint call{};  ///< of a collective
-  int ranks = 0;               ///< that take part in it
+  int ranks = 0;                    ///< that take part in it
 };
 
 /// Entries are kept between begin() and end(). One thread uses it.
@@ -61,9 +61,7 @@ inline void write(locus::io::JsonWriter& json, const std::vector<Entry>& entries
   for (const Entry& entry : entries) {
     json.begin_array();
     switch (entry.what) {
-      case Entry::What::launch:
-        json.value("launch").value(entry.stream).value(entry.bytes).value(entry.flops);
-        break;
+      case Entry::What::launch: json.value("launch").value(entry.stream).value(entry.bytes).value(entry.flops); break;
       case Entry::What::collective:
         json.value(name_of(entry.call.kind)).value(entry.stream).value(entry.bytes).value(entry.ranks);
         json.value(entry.call.sums == locus::dist::Sums::in_rank_order ? "in rank order" : "fastest");

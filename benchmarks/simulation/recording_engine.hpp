@@ -1,6 +1,6 @@
 #pragma once
-// An engine without other ranks: it notes each collective and message in the recording, and returns. As over NCCL, calls
-// are queued in the current stream.
+// An engine without other ranks: it notes each collective and message in the recording, and returns. As over NCCL,
+// calls are queued in the current stream.
 
 #include "virtual_device.hpp"
 
@@ -33,7 +33,9 @@ class RecordingEngine final : public locus::dist::Engine<Virtual> {
   RecordingEngine(int rank, int size, Choices choices = {})
       : Engine(rank, size, Virtual{}, locus::dist::Options{.timeout = 60}), choices_(std::move(choices)) {}
 
-  void run(const locus::dist::Collective<Virtual>& call) override { note(call.what, static_cast<double>(call.bytes())); }
+  void run(const locus::dist::Collective<Virtual>& call) override {
+    note(call.what, static_cast<double>(call.bytes()));
+  }
   void meet(const locus::dist::Fingerprint& what, std::int64_t) override { note(what, 0); }
   [[nodiscard]] bool is_queued(locus::dist::Kind kind) const override { return kind < locus::dist::Kind::barrier; }
   [[nodiscard]] locus::Shared<Engine> split(locus::dist::GroupChoice choice, std::int64_t) override {
@@ -59,7 +61,8 @@ class RecordingEngine final : public locus::dist::Engine<Virtual> {
 
  private:
   void note(const locus::dist::Fingerprint& what, double bytes) {
-    recording.add({.what = Entry::What::collective, .stream = recording.stream, .bytes = bytes, .call = what, .ranks = size()});
+    recording.add(
+        {.what = Entry::What::collective, .stream = recording.stream, .bytes = bytes, .call = what, .ranks = size()});
   }
   Choices choices_;
   int splits_ = 0;

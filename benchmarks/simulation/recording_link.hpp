@@ -8,7 +8,8 @@
 
 namespace scaling {
 
-/// A transfer, or a wait for all transfers before number `mark`, or bytes that the rank itself reads and writes in sums.
+/// A transfer, or a wait for all transfers before number `mark`, or bytes that the rank itself reads and writes in
+/// sums.
 struct Step {
   enum class What { send, receive, wait, work };
   What what;

@@ -49,8 +49,8 @@ struct Backend<scaling::Virtual> {
   using Self = scaling::Virtual;
 
   [[nodiscard]] static void* allocate(Self, std::size_t bytes) {
-    void* const data = mmap(nullptr, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                            -1, 0);
+    void* const data =
+        mmap(nullptr, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED) fail<OutOfMemory>({"virtual: no address space for ", bytes, " bytes"});
     MemoryStats& stats = scaling::virtual_memory;
     ++stats.requests;
@@ -74,9 +74,9 @@ struct Backend<scaling::Virtual> {
       const auto bytes = [&](const auto& operand, int at) {
         return scaling::bytes_of(operand, plan.rank, plan.extent, plan.stride[at]);
       };
-      scaling::recording.launch(
-          (0. + ... + bytes(get<i>(inputs), i)) + (0. + ... + bytes(get<o>(outputs), static_cast<int>(sizeof...(I)) + o)),
-          0);
+      scaling::recording.launch((0. + ... + bytes(get<i>(inputs), i)) +
+                                    (0. + ... + bytes(get<o>(outputs), static_cast<int>(sizeof...(I)) + o)),
+                                0);
     }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
   }
   template <RowFunctor F>
@@ -96,7 +96,8 @@ struct Backend<scaling::Virtual> {
     [&]<int... i>(std::integer_sequence<int, i...>) {
       const auto bytes = [&](const auto& operand, int at) {
         return scaling::bytes_of(operand, plan.reduced.rank, plan.reduced.extent, plan.reduced.stride[at]) *
-               static_cast<double>(locus::detail::touched_bytes(plan.kept.rank, plan.kept.extent, plan.kept.stride[at], 1));
+               static_cast<double>(
+                   locus::detail::touched_bytes(plan.kept.rank, plan.kept.extent, plan.kept.stride[at], 1));
       };
       scaling::recording.launch(
           (0. + ... + bytes(get<i>(inputs), i)) + static_cast<double>(plan.kept.elements) * sizeof(T), 0);
@@ -176,8 +177,7 @@ class Stream<scaling::Virtual> {
     return Event<scaling::Virtual>(scaling::recording.record(number_));
   }
   void wait(const Event<scaling::Virtual>& event) const {
-    if (event)
-      scaling::recording.add({.what = scaling::Entry::What::wait, .stream = number_, .event = event.number_});
+    if (event) scaling::recording.add({.what = scaling::Entry::What::wait, .stream = number_, .event = event.number_});
   }
   void synchronize() const { scaling::recording.add({.what = scaling::Entry::What::device_waits}); }
 
@@ -190,8 +190,8 @@ class Stream<scaling::Virtual> {
 template <>
 struct FusedAttention<scaling::Virtual> {
   template <class T, class Drop>
-  [[nodiscard]] static bool forward(scaling::Virtual, const AttentionCall<T>& call, const Drop&, const AttentionHeads<T>&,
-                                    const AttentionNumbers<compute_t<T>>&) {
+  [[nodiscard]] static bool forward(scaling::Virtual, const AttentionCall<T>& call, const Drop&,
+                                    const AttentionHeads<T>&, const AttentionNumbers<compute_t<T>>&) {
     scaling::recording.launch(bytes(call), 2 * products(call));
     return true;
   }
@@ -238,10 +238,10 @@ struct Convolution<scaling::Virtual> {
  private:
   template <class T>
   [[nodiscard]] static bool pass(const ConvShape& shape) {
-    const double images = static_cast<double>(shape.batch) *
-                          static_cast<double>(shape.in * shape.inputs() + shape.out * shape.outputs());
-    const double products = static_cast<double>(shape.batch) * static_cast<double>(shape.outputs()) *
-                            static_cast<double>(shape.weights());
+    const double images =
+        static_cast<double>(shape.batch) * static_cast<double>(shape.in * shape.inputs() + shape.out * shape.outputs());
+    const double products =
+        static_cast<double>(shape.batch) * static_cast<double>(shape.outputs()) * static_cast<double>(shape.weights());
     scaling::recording.launch(sizeof(T) * (images + static_cast<double>(shape.weights())), 2 * products);
     return true;
   }
