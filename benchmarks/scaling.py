@@ -106,16 +106,27 @@ def calls_table(recorder):
     return table(["`all_reduce`", *of_counts(COUNTS)], rows)
 
 
-def memory_table(recorder):
+def sharded(recorder, ranks, ranks_of_copy=0):
+    return recorder.step("gpt2", sharded=True, ranks=ranks, ranks_of_copy=ranks_of_copy if ranks_of_copy < ranks else 0)
+
+
+def sharded_table(recorder):
     rows = []
-    for name, text in WORKLOADS.items():
-        program = recorder.step(name)
-        within = program.peak_bytes - program.kept_bytes
-        divided = [within + program.kept_bytes / count for count in (8, 64, 16384)]
-        rows.append([text] + [f"{size / GIB:.2f} GiB" for size in
-                              (program.parameter_bytes, program.kept_bytes, within, program.peak_bytes, *divided)])
-    return table(["workload", "parameters", "kept between steps", "within a step", "GPU with the whole model",
-                  "divided by 8", "by 64", "by 16,384"], rows)
+    for way in ways(recorder)[:2]:
+        for text, of_copy in (("over all ranks", 0), ("over the 8 of a machine, `.ranks_of_copy = 8`", 8), ("over 64, `.ranks_of_copy = 64`", 64)):
+            one = fleets.seconds_of_step(recorder.step("gpt2"), GPU, fleets.Alone(), 1)
+            shares = [one / fleets.seconds_of_step(sharded(recorder, count, of_copy), GPU, way, count) for count in COUNTS]
+            rows.append([f"{text}; {way.name}"] + [f"{share:.2f}" for share in shares])
+    return table(["GPT-2, sharded", *of_counts(COUNTS)], rows)
+
+
+def memory_table(recorder):
+    cases = [(text, recorder.step(name)) for name, text in WORKLOADS.items()]
+    cases += [(f"GPT-2, sharded over {count:,} ranks", sharded(recorder, count)) for count in (8, 64, 16384)]
+    rows = [[text] + [f"{size / GIB:.2f} GiB" for size in
+                      (program.parameter_bytes, program.kept_bytes, program.peak_bytes - program.kept_bytes, program.peak_bytes)]
+            for text, program in cases]
+    return table(["workload", "all parameters", "kept between steps", "more within a step", "largest"], rows)
 
 
 def stragglers_table(recorder):
@@ -204,7 +215,7 @@ def all_reduce_table():
 
 
 TABLES = {
-    "workloads": workloads_table, "predictions": predictions_table, "calls": calls_table, "memory": memory_table,
+    "workloads": workloads_table, "predictions": predictions_table, "calls": calls_table, "sharded": sharded_table, "memory": memory_table,
     "stragglers": stragglers_table, "limits": limits_table, "failures": lambda _: failures_table(),
     "summary": summary_table, "validation": validation_table, "all_reduce": lambda _: all_reduce_table(),
 }

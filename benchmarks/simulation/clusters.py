@@ -73,17 +73,20 @@ class Nccl:
         self.cluster, self.in_network = cluster, in_network
         self.name = "NCCL, sums in the network" if in_network else "NCCL, rings and trees"
 
-    def bus(self, machines):
-        """Bytes per second of all channels. A ring leaves a rack once, with the bandwidth of one machine."""
+    def machines(self, ranks, stride):
+        return min(ranks, self.cluster.machines(ranks * stride))
+
+    def bus(self, machines, ranks):
+        """Bytes per second of all channels. Groups with a rank in each of the same machines share their cards. A ring
+        leaves a rack once, with the bandwidth of one machine."""
         if machines == 1:
             return self.cluster.inside.bandwidth
-        rack = self.cluster.of_rack * self.cluster.between / self.cluster.oversubscription
-        return min(self.cluster.inside.bandwidth, self.cluster.between, rack)
+        between = self.cluster.between * math.ceil(ranks / machines) / self.cluster.of_machine
+        return min(self.cluster.inside.bandwidth, between, self.cluster.of_rack * between / self.cluster.oversubscription)
 
-    def __ways(self, kind, ranks):
+    def __ways(self, kind, ranks, machines):
         """(latency, bytes per second) of each algorithm and protocol."""
-        machines = self.cluster.machines(ranks)
-        bus, is_one = self.bus(machines), machines == 1
+        bus, is_one = self.bus(machines, ranks), machines == 1
         rounds = 2 if kind == "all_reduce" else 1
         steps, crossings = rounds * (ranks - 1), 0 if is_one else rounds * (machines if rounds == 2 else machines - 1)
         for protocol in range(3):
@@ -93,23 +96,23 @@ class Nccl:
             yield latency * MICRO, of_protocol * ranks / steps
             if kind == "all_reduce":
                 of_tree = 0.92 * (min(bus / 3.8, self.LL_MOST[not is_one]), 0.9375 * bus, bus)[protocol]
-                hops = min(ranks, self.cluster.of_machine) - 1
+                hops = math.ceil(ranks / machines) - 1
                 latency = self.BASE["tree"][protocol] + 2 * (
                     hops * self.INSIDE["tree"][protocol] + math.log2(machines) * self.BETWEEN["tree"][protocol])
                 yield latency * MICRO, of_tree / 2
         if self.in_network:
             yield (self.INSIDE["nvls"] + (0 if is_one else self.BETWEEN["nvls"])) * MICRO, 5 / 6 * bus
 
-    def seconds(self, kind, data, ranks):
-        """data: bytes of one rank, of a row where there is a row for each rank."""
+    def seconds(self, kind, data, ranks, stride=1):
+        """data: bytes of one rank, of a row where there is a row for each rank. stride: between neighbours of a group."""
         if ranks < 2:
             return 0.0
+        machines = self.machines(ranks, stride)
         if kind == "broadcast":
-            machines = self.cluster.machines(ranks)
             latency = self.BASE["ring"][2] + (self.INSIDE if machines == 1 else self.BETWEEN)["tree"][2]
-            return latency * MICRO + data / self.bus(machines)
+            return latency * MICRO + data / self.bus(machines, ranks)
         total = data if kind == "all_reduce" else data * ranks
-        return min(latency + total / bandwidth for latency, bandwidth in self.__ways(kind, ranks))
+        return min(latency + total / bandwidth for latency, bandwidth in self.__ways(kind, ranks, machines))
 
 
 class InRankOrder:
@@ -132,11 +135,11 @@ class InRankOrder:
         latency = self.cluster.network.latency if outside else self.cluster.inside.latency
         return groups * (latency + Nccl.BASE["ring"][2] * MICRO) + max(links, (ranks - 1) * self.cluster.message)
 
-    def seconds(self, kind, data, ranks):
+    def seconds(self, kind, data, ranks, stride=1):
         if ranks < 2:
             return 0.0
         if kind != "all_reduce":
-            return Nccl(self.cluster).seconds(kind, data, ranks)
+            return Nccl(self.cluster).seconds(kind, data, ranks, stride)
         total = 0.0
         for piece in range(math.ceil(data / self.piece)):
             part = min(self.piece, data - piece * self.piece) / ranks
@@ -156,7 +159,8 @@ class Processes:
         self.cluster, self.recorder = cluster, recorder
         self.known = {}
 
-    def seconds(self, kind, data, ranks):
+    def seconds(self, kind, data, ranks, stride=1):
+        """Of all ranks: stride is 1."""
         if ranks < 2:
             return 0.0
         key = kind, data, ranks

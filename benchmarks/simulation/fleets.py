@@ -62,12 +62,14 @@ class Fleet:
             begin = begin * len(speeds)
         self.streams[number] = latest([at + seconds * speed for at, speed in zip(begin, speeds)], self.host)
 
-    def collective(self, kind, number, data):
+    def collective(self, kind, number, data, ranks, stride):
         self.host = [host + self.gpu.queue for host in self.host]
-        self.streams[number] = [max(max(self.stream(number)), max(self.host)) + self.way.seconds(kind, data, self.ranks)]
+        seconds = self.way.seconds(kind, data, ranks, stride)
+        self.streams[number] = [max(max(self.stream(number)), max(self.host)) + seconds]
 
-    def step(self, entries, speeds):
-        """speeds: for each rank, the factor of its times of computing; one for all if they are alike."""
+    def step(self, entries, speeds, recorded):
+        """speeds: for each rank, the factor of its times of computing; one for all if they are alike. recorded: the ranks
+        of the recording, which stand for all."""
         for entry in entries:
             what = entry[0]
             if what == "launch":
@@ -82,7 +84,7 @@ class Fleet:
                 for stream in self.streams.values():
                     self.host = latest(self.host, stream)
             else:
-                self.collective(what, entry[1], entry[2])
+                self.collective(what, entry[1], entry[2], self.ranks if entry[3] == recorded else entry[3], entry[4])
 
     def end(self):
         return max([max(self.host)] + [max(stream) for stream in self.streams.values()])
@@ -93,10 +95,10 @@ def seconds_of_step(program, gpu, way, ranks, stragglers=None, steps=3):
     entries = segments(program, gpu)
     speeds = stragglers.of_steps(ranks, steps + 1) if stragglers else [[1.0]] * (steps + 1)
     fleet = Fleet(gpu, way, ranks)
-    fleet.step(entries, speeds[0])
+    fleet.step(entries, speeds[0], program.ranks)
     first = fleet.end()
     for of_ranks in speeds[1:]:
-        fleet.step(entries, of_ranks)
+        fleet.step(entries, of_ranks, program.ranks)
     return (fleet.end() - first) / steps
 
 
@@ -104,7 +106,7 @@ class Alone:
     """No other ranks: collectives take no time."""
     name = "one rank"
 
-    def seconds(self, kind, data, ranks):
+    def seconds(self, kind, data, ranks, stride=1):
         return 0.0
 
 

@@ -9,9 +9,10 @@ import subprocess
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A training step of one rank. parameter_bytes: of the model's type; kept_bytes: of all tensors between two steps;
+    """A training step of one of `ranks` ranks. parameter_bytes: of the model's type; kept_bytes: of all tensors between two steps;
     peak_bytes: their maximum within a step. entries: [name, numbers...], see recording.hpp."""
     name: str
+    ranks: int
     parameters: int
     parameter_bytes: int
     kept_bytes: int

@@ -20,6 +20,7 @@ struct Entry {
   double flops = 0;                 ///< of a launch
   locus::dist::Fingerprint call{};  ///< of a collective
   int ranks = 0;                    ///< that take part in it
+  int stride = 1;                   ///< between neighbours of them
 };
 
 /// Entries are kept between begin() and end(). One thread uses it.
@@ -63,7 +64,11 @@ inline void write(locus::io::JsonWriter& json, const std::vector<Entry>& entries
     switch (entry.what) {
       case Entry::What::launch: json.value("launch").value(entry.stream).value(entry.bytes).value(entry.flops); break;
       case Entry::What::collective:
-        json.value(name_of(entry.call.kind)).value(entry.stream).value(entry.bytes).value(entry.ranks);
+        json.value(name_of(entry.call.kind))
+            .value(entry.stream)
+            .value(entry.bytes)
+            .value(entry.ranks)
+            .value(entry.stride);
         json.value(entry.call.sums == locus::dist::Sums::in_rank_order ? "in rank order" : "fastest");
         break;
       case Entry::What::record: json.value("record").value(entry.stream).value(entry.event); break;

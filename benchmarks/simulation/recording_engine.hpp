@@ -1,6 +1,7 @@
 #pragma once
 // An engine without other ranks: it notes each collective and message in the recording, and returns. As over NCCL,
-// calls are queued in the current stream.
+// calls are queued in the current stream. Other ranks give the same few bytes as this one in all_gather, by which ranks
+// compare numbers; other collectives leave their targets as they are.
 
 #include "virtual_device.hpp"
 
@@ -30,11 +31,13 @@ class RecordingEngine final : public locus::dist::Engine<Virtual> {
   /// The groups that all ranks choose in the given call of split(), counted from 0. Without it, split() throws.
   using Choices = std::function<locus::dist::GroupChoice(int call, int rank)>;
 
-  RecordingEngine(int rank, int size, Choices choices = {})
-      : Engine(rank, size, Virtual{}, locus::dist::Options{.timeout = 60}), choices_(std::move(choices)) {}
+  RecordingEngine(int rank, int size, Choices choices = {}) : RecordingEngine(rank, size, 1, std::move(choices)) {}
 
   void run(const locus::dist::Collective<Virtual>& call) override {
     note(call.what, static_cast<double>(call.bytes()));
+    if (call.what.kind != locus::dist::Kind::all_gather || call.bytes() > most_copied) return;
+    for (int peer = 0; peer < size(); ++peer)
+      __builtin_memcpy(at(call.target, peer * call.bytes()), call.source, static_cast<std::size_t>(call.bytes()));
   }
   void meet(const locus::dist::Fingerprint& what, std::int64_t) override { note(what, 0); }
   [[nodiscard]] bool is_queued(locus::dist::Kind kind) const override { return kind < locus::dist::Kind::barrier; }
@@ -48,7 +51,8 @@ class RecordingEngine final : public locus::dist::Engine<Virtual> {
     ++splits_;
     note(split_call, sizeof(choice));
     const locus::dist::detail::Subgroup group(all, rank());
-    return locus::Shared<Engine>(new RecordingEngine(group.rank(), group.size()));
+    const int stride = group.size() > 1 ? group.ranks()[1] - group.ranks()[0] : 1;
+    return locus::Shared<Engine>(new RecordingEngine(group.rank(), group.size(), stride * stride_, {}));
   }
   void send(const locus::dist::Message& message) override {
     note(message.fingerprint(locus::dist::Kind::send), static_cast<double>(message.bytes()));
@@ -60,10 +64,21 @@ class RecordingEngine final : public locus::dist::Engine<Virtual> {
   void leave(const char*) noexcept override {}
 
  private:
+  static constexpr std::int64_t most_copied = 4096;
+
+  RecordingEngine(int rank, int size, int stride, Choices choices)
+      : Engine(rank, size, Virtual{}, locus::dist::Options{.timeout = 60}),
+        stride_(stride),
+        choices_(std::move(choices)) {}
   void note(const locus::dist::Fingerprint& what, double bytes) {
-    recording.add(
-        {.what = Entry::What::collective, .stream = recording.stream, .bytes = bytes, .call = what, .ranks = size()});
+    Entry entry{.what = Entry::What::collective, .stream = recording.stream, .bytes = bytes};
+    entry.call = what;
+    entry.ranks = size();
+    entry.stride = stride_;
+    recording.add(entry);
   }
+
+  int stride_;  ///< between neighbours of a group
   Choices choices_;
   int splits_ = 0;
 };

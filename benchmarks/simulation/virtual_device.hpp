@@ -3,8 +3,8 @@
 // space that is never touched. So one process records a training step of a model that fits no machine at hand, with the
 // launches, waits and allocations of the code that runs on Cuda.
 //
-// Elements are zero, except for those that the host copied. Code that branches on values of elements takes the way of
-// zeros.
+// Elements are zero, except for those that the host copied, and a few integers, such as counts that ranks compare:
+// these are computed. Code that branches on values of other elements takes the way of zeros.
 
 #include "recording.hpp"
 
@@ -32,6 +32,14 @@ template <class X>
   return operand ? static_cast<double>(locus::detail::touched_bytes(rank, extent, stride, sizeof(X))) : 0;
 }
 [[nodiscard]] inline double bytes_of(locus::LinearIndex, int, const std::int64_t*, const std::int64_t*) { return 0; }
+
+/// Most elements of integers that map computes.
+inline constexpr std::int64_t most_computed = 16;
+template <class T>
+[[nodiscard]] locus::compute_t<T> read_integer(const T* operand, std::int64_t i) {
+  return operand ? locus::load_as_register(operand[i]) : locus::compute_t<T>{};
+}
+[[nodiscard]] inline std::int64_t read_integer(locus::LinearIndex, std::int64_t i) { return i; }
 
 /// Bytes per element that a functor of rows reads and writes: stated by itself, or its rows and a result in float.
 template <class F>
@@ -67,9 +75,11 @@ struct Backend<scaling::Virtual> {
   static void synchronize(Self) { scaling::recording.add({.what = scaling::Entry::What::device_waits}); }
 
   template <class F, class... I, class... O>
-  static void map(Self, const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const F&,
+  static void map(Self, const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const F& f,
                   const Pack<I...>& inputs, const Pack<O*...>& outputs) {
     if (plan.elements == 0) return;
+    if constexpr (sizeof...(O) == 1 && (std::is_same_v<O, std::int64_t> && ...))
+      if (plan.elements <= scaling::most_computed && plan.rank == 1) compute(plan, f, inputs, get<0>(outputs));
     [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
       const auto bytes = [&](const auto& operand, int at) {
         return scaling::bytes_of(operand, plan.rank, plan.extent, plan.stride[at]);
@@ -108,6 +118,18 @@ struct Backend<scaling::Virtual> {
     const auto m = static_cast<double>(c.rows), n = static_cast<double>(c.cols), k = static_cast<double>(a.cols);
     const auto count = static_cast<double>(batch.count);
     scaling::recording.launch(count * sizeof(T) * (m * k + k * n + m * n), 2 * count * m * n * k);
+  }
+
+ private:
+  template <class P, class F, class... I>
+  static void compute(const P& plan, const F& f, const Pack<I...>& inputs, std::int64_t* output) {
+    [&]<int... i>(std::integer_sequence<int, i...>) {
+      for (std::int64_t at = 0; output && at < plan.elements; ++at) {
+        std::int64_t result = 0;
+        f(scaling::read_integer(get<i>(inputs), at * plan.stride[i][0])..., result);
+        output[at * plan.stride[sizeof...(I)][0]] = result;
+      }
+    }(std::make_integer_sequence<int, sizeof...(I)>{});
   }
 };
 

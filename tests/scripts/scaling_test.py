@@ -63,6 +63,19 @@ class Recordings(cases.Scratch):
         self.assertEqual(program.parameter_bytes, 2 * program.parameters)
         self.assertTrue(math.isclose(program.kept_bytes, 16 * program.parameters, rel_tol=0.01))  # 2 + 2 + 3 * 4 bytes
 
+    def test_sharded_models_gather_and_scatter(self):
+        whole = RECORDER.step("gpt2")
+        for ranks, of_copy in ((8, 0), (64, 0), (64, 8)):
+            program, sharing = scaling.sharded(RECORDER, ranks, of_copy), of_copy or ranks
+            gathered = [entry[2] for entry in program.entries if entry[0] == "all_gather"]
+            scattered = [entry[2] for entry in program.entries if entry[0] == "reduce_scatter"]
+            self.assertTrue(1 <= sum(scattered) * sharing / program.parameter_bytes < 1.01)
+            self.assertTrue(1 < sum(gathered) * sharing / program.parameter_bytes <= 2.01)  # the last unit stays for the way back
+            summed = [tuple(entry[3:5]) for entry in program.entries if entry[0] == "all_reduce"]
+            self.assertEqual(set(summed), {(ranks // of_copy, of_copy)} if of_copy else set())
+            self.assertLess(program.peak_bytes, whole.peak_bytes)
+            self.assertLess(program.kept_bytes, 16 * program.parameters / sharing + program.parameter_bytes)
+
     def test_buffers_are_broadcast(self):
         self.assertEqual(kinds(RECORDER.step("resnet50")).count("broadcast"), 1)
 
@@ -144,6 +157,12 @@ class Collectives(cases.Scratch):
                 self.assertGreater(way.seconds("all_reduce", 32 * MIB, ranks), least)
                 self.assertGreaterEqual(way.seconds("all_reduce", 32 * MIB, 2 * ranks), way.seconds("all_reduce", 32 * MIB, ranks) * 0.999)
 
+    def test_groups_are_on_as_many_machines_as_their_ranks_say(self):
+        nccl, size = clusters.Nccl(CLUSTER), 32 * MIB
+        self.assertEqual((nccl.machines(8, 1), nccl.machines(64, 8), nccl.machines(16, 4)), (1, 64, 8))
+        self.assertGreater(nccl.seconds("all_reduce", size, 8, 8), 3 * nccl.seconds("all_reduce", size, 8, 1))
+        self.assertEqual(nccl.bus(8, 8) * 8, nccl.bus(8, 64))
+
     def test_a_narrow_network_between_racks_costs(self):
         narrow = dataclasses.replace(CLUSTER, oversubscription=8.0)
         for make in (lambda c: clusters.Nccl(c), lambda c: clusters.Processes(c, RECORDER)):
@@ -185,11 +204,11 @@ class Steps(cases.Scratch):
 
     def test_host_and_device_are_queues(self):
         gpu = clusters.Gpu(peak=1e12, share=1, memory=1e12, launch=1e-6, queue=1e-5)
-        program = programs.Program("", 0, 0, 0, 0, [["launch", 0, 1e9, 0], ["record", 0, 1], ["wait", 1, 1], ["all_reduce", 1, 1, 2, ""],
+        program = programs.Program("", 2, 0, 0, 0, 0, [["launch", 0, 1e9, 0], ["record", 0, 1], ["wait", 1, 1], ["all_reduce", 1, 1, 2, 1, ""],
                                                     ["record", 1, 2], ["launch", 0, 5e9, 0], ["wait", 0, 2]])
 
         class Slow:
-            def seconds(self, kind, data, ranks):
+            def seconds(self, kind, data, ranks, stride=1):
                 return 9e-3
         self.assertTrue(math.isclose(fleets.seconds_of_step(program, gpu, Slow(), 2), 10e-3, rel_tol=1e-3))
         self.assertTrue(math.isclose(fleets.seconds_of_step(program, gpu, fleets.Alone(), 2), 6e-3, rel_tol=1e-3))
@@ -211,7 +230,7 @@ class Hosts(cases.Scratch):
         costs = [hosts.cost_on_host(entry) for entry in program.entries]
 
         class Way:
-            def seconds(self, kind, data, ranks):
+            def seconds(self, kind, data, ranks, stride=1):
                 return data * 1e-7
 
         class Same:
