@@ -27,6 +27,7 @@ RESULTS = HERE.parent / "results" / "scaling-host.json"
 MIB = 1 << 20
 BUCKETS = [(25 * MIB, MIB), (MIB, MIB), (MIB // 4, MIB // 16), (1 << 30, 1 << 30)]  # bucket_bytes, first_bucket_bytes
 RANKS = {"threads": (2, 4, 8), "processes": (2, 4, 8)}
+STEPS = {2: 1, 4: 4, 8: 6}  # of a sample: ranks that share a core begin one after another
 QUIET = 0.05
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"]
 
@@ -40,11 +41,11 @@ def cases(only):
             begin = [*MPIRUN, str(ranks)] if way == "processes" else []
             more = [] if begin else ["--ranks", str(ranks)]
             yield (f"all_reduce {way} {ranks}",
-                   [*begin, "all_reduce", *more, "--in-place", "--min", "1024", "--max", str(16 * MIB), "--samples", "9"])
+                   [*begin, "all_reduce", *more, "--in-place", "--min", "1024", "--max", str(16 * MIB), "--samples", "3"])
             for bucket, first in BUCKETS:
                 yield (f"ddp {way} {ranks} {bucket}",
-                       [*begin, "ddp", *more, "--steps", "1", "--samples", "40", "--bucket-bytes", str(bucket),
-                        "--first-bucket-bytes", str(first)])
+                       [*begin, "ddp", *more, "--steps", str(STEPS[ranks]), "--samples", str(max(3, 16 // STEPS[ranks])),
+                        "--bucket-bytes", str(bucket), "--first-bucket-bytes", str(first)])
 
 
 def busy_seconds():

@@ -1,10 +1,12 @@
 """The simulation of this host beside its measurements."""
 
 import bisect
+import dataclasses
 import math
 
 import hosts
 
+QUIET = 0.05  # share of the cores that other processes used at most; see measure_host.py
 ONE_SHOT = 16 << 10  # algorithm_limits(Links::shared_memory)
 
 
@@ -75,30 +77,51 @@ def is_locus(name, way):
     return name == ("locus, threads" if way == "threads" else "locus, MPI")
 
 
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A measured case that is no calibration; simulated: None where other processes disturbed it or its calibration."""
+    what: str
+    way: str
+    ranks: int
+    measured: float
+    simulated: float
+
+    @property
+    def error(self):
+        return self.simulated / self.measured - 1
+
+
+def is_quiet(run):
+    return run["others"] < QUIET
+
+
+def calibrations(way):
+    return [f"all_reduce {way} 2"] + [f"ddp {way} 2 {size}" for size in FIRST]
+
+
 def compared(kept, recorder):
-    """[(what, way, ranks, measured seconds, simulated seconds, others)] of all cases that are not calibrations."""
+    """The Case of each measurement."""
     result = []
     for way in ("threads", "processes"):
-        if f"all_reduce {way} 2" not in kept:
-            continue
-        calibration = Calibration(way, kept, recorder)
-        host = calibration.host()
+        is_calibrated = all(key in kept and is_quiet(kept[key]) for key in calibrations(way))
+        host = Calibration(way, kept, recorder).host() if is_calibrated else None
         for key, run in kept.items():
             what, of_way, ranks, *bucket = key.split()
-            if of_way != way:
-                continue
-            ranks = int(ranks)
-            for row in run["rows"]:
-                if what == "all_reduce" and ranks > 2 and is_locus(row["way"], way) and row["bytes"] >= 1 << 16:
-                    name = f"all_reduce, {size_text(row['bytes'])}"
-                    result.append((name, way, ranks, row["least"], host.seconds_of_call(row["bytes"], ranks), run["others"]))
-                if what == "ddp" and row["way"] in ("threads", "MPI"):
-                    size = int(bucket[0])
-                    program = recorder.step("perceptron", batch=64, bucket_bytes=size, overlap=row["overlap"],
-                                            first_bucket_bytes=FIRST[size])
-                    name = f"step, buckets of {size_text(size)}" + (", overlap" if row["overlap"] else "")
-                    result.append((name, way, ranks, row["least"], host.seconds_of_step(program, ranks), run["others"]))
+            if of_way == way:
+                result += cases_of(what, way, int(ranks), [int(size) for size in bucket], run, host if is_quiet(run) else None, recorder)
     return result
+
+
+def cases_of(what, way, ranks, bucket, run, host, recorder):
+    for row in run["rows"]:
+        if what == "all_reduce" and ranks > 2 and is_locus(row["way"], way) and row["bytes"] >= 1 << 16:
+            yield Case(f"all_reduce, {size_text(row['bytes'])}", way, ranks, row["least"],
+                       host and host.seconds_of_call(row["bytes"], ranks))
+        if what == "ddp" and row["way"] in ("threads", "MPI"):
+            program = recorder.step("perceptron", batch=64, bucket_bytes=bucket[0], first_bucket_bytes=FIRST[bucket[0]],
+                                    overlap=row["overlap"])
+            yield Case(f"step, buckets of {size_text(bucket[0])}" + (", overlap" if row["overlap"] else ""), way, ranks,
+                       row["least"], host and host.seconds_of_step(program, ranks))
 
 
 FIRST = {25 << 20: 1 << 20, 1 << 20: 1 << 20, 1 << 18: 1 << 16, 1 << 30: 1 << 30}

@@ -208,7 +208,7 @@ class Stream<scaling::Virtual> {
   int number_;
 };
 
-/// One launch for each pass, of three products for the gradients and one more to compute the scores again.
+/// One launch for each pass: of two products forward, and of five backward, where scores are computed again.
 template <>
 struct FusedAttention<scaling::Virtual> {
   template <class T, class Drop>
