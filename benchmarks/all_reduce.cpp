@@ -31,6 +31,7 @@ struct AllReduceOptions {
   int ranks = 2;
   std::int64_t least = 1 << 10, most = 64 << 20;
   int samples = 11;
+  bool is_in_place = false;
   std::string json{};
 };
 
@@ -79,49 +80,57 @@ class Way {
   virtual double run(std::int64_t bytes, std::int64_t calls) = 0;
 };
 
-/// Ranks as threads of this process; a sample begins after a barrier.
+/// Seconds of a call, of tensors that are reduced into new ones, or by their mean in place, as gradients are. A sample
+/// begins after a barrier.
+[[nodiscard]] double seconds_of_call(const dist::Communicator<Cpu>& comm, const char* way,
+                                     const AllReduceOptions& options, std::int64_t bytes, std::int64_t calls) {
+  const Tensor<float> x = elements_of(comm.rank(), bytes);
+  Tensor<float> sum = comm.all_reduced(x);
+  if (comm.rank() == 0) check_sum(way, sum, comm.size());
+  comm.barrier();
+  const Stopwatch watch;
+  for (std::int64_t i = 0; i < calls; ++i) {
+    if (options.is_in_place) comm.all_reduce(x, dist::mean);
+    else sum = comm.all_reduced(x);
+  }
+  return watch.seconds() / static_cast<double>(calls);
+}
+
+/// Ranks as threads of this process.
 class Threads final : public Way {
  public:
-  explicit Threads(int ranks) : ranks_(ranks) {}
+  Threads(int ranks, const AllReduceOptions& options) : ranks_(ranks), options_(options) {}
   const char* name() const override { return "locus, threads"; }
   int ranks() const override { return ranks_; }
   double run(std::int64_t bytes, std::int64_t calls) override {
     double seconds = 0;
     dist::spawn<Cpu>(ranks_, [&](const dist::Communicator<Cpu>& comm) {
-      const Tensor<float> x = elements_of(comm.rank(), bytes);
-      Tensor<float> sum = comm.all_reduced(x);
-      if (comm.rank() == 0) check_sum(name(), sum, ranks_);
-      comm.barrier();
-      const Stopwatch watch;
-      for (std::int64_t i = 0; i < calls; ++i) sum = comm.all_reduced(x);
-      if (comm.rank() == 0) seconds = watch.seconds() / static_cast<double>(calls);
+      const double mine = seconds_of_call(comm, name(), options_, bytes, calls);
+      if (comm.rank() == 0) seconds = mine;
     });
     return seconds;
   }
 
  private:
   int ranks_;
+  const AllReduceOptions& options_;
 };
 
 #if LOCUS_MPI
 class Processes final : public Way {
  public:
-  Processes(const char* name, const dist::Communicator<Cpu>& comm) : name_(name), comm_(comm) {}
+  Processes(const char* name, const dist::Communicator<Cpu>& comm, const AllReduceOptions& options)
+      : name_(name), comm_(comm), options_(options) {}
   const char* name() const override { return name_; }
   int ranks() const override { return comm_.size(); }
   double run(std::int64_t bytes, std::int64_t calls) override {
-    const Tensor<float> x = elements_of(comm_.rank(), bytes);
-    Tensor<float> sum = comm_.all_reduced(x);
-    check_sum(name(), sum, ranks());
-    comm_.barrier();
-    const Stopwatch watch;
-    for (std::int64_t i = 0; i < calls; ++i) sum = comm_.all_reduced(x);
-    return watch.seconds() / static_cast<double>(calls);
+    return seconds_of_call(comm_, name(), options_, bytes, calls);
   }
 
  private:
   const char* name_;
   dist::Communicator<Cpu> comm_;
+  const AllReduceOptions& options_;
 };
 
 class MpiAllreduce final : public Way {
@@ -206,12 +215,13 @@ void write(const std::string& path, const std::vector<Row>& rows) {
 }
 
 void measure_all(const AllReduceOptions& options) {
-  Threads threads(options.ranks);
+  Threads threads(options.ranks, options);
 #if LOCUS_MPI
   const auto comm = dist::mpi<Cpu>();
   if (comm.size() > 1) {
-    Threads as_many(comm.size());
-    Processes processes("locus, MPI", comm), messages("locus, messages", comm.with_sums(dist::Sums::in_rank_order));
+    Threads as_many(comm.size(), options);
+    Processes processes("locus, MPI", comm, options),
+        messages("locus, messages", comm.with_sums(dist::Sums::in_rank_order), options);
     MpiAllreduce plain(comm);
     const auto rows = measure({{&processes, false}, {&messages, false}, {&plain, false}, {&as_many, true}}, options,
                               [&](const auto& run) { on_rank_zero(comm, run); });
@@ -239,6 +249,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(std::int64_t{4}, std::int64_t{1} << 32))
       ->capture_default_str();
   app.add_option("--samples", options.samples, "of each way and size")->check(CLI::Range(1, 1000));
+  app.add_flag("--in-place", options.is_in_place, "means in place, as of gradients, in place of sums into new tensors");
   app.add_option("--json", options.json, "write environment and measurements to this file")->check(check_target);
   CLI11_PARSE(app, argc, argv);
   try {

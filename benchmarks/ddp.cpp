@@ -4,7 +4,8 @@
 //   mpirun -n 2 ddp --json ddp.json              processes
 //
 // Each rank has its own batch, so that n ranks train n times the images of one rank. All variants are measured in
-// turns: one rank without reduction, then all ranks with and without overlap. Compiled by nvcc, it measures GPUs.
+// turns: one rank without reduction, all ranks without reduction, then all ranks with and without overlap. Compiled by
+// nvcc, it measures GPUs.
 
 #include "support/environment.hpp"
 #include "support/output_file.hpp"
@@ -17,6 +18,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -35,6 +37,8 @@ struct DdpOptions {
   std::int64_t batch = 64, width = 1024;
   std::int64_t steps = 8;
   int samples = 11;
+  std::int64_t bucket_bytes = dist::DistributedOptions{}.bucket_bytes;
+  std::int64_t first_bucket_bytes = dist::DistributedOptions{}.first_bucket_bytes;
   std::string json{};
 };
 
@@ -42,8 +46,9 @@ struct Row {
   std::string way;
   int ranks;
   bool overlap;
-  std::int64_t batch, gradient_bytes;
+  std::int64_t batch, gradient_bytes, bucket_bytes, first_bucket_bytes;
   Quantiles seconds;  ///< of one step
+  double least;       ///< minimum of all samples: least disturbed by other load
   [[nodiscard]] double images_per_second() const { return static_cast<double>(ranks * batch) / seconds.median; }
 };
 
@@ -75,8 +80,10 @@ class Training {
     nn::cross_entropy(model_(trace(images_)), labels_).backward();
     optimizer_.step();
   }
-  /// Waits for the device. throws NumericError if the loss is not finite
-  void finish() const {
+  /// Waits for the device.
+  void finish() const { Stream<D>::current(images_.device()).synchronize(); }
+  /// throws NumericError if the loss is not finite
+  void check() const {
     const float loss = nn::cross_entropy(model_(images_), labels_).item();
     if (!std::isfinite(loss)) fail<NumericError>({"ddp: the loss is ", static_cast<double>(loss)});
   }
@@ -98,25 +105,37 @@ template <class M, class Meet>
   for (std::int64_t i = 0; i < steps; ++i) training.step();
   training.finish();
   meet();
-  return watch.seconds() / static_cast<double>(steps);
+  const double seconds = watch.seconds() / static_cast<double>(steps);
+  training.check();
+  return seconds;
 }
 
 [[nodiscard]] double alone(const DdpOptions& options) {
   Training<Network> training(network(options), D{}, options);
   return seconds_of_step(training, options.steps, [] {});
 }
+/// How ranks reduce their gradients.
+enum class Reduces { nothing, beside_backward, after_backward };
+
 /// Seconds of a step of one rank among several.
-[[nodiscard]] double distributed(const dist::Communicator<D>& comm, const DdpOptions& options, bool overlap) {
+[[nodiscard]] double distributed(const dist::Communicator<D>& comm, const DdpOptions& options, Reduces reduces) {
   Network model = network(options);
   if constexpr (!std::is_same_v<D, Cpu>) model = std::move(model).to(comm.device());
-  using M = dist::Distributed<Network>;
-  Training<M> training(dist::distributed(model, comm, {.overlap = overlap}), comm.device(), options);
-  return seconds_of_step(training, options.steps, [&] { comm.barrier(); });
+  const auto meet = [&] { comm.barrier(); };
+  if (reduces == Reduces::nothing) {
+    Training<Network> training(model, comm.device(), options);
+    return seconds_of_step(training, options.steps, meet);
+  }
+  const dist::DistributedOptions how{.bucket_bytes = options.bucket_bytes,
+                                     .first_bucket_bytes = options.first_bucket_bytes,
+                                     .overlap = reduces == Reduces::beside_backward};
+  Training<dist::Distributed<Network>> training(dist::distributed(model, comm, how), comm.device(), options);
+  return seconds_of_step(training, options.steps, meet);
 }
-[[nodiscard]] double threads(const DdpOptions& options, bool overlap) {
+[[nodiscard]] double threads(const DdpOptions& options, Reduces reduces) {
   double seconds = 0;
   dist::spawn<D>(options.ranks, [&](const dist::Communicator<D>& comm) {
-    const double mine = distributed(comm, options, overlap);
+    const double mine = distributed(comm, options, reduces);
     if (comm.rank() == 0) seconds = mine;
   });
   return seconds;
@@ -128,13 +147,12 @@ void print(const std::vector<Row>& rows) {
   const double one = rows[0].images_per_second();
   for (const Row& row : rows)
     std::printf("%-16s %5d %8s %10.3f %10.3f %10.3f %12.0f %10.3f\n", row.way.c_str(), row.ranks,
-                row.ranks == 1 ? "-"
-                : row.overlap  ? "on"
-                               : "off",
+                row.way == "one rank" || row.way == "no reduction" ? "-"
+                : row.overlap                                      ? "on"
+                                                                   : "off",
                 1e3 * row.seconds.median, 1e3 * row.seconds.p10, 1e3 * row.seconds.p90, row.images_per_second(),
                 row.images_per_second() / one / row.ranks);
-  if (rows.size() > 2)
-    std::printf("overlap on is %.3f times as fast as off\n", rows[2].seconds.median / rows[1].seconds.median);
+  std::printf("overlap on is %.3f times as fast as off\n", rows[2].seconds.median / rows[1].seconds.median);
 }
 
 void write(const std::string& path, const std::vector<Row>& rows) {
@@ -145,28 +163,45 @@ void write(const std::string& path, const std::vector<Row>& rows) {
   json.member("cores", e.cores).member("device", to_string(D{})).end_object().key("rows").begin_array();
   for (const Row& row : rows) {
     json.begin_object().member("way", row.way).member("ranks", row.ranks).member("overlap", row.overlap);
-    json.member("batch", row.batch).member("gradient_bytes", row.gradient_bytes).member("seconds", row.seconds.median);
-    json.member("p10", row.seconds.p10).member("p90", row.seconds.p90).member("samples", row.seconds.samples);
+    json.member("batch", row.batch).member("gradient_bytes", row.gradient_bytes);
+    json.member("bucket_bytes", row.bucket_bytes).member("first_bucket_bytes", row.first_bucket_bytes);
+    json.member("seconds", row.seconds.median)
+        .member("least", row.least)
+        .member("p10", row.seconds.p10)
+        .member("p90", row.seconds.p90)
+        .member("samples", row.seconds.samples);
     json.member("images_per_second", row.images_per_second()).end_object();
   }
   json.end_array().end_object();
   io::write_file_atomically(path, json.text());
 }
 
-/// `run(overlap)` samples all ranks; `lone()` samples a single rank, in this process only.
+/// `run(reduces)` samples all ranks; `lone()` samples a single rank, in this process only.
 template <class Lone, class Run>
 [[nodiscard]] std::vector<Row> measure(const char* way, int ranks, const DdpOptions& options, const Lone& lone,
                                        const Run& run) {
-  std::vector<double> single, on, off;
+  std::vector<double> single, on, off, apart;
   for (int sample = 0; sample < options.samples; ++sample) {
     single.push_back(lone());
-    on.push_back(run(true));
-    off.push_back(run(false));
+    on.push_back(run(Reduces::beside_backward));
+    off.push_back(run(Reduces::after_backward));
+    apart.push_back(run(Reduces::nothing));
   }
   const std::int64_t bytes = gradient_bytes(options);
-  return {{"one rank", 1, false, options.batch, bytes, quantiles(single)},
-          {way, ranks, true, options.batch, bytes, quantiles(on)},
-          {way, ranks, false, options.batch, bytes, quantiles(off)}};
+  const auto row = [&](const char* name, int count, bool overlap, const std::vector<double>& samples) -> Row {
+    const double least = samples.empty() ? 0 : *std::min_element(samples.begin(), samples.end());
+    return {name,
+            count,
+            overlap,
+            options.batch,
+            bytes,
+            options.bucket_bytes,
+            options.first_bucket_bytes,
+            quantiles(samples),
+            least};
+  };
+  return {row("one rank", 1, false, single), row(way, ranks, true, on), row(way, ranks, false, off),
+          row("no reduction", ranks, false, apart)};
 }
 
 void measure_all(const DdpOptions& options) {
@@ -183,14 +218,14 @@ void measure_all(const DdpOptions& options) {
           for (int is_done = 0; !is_done; MPI_Test(&request, &is_done, MPI_STATUS_IGNORE)) usleep(2000);
           return seconds;
         },
-        [&](bool overlap) { return distributed(comm, options, overlap); });
+        [&](Reduces reduces) { return distributed(comm, options, reduces); });
     if (comm.rank() != 0) return;
   }
 #endif
   if (rows.empty())
     rows = measure(
         "threads", options.ranks, options, [&] { return alone(options); },
-        [&](bool overlap) { return threads(options, overlap); });
+        [&](Reduces reduces) { return threads(options, reduces); });
   print(rows);
   if (!options.json.empty()) write(options.json, rows);
 }
@@ -207,6 +242,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--steps", options.steps, "in each sample")->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_option("--samples", options.samples, "of each way")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--bucket-bytes", options.bucket_bytes, "DistributedOptions::bucket_bytes")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--first-bucket-bytes", options.first_bucket_bytes, "DistributedOptions::first_bucket_bytes")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->capture_default_str();
   app.add_option("--json", options.json, "write environment and measurements to this file")->check(check_target);
   CLI11_PARSE(app, argc, argv);
   try {

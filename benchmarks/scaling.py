@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""docs/scaling.svg and the tables of docs/scaling.md: the predicted time of a step of data-parallel training on up to
-1,024 GPUs, by a model of latency, bandwidth and overlap. Latency and bandwidth of the host are fitted to
-results/all-reduce-*.json. The numbers for GPUs are not measured here; they come from data sheets or are assumed, as GPU
-and WORKLOADS state.
+"""docs/scaling.svg and the tables of docs/scaling.md: training on up to 16,384 GPUs, simulated. The programs record_steps
+and record_messages record the code of the library: launches, collectives, waits, allocations and messages of a rank. The
+modules of simulation/ run the recordings on every rank of the cluster below, whose numbers are from data sheets or
+assumed, and on this host, where they are compared with results/scaling-host.json.
 
-usage: scaling.py            prints the tables
-       scaling.py --write    writes docs/scaling.svg, and the tables of docs/scaling.md
-       scaling.py --check    tests the model, and that page and picture are up to date
+usage: scaling.py --programs FOLDER            prints the tables
+       scaling.py --programs FOLDER --write    writes docs/scaling.svg, and the tables of docs/scaling.md
+       scaling.py --programs FOLDER --check    tests that page and picture are up to date
+
+FOLDER: build/release/benchmarks/simulation, with the two programs.
 """
 
 import argparse
@@ -14,262 +16,296 @@ import dataclasses
 import json
 import math
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "simulation"), str(HERE.parent / "scripts" / "lib")]
+import clusters  # noqa: E402
+import failures  # noqa: E402
+import fleets  # noqa: E402
+import programs  # noqa: E402
+import validation  # noqa: E402
+import whole_file  # noqa: E402
+
 DOCS = HERE.parent / "docs"
-MIB = 1 << 20
-COUNTS = [2 ** power for power in range(11)]
+INCLUDE = HERE.parent / "include" / "locus"
+MIB, GIB = 1 << 20, 1 << 30
+COUNTS = [8, 64, 512, 4096, 16384]
+
+# NVIDIA H200 SXM and ConnectX-7, from their data sheets: 989 TFLOP/s of dense bfloat16, 4.8 TB/s of memory, NVLink of
+# 450 GB/s in each direction, 400 Gb/s of the network for each GPU, PCIe 5 of 64 GB/s. Measured on an H200
+# (results/2026-11-26-nvidia-h200*.json): the shares that products of 4,096 with an activation and that rows reach, and the
+# time of the host for a launch. Assumed: the shares of links, and all latencies.
+GPU = clusters.Gpu(peak=989e12, share=0.7, memory=0.75 * 4.8e12, launch=2e-6, queue=4e-6)
+CLUSTER = clusters.Cluster(
+    inside=clusters.Link(3e-6, 0.8 * 450e9), network=clusters.Link(8e-6, 0.8 * 50e9), host=clusters.Link(1e-6, 5e9),
+    pcie=clusters.Link(10e-6, 0.8 * 64e9))
+# Meta, "The Llama 3 herd of models": 419 unexpected interruptions in 54 days on 16,384 GPUs. Assumed: 30 s for a
+# checkpoint, 10 minutes for a restart.
+RELIABILITY = failures.Reliability(between=16384 * 54 * 86400 / 419, save=30, restart=600)
+WORKLOADS = {"gpt2": "GPT-2 of 1.3 G parameters, 8 x 2,048 tokens", "resnet50": "ResNet-50, 256 images",
+             "perceptron": "perceptron 784-1024-1024-10, 1,024 images"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Link:
-    """The time of a message: latency + bytes / bandwidth."""
-    latency: float    # seconds
-    bandwidth: float  # bytes per second, in each direction
-
-    def seconds(self, data):
-        return self.latency + data / self.bandwidth
+def constant(path, name):
+    """A number of a header, as `name = 2048` or `name = 64 << 20`."""
+    found = re.search(rf"\b{name} = (\d+)(?: << (\d+))?;", (INCLUDE / path).read_text())
+    if not found:
+        raise SystemExit(f"scaling.py: {path} has no number {name}")
+    return int(found[1]) << int(found[2] or 0)
 
 
-@dataclasses.dataclass(frozen=True)
-class Cluster:
-    """Machines of some GPUs each: links within a machine, and between machines for each GPU."""
-    inside: Link
-    between: Link
-    of_machine: int
+def in_rank_order():
+    return clusters.InRankOrder(
+        CLUSTER, GPU, constant("cuda/nccl.hpp", "most_operations") // 2, constant("cuda/peers.hpp", "most_ranks"),
+        constant("distributed/engine/device_engine.hpp", "piece_bytes"))
 
 
-@dataclasses.dataclass(frozen=True)
-class Workload:
-    """A training step of one rank: seconds of the forward and backward pass, and bytes of gradients."""
-    name: str
-    forward: float
-    backward: float
-    gradient_bytes: float
-
-    @property
-    def compute(self):
-        return self.forward + self.backward
+def ways(recorder):
+    return [clusters.Nccl(CLUSTER, True), clusters.Nccl(CLUSTER), in_rank_order(), clusters.Processes(CLUSTER, recorder)]
 
 
-# NVIDIA H100 SXM5 and ConnectX-7, from their data sheets: NVLink 900 GB/s in both directions together, 400 Gb/s of the
-# network for each GPU, 989 TFLOP/s of dense bfloat16. Assumed: 80 % of the bandwidth, and the latencies.
-PEAK, REACHED = 989e12, 0.8
-GPU = Cluster(inside=Link(3e-6, REACHED * 450e9), between=Link(8e-6, REACHED * 50e9), of_machine=8)
+def table(head, rows):
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] +
+                     ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
-def workload(name, forward_flop, share_of_peak, gradient_bytes):
-    """A backward pass computes twice as much as the forward pass."""
-    forward = forward_flop / (share_of_peak * PEAK)
-    return Workload(name, forward, 2 * forward, gradient_bytes)
+def of_counts(counts):
+    return [f"{count:,} GPUs" for count in counts]
 
 
-# Operations of the forward pass, and the assumed share of the peak. Gradients of 2 bytes.
-WORKLOADS = [
-    workload("transformer, 1.3 G parameters, 16,384 tokens", 2 * 1.3e9 * 16384, 0.4, 2 * 1.3e9),
-    workload("ResNet-50, 256 images", 8.2e9 * 256, 0.15, 2 * 25.6e6),
-    workload("perceptron 784-1024-1024-10, 1,024 images", 2 * 1.86e6 * 1024, 0.15, 2 * 1.86e6),
-]
+def workloads_table(recorder):
+    rows = []
+    for name, text in WORKLOADS.items():
+        program = recorder.step(name)
+        seconds = fleets.seconds_of_step(program, GPU, fleets.Alone(), 1)
+        launches = sum(entry[0] == "launch" for entry in program.entries)
+        rows.append([text, f"{program.parameters / 1e6:,.1f} M", f"{len(program.buckets)}",
+                     f"{min(program.buckets) / MIB:.1f} to {max(program.buckets) / MIB:.1f} MiB", f"{launches:,}",
+                     f"{1e3 * seconds:.2f} ms", f"{program.flops / seconds / GPU.peak:.0%}"])
+    return table(["workload", "parameters", "buckets", "size of a bucket", "launches", "step of one GPU", "of the peak"], rows)
 
 
-def in_rank_order(data, ranks, cluster):
-    """Seconds of an all_reduce between processes with Sums::in_rank_order: each rank receives its part from all ranks
-    and sums it, then sends the sum to all. Each phase is ranks - 1 messages of data / ranks, sequential on the slower
-    link."""
-    if ranks < 2:
-        return 0.0
-    inside = min(ranks, cluster.of_machine) - 1
-    outside = ranks - 1 - inside
-    part = data / ranks
-    once = max(inside * cluster.inside.seconds(part), outside * cluster.between.seconds(part))
-    return 2 * once
+def predictions_table(recorder):
+    rows = []
+    for name, text in WORKLOADS.items():
+        for way in ways(recorder):
+            shares = [fleets.efficiency(recorder.step(name), GPU, way, count) for count in COUNTS]
+            rows.append([f"{text}; {way.name}"] + [f"{share:.2f}" for share in shares])
+        waits = recorder.step(name, overlap=False)
+        shares = [fleets.efficiency(waits, GPU, clusters.Nccl(CLUSTER), count) for count in COUNTS]
+        rows.append([f"{text}; NCCL, rings and trees, without overlap"] + [f"{share:.2f}" for share in shares])
+    return table(["share of linear scaling", *of_counts(COUNTS)], rows)
 
 
-def by_machine(data, ranks, cluster):
-    """Seconds of an all_reduce with Sums::fastest on several machines, Algorithm::by_machine: each rank of a machine sums
-    its part, ranks with the same part exchange halves and then results between machines, and each rank sends its part to
-    its machine. On one machine, the same as in_rank_order."""
-    if ranks < 2:
-        return 0.0
-    inside, machines = min(ranks, cluster.of_machine), math.ceil(ranks / cluster.of_machine)
-    part = data / inside
-    steps, share = math.ceil(math.log2(machines)), (machines - 1) / machines
-    within = (inside - 1) * cluster.inside.seconds(part)
-    return 2 * (within + steps * cluster.between.latency + share * part / cluster.between.bandwidth)
+def calls_table(recorder):
+    rows = []
+    for size in (1 << 10, MIB, 32 * MIB):
+        for way in ways(recorder):
+            times = [1e6 * way.seconds("all_reduce", size, count) for count in COUNTS]
+            rows.append([f"{validation.size_text(size)}; {way.name}"] + [f"{seconds:,.0f} µs" for seconds in times])
+    return table(["`all_reduce`", *of_counts(COUNTS)], rows)
 
 
-def buckets_of(data, first=MIB, others=25 * MIB):
-    """Bytes of the buckets, in the order in which they are ready."""
-    buckets = [min(first, data)]
-    rest = data - buckets[0]
-    while rest > 0:
-        buckets.append(min(others, rest))
-        rest -= buckets[-1]
-    return buckets
+def sharded(recorder, ranks, ranks_of_copy=0):
+    return recorder.step("gpt2", sharded=True, ranks=ranks, ranks_of_copy=ranks_of_copy if ranks_of_copy < ranks else 0)
 
 
-def step(work, ranks, cluster, overlap=True, reduce=by_machine):
-    """Seconds of a step. Gradients become ready at an even pace in the backward pass; a bucket is reduced as soon as it
-    is ready and the previous one is reduced."""
-    done, given = work.forward, 0
-    for bucket in buckets_of(work.gradient_bytes):
-        given += bucket
-        ready = work.forward + work.backward * min(given / work.gradient_bytes, 1)
-        start = max(done, ready) if overlap else max(done, work.compute)
-        done = start + reduce(bucket, ranks, cluster)
-    return max(work.compute, done)
+def sharded_table(recorder):
+    rows = []
+    for way in ways(recorder)[:2]:
+        for text, of_copy in (("over all ranks", 0), ("over the 8 of a machine, `.ranks_of_copy = 8`", 8), ("over 64, `.ranks_of_copy = 64`", 64)):
+            one = fleets.seconds_of_step(recorder.step("gpt2"), GPU, fleets.Alone(), 1)
+            shares = [one / fleets.seconds_of_step(sharded(recorder, count, of_copy), GPU, way, count) for count in COUNTS]
+            rows.append([f"{text}; {way.name}"] + [f"{share:.2f}" for share in shares])
+    return table(["GPT-2, sharded", *of_counts(COUNTS)], rows)
 
 
-def efficiency(work, ranks, cluster, **how):
-    """Parallel efficiency: images per second of `ranks` ranks over `ranks` times one rank's."""
-    return work.compute / step(work, ranks, cluster, **how)
+def networks_table(recorder):
+    rows = []
+    one = fleets.seconds_of_step(recorder.step("gpt2"), GPU, fleets.Alone(), 1)
+    for cards, oversubscription in ((8, 1), (4, 1), (1, 1), (8, 4), (8, 16)):
+        way = clusters.Nccl(dataclasses.replace(CLUSTER, cards=cards, oversubscription=float(oversubscription)))
+        shares = [one / fleets.seconds_of_step(program, GPU, way, 512)
+                  for program in (recorder.step("gpt2"), recorder.step("gpt2", overlap=False), sharded(recorder, 512, 64), sharded(recorder, 512, 8))]
+        rows.append([f"{cards}", f"{oversubscription}"] + [f"{share:.2f}" for share in shares])
+    return table(["cards of a machine", "oversubscription", "whole", "whole, without overlap", "sharded over 64", "sharded over 8"], rows)
 
 
-def fit(points):
-    """Latency and bandwidth of a link from (bytes of a rank, seconds) of all_reduce between two ranks, by least squares
-    of relative errors. Each of the two messages of two_shot has half of the bytes: seconds = 2 latency + bytes /
-    bandwidth."""
-    rows = [(2 / seconds, data / seconds) for data, seconds in points]
-    aa, ab, bb = (sum(f(*row) for row in rows) for f in (lambda a, b: a * a, lambda a, b: a * b, lambda a, b: b * b))
-    a1, b1 = sum(a for a, _ in rows), sum(b for _, b in rows)
-    det = aa * bb - ab * ab
-    latency, inverse = (bb * a1 - ab * b1) / det, (aa * b1 - ab * a1) / det
-    return Link(max(latency, 0.0), 1 / inverse)
+def memory_table(recorder):
+    cases = [(text, recorder.step(name)) for name, text in WORKLOADS.items()]
+    cases += [(f"GPT-2, sharded over {count:,} ranks", sharded(recorder, count)) for count in (8, 64, 16384)]
+    rows = [[text] + [f"{size / GIB:.2f} GiB" for size in
+                      (program.parameter_bytes, program.kept_bytes, program.peak_bytes - program.kept_bytes, program.peak_bytes)]
+            for text, program in cases]
+    return table(["workload", "all parameters", "kept between steps", "more within a step", "largest"], rows)
 
 
-def measured(name, way):
-    """(bytes, seconds at the 10th percentile) of one way in results/NAME.json."""
-    rows = json.loads((HERE / "results" / name).read_text())["rows"]
-    return [(row["bytes"], row["p10"]) for row in rows if row["way"] == way and row["ranks"] == 2]
+def stragglers_table(recorder):
+    rows = []
+    program, way = recorder.step("gpt2"), clusters.Nccl(CLUSTER)
+    one = fleets.seconds_of_step(program, GPU, fleets.Alone(), 1)
+    for steady, passing in ((0.0, 0.01), (0.01, 0.0), (0.01, 0.01), (0.03, 0.01)):
+        drawn = fleets.Stragglers(steady, passing)
+        shares = [one / fleets.seconds_of_step(program, GPU, way, count, drawn, steps=1) for count in (8, 512, 16384)]
+        rows.append([f"{steady:.0%}", f"{passing:.0%}"] + [f"{share:.2f}" for share in shares])
+    return table(["deviation between GPUs", "from step to step", *of_counts((8, 512, 16384))], rows)
 
 
-def medians(name, way):
-    """{bytes: seconds} of one way between two ranks in results/NAME.json."""
-    rows = json.loads((HERE / "results" / name).read_text())["rows"]
-    return {row["bytes"]: row["seconds"] for row in rows if row["way"] == way and row["ranks"] == 2}
+def limits_table(recorder):
+    """Costs that grow with the number of ranks, each by the code that causes it."""
+    processes = clusters.Processes(CLUSTER, recorder)
+    part = constant("distributed/message/message_engine.hpp", "part_bytes")
+    operations = constant("cuda/nccl.hpp", "most_operations")
+    rows = []
+    for count in COUNTS:
+        meeting = processes.of_messages(recorder.messages("barrier", 0, count, CLUSTER.of_machine), count)
+        gathered = processes.of_messages(recorder.messages("all_gather", 512, count, CLUSTER.of_machine), count)
+        rows.append([f"{count:,}", f"{count - 1:,}", f"{1e3 * meeting:.2f} ms", f"{1e3 * gathered:.2f} ms",
+                     f"{math.ceil((count - 1) / (operations // 2))}",
+                     "1" if count <= constant("cuda/peers.hpp", "most_ranks") else f"{count - 1:,}",
+                     f"{1e3 * in_rank_order().seconds('all_reduce', 32 * MIB, count):,.1f} ms", f"{2 * count * part / GIB:,.2f} GiB"])
+    return table(["ranks", "descriptors of a rank, TCP", "`barrier`, and half of `split`", "comparing models in `distributed`",
+                  "groups of NCCL, in rank order", "launches of a sum, in rank order", "32 MiB in rank order, NCCL",
+                  "temporary memory in rank order, processes"], rows)
 
 
-def bytes_text(count):
-    return f"{count // MIB} MiB" if count >= MIB else f"{count // 1024} KiB"
+def interval_text(seconds):
+    return f"{seconds / 60:,.0f} min"
 
 
-def host_links():
-    return {"threads": fit(measured("all-reduce-mpi.json", "locus, threads")),
-            "MPI": fit(measured("all-reduce-mpi.json", "locus, MPI"))}
+def failures_table():
+    rows = []
+    for count in (64, 512, 4096, 16384):
+        best, share = failures.best_interval(RELIABILITY, count)
+        young, daly = failures.young(RELIABILITY, count), failures.daly(RELIABILITY, count)
+        hourly = failures.useful_share(RELIABILITY, count, 3600)
+        rows.append([f"{count:,}", f"{RELIABILITY.of_job(count) / 3600:,.1f} h", interval_text(best), f"{share:.3f}",
+                     f"{interval_text(young)}; {failures.useful_share(RELIABILITY, count, young):.3f}",
+                     f"{interval_text(daly)}; {failures.useful_share(RELIABILITY, count, daly):.3f}", f"{hourly:.3f}"])
+    return table(["GPUs", "between failures", "best interval, simulated", "useful share", "Young's interval; share",
+                  "Daly's interval; share", "share, a checkpoint an hour"], rows)
 
 
-def tables():
-    lines = ["| `all_reduce` of two ranks | Locus, processes | `MPI_Allreduce` | faster by | Locus, threads | faster by |",
-             "|---|---|---|---|---|---|"]
-    ways = [medians("all-reduce-mpi.json", way) for way in ("locus, MPI", "MPI_Allreduce", "locus, threads")]
-    for size in ways[0]:
-        locus, peer, threads = (1e6 * way[size] for way in ways)
-        lines.append(f"| {bytes_text(size)} | {locus:,.1f} µs | {peer:,.1f} µs | {peer / locus:.2f} | {threads:,.1f} µs | "
-                     f"{peer / threads:.2f} |")
-    lines += ["", "| between two ranks of the host | latency | bandwidth |", "|---|---|---|"]
-    lines += [f"| {way} | {1e6 * link.latency:.1f} µs | {link.bandwidth / 1e9:.2f} GB/s |" for way, link in host_links().items()]
-    counts = [8, 64, 256, 1024]
-    lines += ["", "| training over 2 ranks of the host | one rank | overlap | no overlap | overlap faster by |", "|---|---|---|---|---|"]
-    for way, name in (("threads", "ddp-threads.json"), ("MPI", "ddp-mpi.json")):
-        one, on, off = json.loads((HERE / "results" / name).read_text())["rows"]
-        cells = " | ".join(f"{row['images_per_second']:,.0f} images/s" for row in (one, on, off))
-        lines.append(f"| {way} | {cells} | {off['seconds'] / on['seconds']:.2f} |")
-    lines += ["", "| share of linear scaling, predicted | " + " | ".join(f"{n:,} GPUs" for n in counts) + " |",
-              "|---|" + "---|" * len(counts)]
-    for work in WORKLOADS:
-        for what, how in (("", {}), (", without overlap", {"overlap": False}), (", sums in rank order", {"reduce": in_rank_order})):
-            cells = " | ".join(f"{efficiency(work, n, GPU, **how):.2f}" for n in counts)
-            lines.append(f"| {work.name}{what} | {cells} |")
-    return "\n".join(lines) + "\n"
+def host_results():
+    return json.loads((HERE / "results" / "scaling-host.json").read_text())["cases"]
 
 
-def with_tables(page):
-    """The page with the current tables between two comments."""
-    begin, end = "<!-- made by benchmarks/scaling.py -->\n", "<!-- end -->"
-    before, rest = page.split(begin)
-    return f"{before}{begin}\n{tables()}\n{end}{rest.split(end)[1]}"
+def validation_table(recorder):
+    by_name = {}
+    for case in validation.compared(host_results(), recorder):
+        cell = "disturbed"
+        if case.simulated:
+            cell = f"{1e3 * case.measured:.2f} {1e3 * case.simulated:.2f} {case.error:+.0%}" + ("" if abs(case.error) <= 0.15 else " *")
+        by_name.setdefault((case.what, case.way), {})[case.ranks] = cell
+    rows = [[f"{what}; {way}"] + [cells.get(ranks, "") for ranks in (2, 4, 8)] for (what, way), cells in by_name.items()]
+    return table(["measured ms, simulated ms, difference", "2 ranks", "4 ranks", "8 ranks"], rows)
 
 
-LEFT, TOP, WIDTH, HEIGHT = 60, 20, 560, 300
-COLORS = ["#0f766e", "#b45309", "#6d28d9"]
+def summary_table(recorder):
+    """How many cases are within 15 %."""
+    rows, cases = [], validation.compared(host_results(), recorder)
+    for way in ("threads", "processes"):
+        for ranks in (2, 4, 8):
+            of_row = [case for case in cases if (case.way, case.ranks) == (way, ranks)]
+            errors = sorted(abs(case.error) for case in of_row if case.simulated)
+            found = [f"{sum(error <= 0.15 for error in errors)} of {len(errors)}", f"{errors[len(errors) // 2]:.0%}",
+                     f"{errors[-1]:.0%}"] if errors else ["", "", ""]
+            rows.append([way, f"{ranks}", *found, f"{len(of_row) - len(errors)}"])
+    return table(["ranks as", "ranks", "within 15 %", "median difference", "largest", "disturbed, so not compared"], rows)
+
+
+def all_reduce_table():
+    rows = json.loads((HERE / "results" / "all-reduce-mpi.json").read_text())["rows"]
+    times = [{row["bytes"]: 1e6 * row["seconds"] for row in rows if row["way"] == way and row["ranks"] == 2}
+             for way in ("locus, MPI", "MPI_Allreduce", "locus, threads")]
+    return table(["`all_reduce` of two ranks", "Locus, processes", "`MPI_Allreduce`", "faster by", "Locus, threads", "faster by"],
+                 [[validation.size_text(size), f"{locus:,.1f} µs", f"{peer:,.1f} µs", f"{peer / locus:.2f}", f"{threads:,.1f} µs",
+                   f"{peer / threads:.2f}"] for size, locus, peer, threads in
+                  ((size, *(way[size] for way in times)) for size in times[0])])
+
+
+TABLES = {
+    "workloads": workloads_table, "predictions": predictions_table, "calls": calls_table, "sharded": sharded_table, "networks": networks_table, "memory": memory_table,
+    "stragglers": stragglers_table, "limits": limits_table, "failures": lambda _: failures_table(),
+    "summary": summary_table, "validation": validation_table, "all_reduce": lambda _: all_reduce_table(),
+}
+
+
+def with_tables(page, recorder):
+    """The page with the current tables, each between <!-- table NAME --> and <!-- end -->."""
+    def made(found):
+        return f"{found[1]}\n\n{TABLES[found[2]](recorder)}\n<!-- end -->"
+    return re.sub(r"(<!-- table (\w+) -->).*?<!-- end -->", made, page, flags=re.DOTALL)
+
+
+LEFT, TOP, WIDTH, HEIGHT, DOUBLINGS = 60, 20, 560, 300, 14
+COLORS = {"gpt2": "#0f766e", "resnet50": "#b45309", "perceptron": "#6d28d9"}
 STYLE = ("text{font:13px sans-serif;fill:#475569}path{fill:none;stroke-width:2}.axis{stroke:#94a3b8;stroke-width:1}"
-         ".off{stroke-dasharray:5 4}.other{stroke-dasharray:1 4;stroke-linecap:round}")
+         ".way1{stroke-dasharray:7 3}.way2{stroke-dasharray:2 4;stroke-linecap:round}")
 
 
 def at(ranks, share):
-    return round(LEFT + math.log2(ranks) / 10 * WIDTH, 1), round(TOP + (1 - share) * HEIGHT, 1)
+    return round(LEFT + math.log2(ranks) / DOUBLINGS * WIDTH), round(TOP + (1 - share) * HEIGHT)
 
 
-def picture():
+def picture(recorder):
     body = ""
     for tenths in range(0, 11, 2):
         x, y = at(1, tenths / 10)
         body += f'<path class="axis" d="M{x} {y}h{WIDTH}"/><text x="{x - 8}" y="{y + 4}" text-anchor="end">{tenths / 10:g}</text>'
-    for ranks in COUNTS:
-        x, y = at(ranks, 0)
-        body += f'<text x="{x}" y="{y + 18}" text-anchor="middle">{ranks}</text>'
-    for color, work in zip(COLORS, WORKLOADS):
-        for kind, how in (("on", {}), ("off", {"overlap": False}), ("other", {"reduce": in_rank_order})):
-            points = " ".join(f"{x},{y}" for x, y in (at(n, efficiency(work, n, GPU, **how)) for n in COUNTS))
-            body += f'<path class="{kind}" stroke="{color}" d="M{points}"/>'
+    for power in range(0, DOUBLINGS + 1, 2):
+        x, y = at(2 ** power, 0)
+        body += f'<text x="{x}" y="{y + 18}" text-anchor="middle">{2 ** power:,}</text>'
+    drawn = ways(recorder)[:3]
+    for name, color in COLORS.items():
+        for number, way in enumerate(drawn):
+            shares = [(2 ** power, fleets.efficiency(recorder.step(name), GPU, way, 2 ** power)) for power in range(DOUBLINGS + 1)]
+            points = " ".join(f"{x},{y}" for x, y in (at(*point) for point in shares))
+            body += f'<path class="way{number}" stroke="{color}" d="M{points}"/>'
     y = TOP + HEIGHT + 42
-    for color, work in zip(COLORS, WORKLOADS):
-        body += f'<path stroke="{color}" d="M{LEFT} {y - 4}h28"/><text x="{LEFT + 36}" y="{y}">{work.name}</text>'
+    for name, color in COLORS.items():
+        body += f'<path stroke="{color}" d="M{LEFT} {y - 4}h28"/><text x="{LEFT + 36}" y="{y}">{WORKLOADS[name]}</text>'
         y += 20
-    for x, kind, text in ((LEFT, "on", "overlap"), (LEFT + 130, "off", "no overlap"), (LEFT + 280, "other", "sums in rank order")):
-        body += f'<path class="{kind}" stroke="#475569" d="M{x} {y - 4}h28"/><text x="{x + 36}" y="{y}">{text}</text>'
-    width, height = LEFT + WIDTH + 30, y + 14
+    for number, way in enumerate(drawn):
+        body += f'<path class="way{number}" stroke="#475569" d="M{LEFT} {y - 4}h28"/><text x="{LEFT + 36}" y="{y}">{way.name}</text>'
+        y += 20
+    width, height = LEFT + WIDTH + 40, y
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-            f'aria-label="Predicted share of linear scaling over GPUs"><style>{STYLE}</style>{body}</svg>\n')
+            f'aria-label="Simulated share of linear scaling over GPUs"><style>{STYLE}</style>{body}</svg>\n')
 
 
-def problems():
-    """Problems of the model, the page and the picture."""
-    flat = Cluster(Link(1e-6, 1e9), Link(1e-6, 1e9), of_machine=4)
-    small, large = Workload("small", 1e-3, 2e-3, 3e5), Workload("large", 1e-3, 2e-3, 3e9)
-    link = fit([(data, 2 * 5e-6 + data / 2e9) for data in (1e3, 1e5, 1e7)])
+def check(recorder):
+    page = (DOCS / "scaling.md").read_text()
     claims = {
-        "a fit finds latency and bandwidth": math.isclose(link.latency, 5e-6) and math.isclose(link.bandwidth, 2e9),
-        "one rank reduces nothing": by_machine(1e6, 1, flat) == in_rank_order(1e6, 1, flat) == 0 and efficiency(large, 1, flat) == 1,
-        "two ranks send half of the bytes twice": math.isclose(in_rank_order(1e6, 2, flat), 2 * (1e-6 + 5e5 / 1e9)),
-        "on one machine, sums by machine are those in rank order": all(
-            math.isclose(by_machine(1e6, n, flat), in_rank_order(1e6, n, flat)) for n in (1, 2, 3, 4)),
-        "on several, they send as many bytes from a rank, and fewer messages": math.isclose(
-            by_machine(1e9, 16, flat), 2 * (3 * (1e-6 + 0.25) + 2e-6 + 0.75 * 0.25)),
-        "many ranks send all bytes twice": math.isclose(in_rank_order(1e9, 4, flat), 2 * 0.75 + 6e-6),
-        "buckets have all bytes": buckets_of(60 * MIB) == [MIB, 25 * MIB, 25 * MIB, 9 * MIB] and buckets_of(5) == [5],
-        "small gradients are hidden": efficiency(small, 2, flat) > 0.9 > efficiency(large, 2, flat),
-        "overlap never costs": all(step(w, n, GPU) <= step(w, n, GPU, overlap=False) * (1 + 1e-9) for w in WORKLOADS for n in COUNTS),
-        "more ranks are never more efficient": all(
-            efficiency(w, n, GPU) >= efficiency(w, 2 * n, GPU) - 1e-12 for w in WORKLOADS for n in COUNTS),
-        "without overlap, a step is computing and all sums": math.isclose(
-            step(large, 4, flat, overlap=False), large.compute + sum(in_rank_order(b, 4, flat) for b in buckets_of(3e9))),
-        "docs/scaling.svg is what --write makes": (DOCS / "scaling.svg").read_text() == picture(),
-        "docs/scaling.md has the tables that --write makes": with_tables((DOCS / "scaling.md").read_text()) == (DOCS / "scaling.md").read_text(),
+        "docs/scaling.svg is the one that --write makes": (DOCS / "scaling.svg").read_text() == picture(recorder),
+        "docs/scaling.md has each table once": sorted(re.findall(r"<!-- table (\w+) -->", page)) == sorted(TABLES),
+        "docs/scaling.md has the tables that --write makes": with_tables(page, recorder) == page,
     }
-    return claims
+    for claim, holds in claims.items():
+        if not holds:
+            print(f"FAILED {claim}")
+    failed = sum(not holds for holds in claims.values())
+    print(f"{len(claims) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", required=True, type=pathlib.Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
+    recorder = programs.Recorder(arguments.programs)
+    if arguments.check:
+        return check(recorder)
     if arguments.write:
-        (DOCS / "scaling.svg").write_text(picture())
-        page = (DOCS / "scaling.md").read_text()
-        (DOCS / "scaling.md").write_text(with_tables(page))
-    elif arguments.check:
-        claims = problems()
-        for claim, holds in claims.items():
-            if not holds:
-                print(f"FAILED {claim}")
-        failed = sum(not holds for holds in claims.values())
-        print(f"{len(claims) - failed} passed, {failed} failed, 0 skipped")
-        return 1 if failed else 0
+        page = DOCS / "scaling.md"
+        whole_file.write(page, with_tables(page.read_text(), recorder))
+        whole_file.write(DOCS / "scaling.svg", picture(recorder))
     else:
-        print(tables(), end="")
+        print("\n".join(make(recorder) for make in TABLES.values()))
     return 0
 
 

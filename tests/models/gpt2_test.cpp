@@ -38,6 +38,8 @@ LOCUS_DEVICE_TEST("logits, gradients and names of GPT-2 are Hugging Face's", D) 
     for (const std::int64_t extent : parameter.shape()) extents.push_back(static_cast<double>(extent));
     CHECK(extents == golden::reference("gpt2_shape_" + name).values);
   }
+  CHECK(model.children().size() == 1);
+  CHECK(model.children()[0].second.parameters().size() == parameters.size());
   golden::fill(model);
   CHECK_CLOSE(model(tokens<D>()), golden::reference("gpt2_logits"), 1e-5);
   const auto logits = model(frozen(trace(tokens<D>())));
