@@ -1,12 +1,14 @@
 // Runs on: host.
 // Models of which each rank has a part.
 
+#include <locus/distributed/checkpoint.hpp>
 #include <locus/distributed/distributed.hpp>
 #include <locus/locus.hpp>
 
 #include <doctest/doctest.h>
 
 #include <support/sharded_training.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
 
 using namespace locus;
@@ -154,6 +156,36 @@ TEST_CASE("fit and evaluate take a sharded model") {
     const double sharded = train(dist::sharded(wide<float>(), comm, many));
     CHECK(sharded == doctest::Approx(train(dist::distributed(wide<float>(), comm))).epsilon(1e-6));
   });
+}
+
+TEST_CASE("a sharded model and its optimizer are saved by ranks, and go on with another number of them") {
+  const TemporaryFolder folder;
+  const auto step = [](const auto& model, auto& adam) {
+    adam.zero_grad();
+    mean(square(model(trace(ones({2, 20}))))).backward();
+    adam.step();
+  };
+  const auto on_ranks = [&](int ranks, int steps, bool loads) {
+    std::vector<float> result;
+    dist::spawn<Cpu>(ranks, [&](const Comm& comm) {
+      const auto model = dist::sharded(wide<float>(), comm, many);
+      optim::Adam adam{model.parameters(), {.lr = 1e-2}};
+      dist::Parts parts;
+      parts.add("model", model).add("adam", adam);
+      if (loads) (void)dist::load_parts((folder.path / "2").string(), comm, parts);
+      const auto values = after_steps(model, [&](int i) {
+        if (i < steps) step(model, adam);
+      });
+      if (!loads && steps == 2) dist::save_parts((folder.path / "2").string(), comm, parts);
+      if (comm.rank() == 0) result = values;
+    });
+    return result;
+  };
+  (void)on_ranks(2, 2, false);
+  const auto found = on_ranks(3, 1, true), wanted = on_ranks(2, 3, false);
+  REQUIRE(found.size() == wanted.size());
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(wanted[i]).epsilon(1e-5));
+  CHECK(dist::whole_state((folder.path / "2").string(), "model.").size() == 6);
 }
 
 TEST_CASE("mistakes with sharded models are named") {

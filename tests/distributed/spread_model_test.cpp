@@ -43,6 +43,33 @@ TEST_CASE("a model of ranks trains as one process does, from the loss of each ra
     on_line(4, [&](const Line& mesh) { check_model_of_ranks(mesh.communicator(), from_sum); });
 }
 
+TEST_CASE("a sharded model of ranks trains as one process does, from the loss of each rank and from their sum") {
+  for (const bool from_sum : {false, true})
+    on_line(2, [&](const Line& mesh) {
+      const Problem<Cpu> problem, alone;
+      const auto& data = mesh.along<Data>();
+      const auto model = dist::sharded(of(problem), data);
+      optim::Sgd sgd{model.parameters(), {.lr = 0.1}}, of_one{alone.parameters(), {.lr = 0.1}};
+      const auto x = own(mesh, alone.x), y = own(mesh, alone.y);
+      for (int step = 0; step < 3; ++step) {
+        sgd.zero_grad();
+        const auto loss = mean(square(model(trace(x)) - y));
+        if (from_sum) data.partial(loss / static_cast<float>(data.size())).eval().backward();
+        else model.backward(loss);
+        sgd.step();
+        of_one.zero_grad();
+        alone.loss().backward();
+        of_one.step();
+      }
+      std::size_t i = 0;
+      model.local().for_each_whole([&](const std::string& name, const Tensor<float>& value) {
+        const double off = distance(value, alone.parameters()[i++].value());
+        if (!(off < 1e-6)) wrong(join(name, " is off by ", off));
+      });
+      if (i != 4) wrong(join(i, " parameters"));
+    });
+}
+
 TEST_CASE("a model of ranks makes the launches of the untyped one, and gives the same bits") {
   on_line(2, [](const Line& mesh) {
     const Problem<Cpu> first, second;

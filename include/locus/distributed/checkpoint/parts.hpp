@@ -3,6 +3,7 @@
 
 #include <locus/distributed/checkpoint/part_groups.hpp>
 #include <locus/distributed/checkpoint/part_memory.hpp>
+#include <locus/distributed/sharded/sharded.hpp>
 #include <locus/io/utf8.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
@@ -50,18 +51,20 @@ class Parts {
                 Shared<detail::PartMemory>(new detail::TensorMemory<T, D>(x))});
   }
 
+  /// The parameters of a sharded model, of which this rank has ranges of elements, and its buffers.
+  template <class M>
+  Parts& add(const std::string& name, const Sharded<M>& model) {
+    for (const auto& part : model.parts())
+      add(join(name, ".", part.name), part.shape, ElementRange{part.first}, part.part);
+    for (const auto& member : nn::detail::state_members(model))
+      if (member.is_buffer() || !member.parameter.requires_grad()) add(name, member);
+    return *this;
+  }
   /// All parameters and buffers of a model, whole and the same on all ranks: "model.0.weight".
   template <class M>
     requires nn::detail::ListsMembers<M>
   Parts& add(const std::string& name, const M& model) {
-    for (const auto& member : nn::detail::state_members(model))
-      add({join(name, ".", member.name),
-           member.type(),
-           member.shape(),
-           member.shape(),
-           {},
-           false,
-           Shared<detail::PartMemory>(new detail::MemberMemory(member))});
+    for (const auto& member : nn::detail::state_members(model)) add(name, member);
     return *this;
   }
   /// The state of an optimizer whose parameters, or parts of them, were added before: each tensor of its state has the
@@ -105,6 +108,16 @@ class Parts {
   [[nodiscard]] const std::vector<detail::NamedGroup>& groups() const { return groups_; }
 
  private:
+  template <class T, class D>
+  Parts& add(const std::string& name, const nn::detail::StateMember<T, D>& member) {
+    return add({join(name, ".", member.name),
+                member.type(),
+                member.shape(),
+                member.shape(),
+                {},
+                false,
+                Shared<detail::PartMemory>(new detail::MemberMemory(member))});
+  }
   Parts& add(detail::NamedPart part) {
     require_name(part.name);
     const detail::Runs runs = part.runs();

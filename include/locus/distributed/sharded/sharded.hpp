@@ -54,7 +54,7 @@ class Sharded : public nn::Layer<Sharded<M>, value_of<M>, device_of<M>>, public 
   /// sends nothing; the next backward() afterwards reduces the sum. Without it, each backward() adds to this rank's
   /// parts, which takes no more memory.
   [[nodiscard]] auto no_sync() const { return detail::NoSync(sharder_); }
-  /// Drops the gradients, also those of passes within no_sync().
+  /// Drops the gradients, also of passes within no_sync().
   void zero_grad() const {
     for (const auto& each : parts()) each.part.zero_grad();
     sharder_->zero_local();

@@ -25,7 +25,7 @@ struct UnitUses : Counted {
   virtual void use_gradients(std::size_t unit) = 0;
 };
 
-/// Memory that holds the whole values, or the whole gradients, of a unit whenever they are used, and those of other
+/// Memory that holds the whole values, or the whole gradients, of a unit whenever they are used, and belongs to other
 /// units in between.
 template <class T, class D>
 class LentMemory final : public MemoryOwner {

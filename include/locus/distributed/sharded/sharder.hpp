@@ -17,7 +17,7 @@ struct ShardedOptions {
   /// between, at the cost of their memory.
   bool gather_again = true;
   int ahead = 1;  ///< units that are gathered before their use, while others compute
-  /// Ranks that share one copy of the model, such as those of a machine; groups of them hold copies, whose gradients
+  /// Ranks that share one copy of the model, such as all of a machine; groups of them hold copies, whose gradients
   /// are averaged. 0: all ranks share one.
   int ranks_of_copy = 0;
   std::int64_t least_unit_bytes = 1 << 20;  ///< neighbours in the model's list are one unit up to this size
@@ -436,7 +436,7 @@ class Sharder final : public UnitUses {
     for (const auto& parameter : unit.parameters) parameter.leaf()->clear_gradient();
     unit.has_local = false;
   }
-  /// Adds the reduced gradients to those of this rank's parts.
+  /// Adds the reduced gradients to the gradients of this rank's parts.
   void finish_reducing(Unit& unit) {
     const Tensor<T, D> result = std::move(unit.reducing).ordered();
     if (between_) between_->with_purpose(Purpose::gradients).all_reduce(result, mean);

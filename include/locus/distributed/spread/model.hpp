@@ -3,6 +3,7 @@
 
 #include <locus/distributed/model/batch_norm.hpp>
 #include <locus/distributed/model/distributed_model.hpp>
+#include <locus/distributed/sharded/sharded.hpp>
 #include <locus/distributed/spread/ranks.hpp>
 #include <locus/nn/state_dict.hpp>
 
@@ -145,6 +146,16 @@ template <class M, class A, class D>
 [[nodiscard]] SpreadModel<Distributed<M>, A> distributed(const M& model, const Ranks<A, D>& ranks,
                                                          const DistributedOptions& options = {}) {
   return SpreadModel<Distributed<M>, A>(distributed(model, ranks.communicator(), options));
+}
+
+/// The model divided among all ranks along A, as `sharded` of their communicator, called with values that say how they
+/// are spread. Optimizers of its parameters step this rank's parts. throws as that
+template <class M, class A, class D>
+  requires(detail::IsModel<M> &&
+           locus::detail::IsWrong<detail::DistributedMistake<M, D>, locus::detail::Wrong::nothing>)
+[[nodiscard]] SpreadModel<Sharded<M>, A> sharded(const M& model, const Ranks<A, D>& ranks,
+                                                 const ShardedOptions& options = {}) {
+  return SpreadModel<Sharded<M>, A>(sharded(model, ranks.communicator(), options));
 }
 
 /// synchronize_batch_norm of the communicator of the ranks along A.

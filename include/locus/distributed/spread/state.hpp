@@ -156,7 +156,7 @@ template <class D, class... B, class M>
   return state;
 }
 
-/// Copies a state of the whole model, that of one process, into a model whose layers list members as Over<...>. Each
+/// Copies a state of the whole model, as one process has it, into a model whose layers list members as Over<...>. Each
 /// rank takes its parts of those that are Varying along B, and nothing is sent. All of it is checked before anything is
 /// copied. throws as nn::load_state_dict; ShapeError where a part has another shape than the model's
 ///
