@@ -263,6 +263,39 @@ TEST_CASE("a training run goes on bit for bit: model, moments, steps, rates, sch
     CHECK(error == "");
 }
 
+TEST_CASE("numbers of an optimizer that no optimizer has are refused before anything changes") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  const auto refusal = [&](std::int64_t step, double lr, const Tensor<float>& values) {
+    dist::spawn<Cpu>(1, [&](const Comm& comm) {
+      dist::Parts parts;
+      parts.add("w", ones({2}))
+          .add("optimizer.state.w.exp_avg", ones({2}))
+          .add("optimizer.state.w.exp_avg_sq", ones({2}));
+      parts.add("optimizer.state.w.step", full<std::int64_t>({}, step)).add("optimizer.lr", full<double>({}, lr));
+      parts.add("optimizer.param_groups.0.lr", full<double>({}, 0.1));
+      parts.add("optimizer.param_groups.0.weight_decay", full<double>({}, 0.0));
+      dist::save_parts(path, comm, parts);
+    });
+    return errors_of(1, [&](const Comm& comm) {
+      Parameter<float, Cpu> w(values);
+      optim::Adam<float, Cpu> adam{{w}, {.lr = 0.5}};
+      dist::Parts parts;
+      parts.add("w", {2}, {}, w).add("optimizer", adam);
+      try {
+        dist::load_parts(path, comm, parts);
+      } catch (...) {
+        if (w.value()(0) != 7 || adam.lr() != 0.5) throw std::runtime_error("changed");
+        throw;
+      }
+      if (w.value()(0) != 1 || adam.lr() != lr || adam.steps()[0] != step) throw std::runtime_error("not loaded");
+    })[0];
+  };
+  CHECK(refusal(3, 0.25, full({2}, 7.f)) == "");
+  CHECK(contains(refusal(-3, 0.25, full({2}, 7.f)), "the step of 'w' is -3; expected 0 or more"));
+  CHECK(refusal(3, -0.25, full({2}, 7.f)).starts_with("ArgumentError"));
+}
+
 TEST_CASE("the state of an optimizer of pieces is divided as the pieces") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "run";
