@@ -263,6 +263,63 @@ TEST_CASE("a training run goes on bit for bit: model, moments, steps, rates, sch
     CHECK(error == "");
 }
 
+TEST_CASE("rows of each third of a packed parameter are a block of three dimensions, and so are their moments") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  const Tensor<float> whole = values_of<float>().slice(0, 0, 3).clone();  // (3, 8, 2), packed as (24, 2)
+  for (const int ranks : {2, 4})
+    dist::spawn<Cpu>(ranks, [&](const Comm& comm) {
+      const std::int64_t rows = 8 / ranks, first = rows * comm.rank();
+      const Tensor<float> mine = whole.slice(1, first, first + rows).reshape({3 * rows, 2});
+      Parameter<float, Cpu> packed(ranks == 2 ? mine.clone() : zeros({3 * rows, 2}));
+      optim::Adam<float, Cpu> adam{{packed}, {.lr = 0.1}};
+      dist::Parts parts;
+      parts.add("qkv", {3, 8, 2}, dist::Block{1, first}, packed).add("optimizer", adam);
+      if (ranks == 2) return dist::save_parts(path, comm, parts);
+      dist::load_parts(path, comm, parts);
+      if (!are_same(packed.value(), mine)) throw std::runtime_error("other rows");
+    });
+  CHECK(are_same(dist::whole<float>(path, "qkv"), whole));
+  CHECK(dist::whole<float>(path, "optimizer.state.qkv.exp_avg").shape() == Shape{3, 8, 2});
+  dist::Parts parts;
+  CHECK_THROWS_AS(parts.add("a", {3, 8, 2}, dist::Block{1, 0}, ones({7})), ShapeError);
+  CHECK_THROWS_AS(parts.add("b", {4, 8}, dist::Block{0, 0}, ones({8, 2})), ShapeError);  // transposed
+  CHECK_THROWS_AS(parts.add("c", {3, 8, 2}, dist::Block{1, 6}, ones({18})), ShapeError);
+}
+
+TEST_CASE("numbers of an optimizer that no optimizer has are refused before anything changes") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  const auto refusal = [&](std::int64_t step, double lr, const Tensor<float>& values) {
+    dist::spawn<Cpu>(1, [&](const Comm& comm) {
+      dist::Parts parts;
+      parts.add("w", ones({2}))
+          .add("optimizer.state.w.exp_avg", ones({2}))
+          .add("optimizer.state.w.exp_avg_sq", ones({2}));
+      parts.add("optimizer.state.w.step", full<std::int64_t>({}, step)).add("optimizer.lr", full<double>({}, lr));
+      parts.add("optimizer.param_groups.0.lr", full<double>({}, 0.1));
+      parts.add("optimizer.param_groups.0.weight_decay", full<double>({}, 0.0));
+      dist::save_parts(path, comm, parts);
+    });
+    return errors_of(1, [&](const Comm& comm) {
+      Parameter<float, Cpu> w(values);
+      optim::Adam<float, Cpu> adam{{w}, {.lr = 0.5}};
+      dist::Parts parts;
+      parts.add("w", {2}, {}, w).add("optimizer", adam);
+      try {
+        dist::load_parts(path, comm, parts);
+      } catch (...) {
+        if (w.value()(0) != 7 || adam.lr() != 0.5) throw std::runtime_error("changed");
+        throw;
+      }
+      if (w.value()(0) != 1 || adam.lr() != lr || adam.steps()[0] != step) throw std::runtime_error("not loaded");
+    })[0];
+  };
+  CHECK(refusal(3, 0.25, full({2}, 7.f)) == "");
+  CHECK(contains(refusal(-3, 0.25, full({2}, 7.f)), "the step of 'w' is -3; expected 0 or more"));
+  CHECK(refusal(3, -0.25, full({2}, 7.f)).starts_with("ArgumentError"));
+}
+
 TEST_CASE("the state of an optimizer of pieces is divided as the pieces") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "run";

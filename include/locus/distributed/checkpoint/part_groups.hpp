@@ -87,9 +87,14 @@ struct OptimizerGroup final : PartGroup {
   }
   [[nodiscard]] Shared<Change> change_to(const nn::StateDict<Cpu>& state) const override {
     optim::detail::OptimizerLoad<O> load{optimizer};
-    for (const std::string& each : names_of_parameters)
+    for (const std::string& each : names_of_parameters) {
       load.steps.push_back(optim::detail::number_of<std::int64_t>(state, join("state.", each, ".step")));
+      if (load.steps.back() < 0)
+        fail<ArgumentError>({"load_parts: the step of '", locus::detail::printable(each), "' is ", load.steps.back(),
+                             "; expected 0 or more"});
+    }
     load.lr = optim::detail::number_of<double>(state, "lr");
+    (void)optim::GroupRates(load.lr, 0);  // throws for a rate out of range
     const std::size_t groups = std::as_const(optimizer).groups().size();
     for (std::size_t g = 0; g < groups; ++g)
       load.rates.push_back({optim::detail::number_of<double>(state, join("param_groups.", g, ".lr")),

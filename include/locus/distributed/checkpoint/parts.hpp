@@ -120,6 +120,7 @@ class Parts {
   }
   Parts& add(detail::NamedPart part) {
     require_name(part.name);
+    part.shape = detail::shape_in_place(part.whole, part.place, part.shape);
     const detail::Runs runs = part.runs();
     for (auto at = by_name_.lower_bound(part.name); at != by_name_.end() && at->first == part.name; ++at)
       if (const detail::NamedPart& other = parts_[at->second]; other.is_own || part.is_own || other.runs() == runs ||
@@ -151,7 +152,7 @@ class Parts {
     const auto& value = optimizer.parameters()[i].value();
     if (const auto at = by_address.find(value.data()); at != by_address.end())
       if (const detail::NamedPart& part = parts_[at->second];
-          part.shape == value.shape() && part.type == element_type<value_of<O>>)
+          elements(part.shape) == value.elements() && part.type == element_type<value_of<O>>)
         return part;
     fail<ArgumentError>({"Parts::add: parameter ", i, " of '", name, "', of shape ", value.shape(),
                          ", is none of the parts so far; add the model, or its parts, before the optimizer"});

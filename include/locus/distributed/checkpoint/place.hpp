@@ -12,7 +12,9 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist {
 struct ElementRange {
   std::int64_t first = 0;
 };
-/// The part has the extents of the whole tensor in all dimensions but `dim`, where it begins at `offset`.
+/// The part has the extents of the whole tensor in all dimensions but `dim`, where it begins at `offset`. A tensor of
+/// another number of dimensions holds these elements in row-major order: rows of each third of a packed (3 n, d) are
+/// Block{1, row} of (3, n, d).
 struct Block {
   int dim = 0;
   std::int64_t offset = 0;
@@ -60,6 +62,18 @@ struct Runs {
     if (i != place.dim() && part[i] != whole[i]) return false;
   const std::int64_t extent = whole[place.dim()];
   return part[place.dim()] <= extent && place.offset() >= 0 && place.offset() <= extent - part[place.dim()];
+}
+
+/// The shape of the elements of a place that a tensor of shape `part` holds: its own, unless it is a block of another
+/// number of dimensions.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape shape_in_place(const Shape& whole, const Place& place, const Shape& part) {
+  const bool is_block = place.kind() == Place::Kind::block && place.dim() >= 0 && place.dim() < whole.rank();
+  if (!is_block || part.rank() == whole.rank() || elements(whole) == 0) return part;
+  Shape block = whole;
+  block[place.dim()] = 1;
+  if (elements(part) % elements(block) != 0) return part;
+  block[place.dim()] = elements(part) / elements(block);
+  return block;
 }
 
 /// The runs of a part of shape `part`; `name` of the tensor, for the message. throws ShapeError unless the part fits
