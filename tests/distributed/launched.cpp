@@ -22,6 +22,8 @@ int main(int argc, char** argv) {
     dist::launch<Cpu>(argc > 1 ? std::atoi(argv[1]) : 0, [](const dist::Communicator<Cpu>& comm) {
       const Tensor x = full({}, static_cast<float>(comm.rank()));
       comm.all_reduce(x);
+      const auto backwards = comm.split(0, -comm.rank());  // which meets at another rank
+      if (backwards.all_reduced(full({}, 1.f)).item() != static_cast<float>(comm.size())) std::printf("another sum\n");
       if (comm.rank() == 0) std::printf("%d ranks, whose sum is %g\n", comm.size(), static_cast<double>(x.item()));
     });
     return 0;

@@ -59,7 +59,8 @@ def tcp(ranks, program, *arguments):
         port = free.getsockname()[1]
     processes = []
     for rank in range(ranks):
-        env = dict(os.environ, OMP_NUM_THREADS="1", MASTER_PORT=str(port), WORLD_SIZE=str(ranks), RANK=str(rank))
+        env = dict(os.environ, OMP_NUM_THREADS="1", MASTER_PORT=str(port), WORLD_SIZE=str(ranks), RANK=str(rank),
+                   LOCUS_DIST_SECRET="known to all ranks of this run")
         processes.append(subprocess.Popen(["timeout", "--kill-after=5", str(SECONDS), program, *arguments], env=env,
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
     outputs = [process.communicate()[0] for process in processes]

@@ -1,6 +1,7 @@
 #pragma once
 // New connections to a listening socket, the door, until they have introduced themselves; all are read at once.
 
+#include <locus/core/std/atomic.hpp>
 #include <locus/distributed/tcp/handshake.hpp>
 
 #include <cstdio>
