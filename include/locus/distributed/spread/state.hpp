@@ -79,6 +79,7 @@ struct NamedRanks : RanksOf<B, D>... {
   template <class A> [[nodiscard]] const Ranks<A, D>& along() const { return RanksOf<A, D>::ranks; }
 };
 
+/// f(x) of the last x, then of the one before, and so on.
 template <class F>
 void last_first(const F&) {}
 template <class F, class X, class... R>
@@ -98,7 +99,7 @@ template <class L, class T, class D, class... B, class... A>
   if ((parts.is_transposed || ...)) part = part.transpose();
   return part;
 }
-/// This rank's part of a whole in a file. throws ShapeError where it has none of the shape `expected`
+/// This rank's part of a whole in a file, or the whole. throws ShapeError for a part of another shape than `expected`
 template <class L, class T, class D, class... B, class... A>
 [[nodiscard]] Tensor<T, D> part_of_file(L, const std::string& name, Tensor<T, D> whole, const Shape& expected,
                                         const NamedRanks<D, B...>& ranks, const Divided<A>&... parts) {
@@ -108,7 +109,7 @@ template <class L, class T, class D, class... B, class... A>
     if constexpr (detail::along<C>(L()) == Spread::varying) whole = part_of(ranks.template along<C>(), whole, how);
   };
   (cut(parts), ...);
-  if (!(whole.shape() == expected))
+  if (is_part<L> && !(whole.shape() == expected))
     fail<ShapeError>({"load_state_dict: '", name, "' has shape ", given, ", of which this rank's part is not ",
                       expected, ", as in the model; load the state of the whole model"});
   return whole;
@@ -145,7 +146,7 @@ template <class E = Cpu, class M>
 /// visit("weight", weight, dist::Divided<A>{.dim = 0}). All ranks call it.
 /// cost: for each of these, two collectives; each rank has the whole model for a while
 template <class D, class... B, class M>
-  requires(!detail::DividedElsewhere<M, B...>)
+  requires(sizeof...(B) > 0 && !detail::DividedElsewhere<M, B...>)
 [[nodiscard]] nn::StateDict<D> state_dict(const M& model, const Ranks<B, D>&... ranks) {
   const detail::NamedRanks<D, B...> named{{ranks}...};
   nn::StateDict<D> state;
