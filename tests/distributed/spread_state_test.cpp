@@ -141,6 +141,7 @@ TEST_CASE("states that do not fit a divided model are refused, with the names an
     check(with("first.weight", ones({10, 12})),
           "'first.weight' has shape (10, 12), of which this rank's part is not (6, 12)");
     check(with("second.weight", ones({4})), "'second.weight' has shape (4,), of which this rank's part is not (4, 6)");
+    check(with("second.bias", ones({5})), "'second.bias' has shape (5,), but (4,) in the model");
     CHECK(net.first.bias.local().value()(0) != 9);
     nn::StateDict<Cpu> lacking = state;
     lacking.erase("second.bias");

@@ -88,7 +88,7 @@ SUBJECTS = [
       "spread_partial_of_replicated", "spread_partial_times_partial",
       "spread_partial_to_replicated", "spread_partial_twice", "spread_print_of_varying",
       "spread_reduce_scatter_of_varying", "spread_replicated_of_varying",
-      "spread_replicated_plus_equals_varying", "spread_softmax_of_partial",
+      "spread_replicated_plus_equals_varying", "spread_sequence_of_whole", "spread_softmax_of_partial",
       "spread_sort_of_partial", "spread_state_loaded_into_part", "spread_state_of_partial",
       "spread_state_of_unlabelled", "spread_state_of_varying_member",
       "spread_state_without_dimension", "spread_step_with_one_axis", "spread_step_without_ranks",

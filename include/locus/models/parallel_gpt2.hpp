@@ -127,8 +127,9 @@ LOCUS_REFUSALS_BEGIN
 /// activations that are the same on them, `own` other ones, for heads and parts of a sequence. A Sequence needs `own`
 /// alone.
 ///
-///     const models::ParallelGPT2<float, Cpu, Model, Replicated<Data>> net(models::gpt2<float>(options), options,
-///     model); auto alike = mesh.generator<Varying<Data>, Invariant<Model>>(1);
+///     using Net = models::ParallelGPT2<float, Cpu, Model, Replicated<Data>>;
+///     const Net net(models::gpt2<float>(options), options, model);
+///     auto alike = mesh.generator<Varying<Data>, Invariant<Model>>(1);
 ///     auto own = mesh.generator<Varying<Data>, Varying<Model>>(2);
 ///     auto loss = net.loss(model, trace(tokens), next, alike, own);   // Varying<Data>, Invariant along Model
 template <class T, class D, class A, class... S>

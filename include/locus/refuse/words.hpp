@@ -5,6 +5,7 @@
 namespace locus::error {
 
 struct a_draw_changes_the_numbers_and_the_next_draw_goes_on_from_them;
+struct a_layer_along_a_Sequence_takes_this_rank_s_part_of_the_sequence;
 struct a_layer_is_named_as_it_is_after_the_move;
 struct a_model_has_no_mode;
 struct a_model_was_given_instead_of_its_parameters;
@@ -229,6 +230,7 @@ struct say_ranks_all_gather_x_dim_or_x_local_for_that_of_this_rank;
 struct say_ranks_all_reduce_x;
 struct say_ranks_all_reduce_x_first;
 struct say_ranks_all_reduce_x_or_ranks_reduce_scatter_x_dim;
+struct say_ranks_part_x_2;
 struct say_ranks_part_x_dim;
 struct say_ranks_part_x_dim_or_use_the_axis_along_which_it_is_Partial;
 struct say_ranks_part_x_dim_or_use_the_axis_along_which_it_is_Varying;

@@ -8,7 +8,7 @@
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
 /// Buffers as the running statistics of batch_norm, which updates them in training. They are Varying where its batches
-/// are: each rank has those of its own samples, and dist::state_dict refuses them as the model's.
+/// are: each rank measures its own samples, and dist::state_dict refuses the parts as the model's.
 ///
 ///     const auto y = batch_norm(x, dist::running_statistics(mean, var, batches), weight, bias);
 template <class R, class D, class... S>

@@ -44,6 +44,7 @@ template <class X, class A>
 concept FitsLayer = !has_sequence<A> || SpreadAs<X, axis_of_layer<A>, Spread::varying>;
 }  // namespace detail
 
+LOCUS_REFUSALS_BEGIN
 /// A linear layer of which each rank along A has a block of rows of the weight, and of the bias. The result is Varying
 /// along A: a block of columns. S...: how the blocks are spread along other axes. A: an axis, or Sequence of one.
 /// shape: (..., in) -> (..., out / ranks); of a Sequence, (..., length / ranks, in) -> (..., length, out / ranks)
@@ -74,11 +75,14 @@ struct ColumnLinear {
       return linear(ranks.replicated(x), weight, bias, activation);
     else return linear(x, weight, bias, activation);
   }
+#include <locus/refuse/distributed/spread/column_linear_class.inc>
+
   void members(const auto& visit) const {
     visit("weight", weight, Divided<Axis>{.dim = 0});
     visit("bias", bias, Divided<Axis>{.dim = 0});
   }
 };
+LOCUS_REFUSALS_END
 
 /// A linear layer of which each rank along A has a block of columns of the weight. x is Varying along A, as the result
 /// of ColumnLinear; products are summed, and the bias is added once. The result is Invariant along A, of a Sequence

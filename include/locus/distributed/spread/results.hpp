@@ -21,14 +21,14 @@ struct NormalizedWithMoments;
 
 namespace dist {
 
-/// The result of unique() of an operand that is spread over ranks; members as those of Unique.
+/// The result of unique() of an operand that is spread over ranks; with the members of Unique.
 template <class Values, class Numbers>
 struct SpreadUnique {
   Values values;
   Numbers inverse, counts, first;
 };
-/// The result of layer_norm_and_moments() and group_norm_and_moments() of such an operand; members as those of
-/// NormalizedWithMoments.
+/// The result of layer_norm_and_moments() and group_norm_and_moments() of such an operand, with the
+/// members of NormalizedWithMoments.
 template <class Values, class Moments>
 struct SpreadMoments {
   Values values;

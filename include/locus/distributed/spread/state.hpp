@@ -1,5 +1,5 @@
 #pragma once
-// States of models whose parameters are spread over ranks: saved and loaded as those of one process.
+// States of models whose parameters are spread over ranks: the files of one process.
 
 #include <locus/distributed/spread/divided.hpp>
 #include <locus/nn/state_dict.hpp>
@@ -79,6 +79,7 @@ struct NamedRanks : RanksOf<B, D>... {
   template <class A> [[nodiscard]] const Ranks<A, D>& along() const { return RanksOf<A, D>::ranks; }
 };
 
+/// f(x) of the last x, then of the one before, and so on.
 template <class F>
 void last_first(const F&) {}
 template <class F, class X, class... R>
@@ -98,7 +99,7 @@ template <class L, class T, class D, class... B, class... A>
   if ((parts.is_transposed || ...)) part = part.transpose();
   return part;
 }
-/// This rank's part of a whole in a file. throws ShapeError where it has none of the shape `expected`
+/// This rank's part of a whole in a file, or the whole. throws ShapeError for a part of another shape than `expected`
 template <class L, class T, class D, class... B, class... A>
 [[nodiscard]] Tensor<T, D> part_of_file(L, const std::string& name, Tensor<T, D> whole, const Shape& expected,
                                         const NamedRanks<D, B...>& ranks, const Divided<A>&... parts) {
@@ -108,7 +109,7 @@ template <class L, class T, class D, class... B, class... A>
     if constexpr (detail::along<C>(L()) == Spread::varying) whole = part_of(ranks.template along<C>(), whole, how);
   };
   (cut(parts), ...);
-  if (!(whole.shape() == expected))
+  if (is_part<L> && !(whole.shape() == expected))
     fail<ShapeError>({"load_state_dict: '", name, "' has shape ", given, ", of which this rank's part is not ",
                       expected, ", as in the model; load the state of the whole model"});
   return whole;
@@ -122,8 +123,8 @@ struct DeviceOfModel<M, E> : std::type_identity<device_of<M>> {};
 
 }  // namespace detail
 
-/// The parameters and buffers of a model whose layers list them as Over<...>, under their full names: a file of these
-/// is that of one process. Those that are Invariant or Replicated share the model's memory, as with nn::state_dict.
+/// The parameters and buffers of a model whose layers list them as Over<...>, under their full names, as one process
+/// saves them. Invariant and Replicated members share the model's memory, as with nn::state_dict.
 /// E: the device, where the model does not name it.
 ///
 ///     dist::on_rank_zero(comm, [&] { io::save("model.safetensors", dist::state_dict(net)); });
@@ -141,11 +142,11 @@ template <class E = Cpu, class M>
   model.members(detail::visitor<D>(add));
   return state;
 }
-/// The same, with the whole of those that are Varying along B, which are gathered: layers list them with the dimension,
+/// The same, where members that are Varying along B are gathered: layers list them with the dimension,
 /// visit("weight", weight, dist::Divided<A>{.dim = 0}). All ranks call it.
 /// cost: for each of these, two collectives; each rank has the whole model for a while
 template <class D, class... B, class M>
-  requires(!detail::DividedElsewhere<M, B...>)
+  requires(sizeof...(B) > 0 && !detail::DividedElsewhere<M, B...>)
 [[nodiscard]] nn::StateDict<D> state_dict(const M& model, const Ranks<B, D>&... ranks) {
   const detail::NamedRanks<D, B...> named{{ranks}...};
   nn::StateDict<D> state;
@@ -156,9 +157,9 @@ template <class D, class... B, class M>
   return state;
 }
 
-/// Copies a state of the whole model, as one process has it, into a model whose layers list members as Over<...>. Each
-/// rank takes its parts of those that are Varying along B, and nothing is sent. All of it is checked before anything is
-/// copied. throws as nn::load_state_dict; ShapeError where a part has another shape than the model's
+/// Copies a state of one process, which has the whole model, into a model whose layers list members as Over<...>. Each
+/// rank takes its parts of members that are Varying along B, and nothing is sent. All of it is checked before anything
+/// is copied. throws as nn::load_state_dict; ShapeError where a part has another shape than the model's
 ///
 ///     dist::load_state_dict(net, io::load<Cuda>("model.safetensors"), {}, model);
 template <class M, class D, class... B>

@@ -40,6 +40,7 @@ class VocabularyPart {
   std::int64_t size_, begin_, end_;
 };
 
+LOCUS_REFUSALS_BEGIN
 /// A table of embeddings of which each rank along A has the rows of its part of the vocabulary, and a last layer that
 /// shares it. S...: how the parts are spread along other axes.
 template <class T, class D, class A, class... S>
@@ -78,6 +79,8 @@ struct VocabularyEmbedding {
     if constexpr (detail::has_sequence<A>) return linear(ranks.all_gather(x, -2), weight);
     else return linear(ranks.replicated(x), weight);
   }
+#include <locus/refuse/distributed/spread/vocabulary_class.inc>
+
   void members(const auto& visit) const { visit("weight", weight, Divided<Axis>{.dim = 0}); }
 
  private:
@@ -86,6 +89,7 @@ struct VocabularyEmbedding {
         Parameter<T, D>(whole.value().slice(0, part.begin(), part.end()).clone()));
   }
 };
+LOCUS_REFUSALS_END
 
 /// The mean cross-entropy, where each rank along A has the logits of its part of the vocabulary; computed in
 /// float for 16-bit types. The result is Invariant along A, and the mean of this rank's rows along other axes.
