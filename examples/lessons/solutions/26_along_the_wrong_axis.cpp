@@ -9,7 +9,7 @@
 // collectives of another axis do not take it.
 //
 // hint: Along which axis have the ranks parts of one sum, and along which other samples?
-// hint: The error message of g++ ends with the type X of the value: it is Partial along the axis to sum over.
+// hint: The error message of g++ names the type X of the value, which is Partial along the axis to sum over.
 #include <locus/distributed/spread/functions.hpp>
 #include <locus/distributed/spread/mesh.hpp>
 #include <locus/ops/matmul.hpp>
