@@ -212,7 +212,8 @@ def summary_table(recorder):
             errors = sorted(abs(case.error) for case in of_row if case.simulated)
             found = [f"{sum(error <= 0.15 for error in errors)} of {len(errors)}", f"{errors[len(errors) // 2]:.0%}",
                      f"{errors[-1]:.0%}"] if errors else ["", "", ""]
-            rows.append([way, f"{ranks}", *found, f"{len(of_row) - len(errors)}"])
+            if of_row:
+                rows.append([way, f"{ranks}", *found, f"{len(of_row) - len(errors)}"])
     return table(["ranks as", "ranks", "within 15 %", "median difference", "largest", "disturbed, so not compared"], rows)
 
 

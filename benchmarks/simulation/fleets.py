@@ -63,6 +63,7 @@ class Fleet:
         self.streams[number] = latest([at + seconds * speed for at, speed in zip(begin, speeds)], self.host)
 
     def collective(self, kind, number, data, ranks, stride):
+        """It begins when the last rank has come, also to a collective of a group: groups are not told apart."""
         self.host = [host + self.gpu.queue for host in self.host]
         seconds = self.way.seconds(kind, data, ranks, stride)
         self.streams[number] = [max(max(self.stream(number)), max(self.host)) + seconds]

@@ -74,6 +74,11 @@ def measured(command, programs):
     return result["environment"], result["rows"], others
 
 
+def disturbance(run):
+    """The share of other processes; 1 where it was not observed."""
+    return 1.0 if run["others"] is None else run["others"]
+
+
 def is_quiet(seconds=0.5):
     busy = busy_seconds()
     time.sleep(seconds)
@@ -84,10 +89,10 @@ def merged(before, rows, others):
     """The better of two runs of a case: the least time of each row of quiet runs, else the least disturbed run."""
     kept = ("way", "ranks", "overlap", "bytes", "least")
     after = {"others": round(others, 3), "runs": 1, "rows": [{key: row[key] for key in kept if key in row} for row in rows]}
-    if not before or (others < QUIET <= before["others"]):
+    if not before or (others < QUIET <= disturbance(before)):
         return after
     if others >= QUIET:
-        return min(before, after, key=lambda run: run["others"])
+        return min(before, after, key=disturbance)
     for old, new in zip(before["rows"], after["rows"]):
         old["least"] = min(old["least"], new["least"])
     return before | {"others": min(before["others"], after["others"]), "runs": before["runs"] + 1}
@@ -106,7 +111,7 @@ def main():
     all_cases = dict(cases(arguments.only))
 
     def quiet_runs(key):
-        return kept[key]["runs"] if key in kept and kept[key]["others"] < QUIET else 0
+        return kept[key]["runs"] if key in kept and disturbance(kept[key]) < QUIET else 0
 
     while time.monotonic() < end and min(map(quiet_runs, all_cases)) < arguments.runs:
         if not is_quiet():
