@@ -22,13 +22,13 @@ namespace detail {
 /// MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. All processes call it, the same number of times. From then on, each
 /// process draws the random numbers of its rank, as with mpi().
 ///
-/// Processes prove to each other that they know the secret of the run, LOCUS_DIST_SECRET or TcpPlace::secret, which may be
-/// missing if they meet at a loopback address. Other programs that connect are turned away.
+/// Processes prove to each other that they know the secret of the run, LOCUS_DIST_SECRET or TcpPlace::secret, which may
+/// be missing if they meet at a loopback address. Other programs that connect are turned away.
 ///
 /// On Cuda, the processes of a machine take its GPUs in turn; elements travel through page-locked memory.
 ///
-/// throws RendezvousError within the time-out after rank 0 came, and at once for an invalid place, and for a secret that is
-/// missing or differs from rank 0's; CudaUnavailable, OutOfMemory without a thread
+/// throws RendezvousError within the time-out after rank 0 came, and at once for an invalid place, and for a secret
+/// that is missing or differs from rank 0's; CudaUnavailable, OutOfMemory without a thread
 ///
 ///     auto comm = dist::tcp<Cpu>();   // RANK=0 WORLD_SIZE=2 ./program & RANK=1 WORLD_SIZE=2 ./program
 template <class D>
