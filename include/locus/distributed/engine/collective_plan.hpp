@@ -24,8 +24,9 @@ enum class Algorithm : std::uint8_t { automatic, one_shot, two_shot, ring, by_ma
 }
 
 /// The order in which a sum over ranks is made. `fastest`: as the engine is fastest. NCCL and MPI make sums themselves,
-/// and NCCL rounds 16-bit floats after each addition; processes on several machines by TCP sum within machines first. `in_rank_order`: rank
-/// 0's elements first, 16-bit floats in float and rounded once, so that results are the same bits on every engine.
+/// and NCCL rounds 16-bit floats after each addition; processes on several machines by TCP sum within machines first.
+/// `in_rank_order`: rank 0's elements first, 16-bit floats in float and rounded once, so that results are the same bits
+/// on every engine.
 enum class Sums : std::uint8_t { fastest, in_rank_order };
 
 /// How ranks access each other's memory.
