@@ -60,6 +60,18 @@ struct OnMachines : dist::detail::TcpLink {
     OnMachines* link_ = nullptr;  ///< null: for control messages
   };
 };
+/// A link whose groups do not meet.
+struct Apart : dist::detail::TcpLink {
+  using TcpLink::TcpLink;
+  struct Transfers : TcpLink::Transfers {
+    Transfers(Apart& link, int tag) : TcpLink::Transfers(link, tag) {}
+    explicit Transfers(Apart& link) : TcpLink::Transfers(link) {}
+  };
+  template <class Gather, class Make>
+  void split(const dist::detail::Subgroup&, const Gather&, double timeout, const Make& make) {
+    make(dist::TcpPlace{.size = 0}, timeout);
+  }
+};
 /// f(comm) on each of the ranks, which are on these machines. Returns the number of messages between machines.
 template <class F>
 int on_machines(const std::vector<int>& machines, dist::Options options, const F& f) {
@@ -203,6 +215,31 @@ TEST_CASE("errors of a group name the ranks of the run, too") {
     }
     comm.barrier();
   });
+}
+
+TEST_CASE("a group that does not meet names the ranks of the run, too") {
+  using Peers = dist::detail::MessagePeers<Apart>;
+  const auto options = dist::detail::from_environment({.timeout = 20});
+  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+  std::string errors[4];
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 4; ++rank)
+    threads.emplace_back([&, rank] {
+      const Shared peers(new Peers(20., dist::TcpPlace{"127.0.0.1", port, rank, 4, rank}, 20.));
+      const Shared engine(new dist::MessageEngine<Cpu, Apart>(peers, Cpu{}, options));
+      try {
+        (void)dist::Communicator<Cpu>(Shared<dist::Engine<Cpu>>(engine.get())).split(rank / 2, 0, "of a pair");
+      } catch (const Error& error) {
+        errors[rank] = error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  int named = 0;  // another rank may have heard of the failure first
+  for (int rank = 0; rank < 4; ++rank)
+    named +=
+        errors[rank].find(join("; at fault: rank 0 of the group (rank ", rank / 2 * 2, " of the run); this is rank ",
+                               rank % 2, " of 2 of a pair (rank ", rank, " of the run)")) != std::string::npos;
+  CHECK_MESSAGE(named > 0, errors[0]);
 }
 
 TEST_CASE("a message that waits for its receiver needs no thread of its own") {

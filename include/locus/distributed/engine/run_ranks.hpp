@@ -16,9 +16,10 @@ class RunRanks {
       : label_(*label ? label : "of a group") {
     for (const int rank : ranks) of_run_.push_back(parent.of_run(rank));
   }
-  /// The number of a rank in the run; -1 for no rank.
+  /// The number of a rank in the run; -1 for no rank of the group.
   [[nodiscard]] int of_run(int rank) const {
-    return rank < 0 || of_run_.empty() ? rank : of_run_[static_cast<std::size_t>(rank)];
+    if (of_run_.empty()) return rank;
+    return rank >= 0 && rank < static_cast<int>(of_run_.size()) ? of_run_[static_cast<std::size_t>(rank)] : -1;
   }
   /// "rank 0 of 2"; of a group, "rank 0 of 2 along Data (rank 4 of the run)".
   [[nodiscard]] std::string text(int rank, int size) const {
@@ -28,7 +29,7 @@ class RunRanks {
   /// The reason of a failure, which mostly begins with the rank at fault, as "rank 1 threw: no luck". Of a group,
   /// "rank 1 of the group (rank 5 of the run) threw: no luck".
   [[nodiscard]] std::string reason(int at_fault, const std::string& text) const {
-    if (of_run_.empty() || at_fault < 0) return text;
+    if (of_run_.empty() || of_run(at_fault) < 0) return text;
     const std::string subject = join("rank ", at_fault),
                       added = join(" of the group (rank ", of_run(at_fault), " of the run)");
     if (text.starts_with(subject + " ")) return subject + added + text.substr(subject.size());

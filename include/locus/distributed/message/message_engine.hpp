@@ -115,12 +115,20 @@ class MessageEngine : public Engine<D> {
   [[nodiscard]] Shared<Peers> peers_of_group(GroupChoice choice, std::int64_t sequence) {
     const auto gather = [&](const auto& mine) { return gathered(mine, sequence); };
     const detail::Subgroup group(gather(choice), this->rank());
+    const detail::RunRanks names(peers_->names, group.ranks(), choice.label);
     const double timeout = this->options().timeout;
     Shared<Peers> result;
     guard(nullptr, [&] {
-      peers_->link.split(group, gather, timeout,
-                         [&](const auto&... how) { result = Shared(new Peers(timeout, how...)); });
-      result->names = detail::RunRanks(peers_->names, group.ranks(), choice.label);
+      peers_->link.split(group, gather, timeout, [&](const auto&... how) {
+        try {
+          result = Shared(new Peers(timeout, how...));
+        } catch (const RendezvousError& error) {  // numbers the ranks of the group
+          throw RendezvousError(
+              join(names.reason(error.rank, error.what()), "; this is ", names.text(group.rank(), group.size())),
+              error.rank);
+        }
+      });
+      result->names = names;
     });
     return result;
   }

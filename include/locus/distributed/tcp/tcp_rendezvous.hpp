@@ -2,8 +2,7 @@
 // A rendezvous of processes that know no more than an address: each contributes some bytes, and gets the bytes of all.
 // It knows nothing of engines.
 
-#include <locus/distributed/tcp/interface.hpp>
-#include <locus/distributed/tcp/tcp_place.hpp>
+#include <locus/distributed/tcp/door_address.hpp>
 #include <locus/distributed/tcp/tcp_reception.hpp>
 
 #include <vector>
@@ -29,7 +28,7 @@ class TcpRendezvous {
         !why.empty())
       fail(place.rank, join("the address \"", place.address, "\" does not resolve: ", why,
                             "; set MASTER_ADDR to the host name or number of rank 0's machine"));
-    door_address_ = find_door_address();
+    if (const std::string why = find_door_address(place_, address_, door_address_); !why.empty()) fail(place.rank, why);
     if (place.secret.empty() && !door_address_.is_loopback())
       fail(place.rank, join("without a secret, any program of the network could be a rank: ", how_to_set_secret));
   }
@@ -40,9 +39,7 @@ class TcpRendezvous {
     return place_.rank == 0 ? receive_guests(bytes) : visit(bytes);
   }
 
-  /// Where sockets of this rank listen, without a port: the interface of the place; else the loopback address, if that
-  /// is the place's; else this machine's address towards rank 0, or all, if a host name of this machine is known here
-  /// as a loopback address alone.
+  /// Where sockets of this rank listen, without a port.
   [[nodiscard]] const SocketAddress& door_address() const { return door_address_; }
 
   /// Connects to another rank, which listens at `address` and calls accept(), and announces `bytes`. throws
@@ -97,9 +94,6 @@ class TcpRendezvous {
   static constexpr const char* another_answer = "rank 0 answers something else; start the same program on all ranks";
   static constexpr char received = 'r';  ///< rank 0's first reply
 
-  [[nodiscard]] static std::string scarce_text(int error) {
-    return join("the system grants no connection: ", std::strerror(error), "; a rank needs one for each other rank");
-  }
   [[nodiscard]] static std::string ended_text(int rank) {
     return join("rank ", rank, " ended while ranks met; see its own output, and start all again");
   }
@@ -119,27 +113,6 @@ class TcpRendezvous {
            join("rank ", rank, " has another secret; the one of this rank is ", mine, ": ", how_to_set_secret));
     fail(rank, join("what listens in place of rank ", rank, " does not know the secret, which is ", mine, " here; ",
                     how_to_set_secret, ", and MASTER_PORT to a free port"));
-  }
-  [[nodiscard]] SocketAddress find_door_address() const {
-    const std::string& name = place_.address;
-    const bool is_of_this_host = address_.is_loopback() && (name == "localhost" || name == address_.host());
-    SocketAddress found;
-    if (!place_.interface.empty()) {
-      if (const std::string why = find_interface(place_.interface, address_.bytes.ss_family, found); !why.empty())
-        fail(place_.rank, why);
-      if (is_of_this_host && !found.is_loopback() && !found.is_any())
-        fail(place_.rank,
-             join("the interface is \"", locus::detail::printable(place_.interface),
-                  "\", and ranks meet at a loopback address; set MASTER_ADDR to an address of it, or leave "
-                  "LOCUS_DIST_INTERFACE unset"));
-      return found;
-    }
-    found = place_.rank == 0 ? address_ : address_towards(address_);
-    if (found.size == 0)
-      fail(place_.rank,
-           Socket::is_scarce() ? scarce_text(errno) : join("this machine has no route to ", address_.host()));
-    found.set_port(0);
-    return found.is_loopback() && !is_of_this_host ? any_address(address_.bytes.ss_family) : found;
   }
 
   // Rank 0.
@@ -164,16 +137,6 @@ class TcpRendezvous {
       if (!answer(rank)) refuse(rank, ended_text(rank));
     connections_.clear();  // or rank 0 would have two for each rank while ranks connect
     return std::move(guests_);
-  }
-  [[nodiscard]] static std::string no_door_text(const SocketAddress& at, int error) {
-    if (error == EADDRINUSE)
-      return "the port is in use by another program; set MASTER_PORT to a free one, on all ranks";
-    if (error == EADDRNOTAVAIL)
-      return join(at.host(),
-                  " is no address of this machine; start rank 0 on the machine of MASTER_ADDR, or set "
-                  "LOCUS_DIST_INTERFACE to the interface that ranks reach: ",
-                  interfaces_text());
-    return join("cannot listen: ", std::strerror(error), "; set MASTER_PORT to another one, on all ranks");
   }
   /// Admits a visitor. Whether it is still there.
   [[nodiscard]] bool welcome(Visitor visitor) {
