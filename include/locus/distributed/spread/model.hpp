@@ -91,7 +91,8 @@ class SpreadModel : public detail::InputTypeOf<W> {
 
   /// The backward pass from the mean over ranks of their losses: each rank's gradient of its own is averaged, in
   /// buckets, while the pass goes on. A Partial loss, the sum over ranks, goes back by loss.backward(), and gradients
-  /// are summed. options: of Traced::backward. throws as Distributed
+  /// are summed, also of a loss made of the result's local(). options: of Traced::backward. throws as Distributed;
+  /// with weigh_by_samples, loss.backward() throws GraphError
   ///
   ///     const auto loss = mean(square(model(trace(x)) - y));   // Varying
   ///     model.backward(loss);                                  // as of ranks.partial(loss / ranks.size())
