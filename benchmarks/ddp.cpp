@@ -39,6 +39,7 @@ struct DdpOptions {
   int samples = 11;
   std::int64_t bucket_bytes = dist::DistributedOptions{}.bucket_bytes;
   std::int64_t first_bucket_bytes = dist::DistributedOptions{}.first_bucket_bytes;
+  bool by_messages = false;
   std::string json{};
 };
 
@@ -207,7 +208,7 @@ template <class Lone, class Run>
 void measure_all(const DdpOptions& options) {
   std::vector<Row> rows;
 #if LOCUS_MPI
-  const auto comm = dist::mpi<D>();
+  const auto comm = dist::mpi<D>({.sums = options.by_messages ? dist::Sums::in_rank_order : dist::Sums::fastest});
   if (comm.size() > 1) {
     rows = measure(
         "MPI", comm.size(), options,
@@ -248,6 +249,7 @@ int main(int argc, char** argv) {
   app.add_option("--first-bucket-bytes", options.first_bucket_bytes, "DistributedOptions::first_bucket_bytes")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
+  app.add_flag("--messages", options.by_messages, "processes sum in rank order, by messages, not by MPI's collectives");
   app.add_option("--json", options.json, "write environment and measurements to this file")->check(check_target);
   CLI11_PARSE(app, argc, argv);
   try {

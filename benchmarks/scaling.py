@@ -166,7 +166,7 @@ def limits_table(recorder):
                      f"{math.ceil((count - 1) / (operations // 2))}",
                      "1" if count <= constant("cuda/peers.hpp", "most_ranks") else f"{count - 1:,}",
                      f"{1e3 * in_rank_order().seconds('all_reduce', 32 * MIB, count):,.1f} ms", f"{2 * count * part / GIB:,.2f} GiB"])
-    return table(["ranks", "descriptors of a rank, TCP", "`barrier`, and half of `split`", "comparing models in `distributed`",
+    return table(["ranks", "descriptors of a rank, TCP", "`barrier` by TCP, half of `split`", "comparing models in `distributed`, by TCP",
                   "groups of NCCL, in rank order", "launches of a sum, in rank order", "32 MiB in rank order, NCCL",
                   "temporary memory in rank order, processes"], rows)
 
@@ -217,20 +217,10 @@ def summary_table(recorder):
     return table(["ranks as", "ranks", "within 15 %", "median difference", "largest", "disturbed, so not compared"], rows)
 
 
-def all_reduce_table():
-    rows = json.loads((HERE / "results" / "all-reduce-mpi.json").read_text())["rows"]
-    times = [{row["bytes"]: 1e6 * row["seconds"] for row in rows if row["way"] == way and row["ranks"] == 2}
-             for way in ("locus, MPI", "MPI_Allreduce", "locus, threads")]
-    return table(["`all_reduce` of two ranks", "Locus, processes", "`MPI_Allreduce`", "faster by", "Locus, threads", "faster by"],
-                 [[validation.size_text(size), f"{locus:,.1f} µs", f"{peer:,.1f} µs", f"{peer / locus:.2f}", f"{threads:,.1f} µs",
-                   f"{peer / threads:.2f}"] for size, locus, peer, threads in
-                  ((size, *(way[size] for way in times)) for size in times[0])])
-
-
 TABLES = {
     "workloads": workloads_table, "predictions": predictions_table, "calls": calls_table, "sharded": sharded_table, "networks": networks_table, "memory": memory_table,
     "stragglers": stragglers_table, "limits": limits_table, "failures": lambda _: failures_table(),
-    "summary": summary_table, "validation": validation_table, "all_reduce": lambda _: all_reduce_table(),
+    "summary": summary_table, "validation": validation_table,
 }
 
 

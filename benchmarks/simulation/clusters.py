@@ -150,10 +150,10 @@ class InRankOrder:
 
 
 class Processes:
-    """Processes of Locus over MPI or TCP whose elements travel through the host: StagedEngine over MessageEngine, whose
+    """Processes of dist::tcp whose elements travel through the host: StagedEngine over MessageEngine, whose
     recorded messages are simulated. All ranks do the same at the same time, so one stands for all: the transfers that it
     receives take as long as those that it sends."""
-    name = "processes through the host"
+    name = "processes by TCP, through the host"
 
     def __init__(self, cluster, recorder):
         self.cluster, self.recorder = cluster, recorder

@@ -40,11 +40,12 @@ def cases(only):
         for ranks in counts:
             begin = [*MPIRUN, str(ranks)] if way == "processes" else []
             more = [] if begin else ["--ranks", str(ranks)]
+            by_messages = ["--messages"] if begin else []
             yield (f"all_reduce {way} {ranks}",
                    [*begin, "all_reduce", *more, "--in-place", "--min", "1024", "--max", str(16 * MIB), "--samples", "3"])
             for bucket, first in BUCKETS:
                 yield (f"ddp {way} {ranks} {bucket}",
-                       [*begin, "ddp", *more, "--steps", str(STEPS[ranks]), "--samples", str(max(3, 16 // STEPS[ranks])),
+                       [*begin, "ddp", *more, *by_messages, "--steps", str(STEPS[ranks]), "--samples", str(max(3, 16 // STEPS[ranks])),
                         "--bucket-bytes", str(bucket), "--first-bucket-bytes", str(first)])
 
 

@@ -11,7 +11,7 @@ ONE_SHOT = 16 << 10  # algorithm_limits(Links::shared_memory)
 
 
 class Calibration:
-    """Of one way, "threads" or "processes", by three measurements alone: a step of one rank, a step of two ranks that
+    """Of one way, "threads" or "processes", which sum by messages, by three measurements alone: a step of one rank, a step of two ranks that
     reduce nothing, and all_reduce of two ranks. The cost of a byte depends on the bytes that all ranks touch, which are in
     a cache or not; between measured sizes it is interpolated."""
 
@@ -74,7 +74,7 @@ class Calibration:
 
 
 def is_locus(name, way):
-    return name == ("locus, threads" if way == "threads" else "locus, MPI")
+    return name == ("locus, threads" if way == "threads" else "locus, messages")
 
 
 @dataclasses.dataclass(frozen=True)

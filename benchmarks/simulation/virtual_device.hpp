@@ -134,12 +134,11 @@ struct Backend<scaling::Virtual> {
 };
 
 namespace detail {
-/// Copies with the host take place, as the host may read them; larger ones than a message of the host are skipped.
+/// Copies with the host take place, as the host may read them.
 struct VirtualCopy {
-  static constexpr std::size_t most_copied = std::size_t{1} << 20;
   static void run(const void* source, void* target, std::size_t bytes) {
     scaling::recording.add({.what = scaling::Entry::What::device_waits});
-    if (bytes > 0 && bytes <= most_copied) __builtin_memcpy(target, source, bytes);
+    if (bytes > 0) __builtin_memcpy(target, source, bytes);
   }
 };
 }  // namespace detail

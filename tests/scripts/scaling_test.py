@@ -65,12 +65,12 @@ class Recordings(cases.Scratch):
 
     def test_sharded_models_gather_and_scatter(self):
         whole = RECORDER.step("gpt2")
-        for ranks, of_copy in ((8, 0), (64, 0), (64, 8)):
+        for ranks, of_copy in ((8, 0), (64, 0), (64, 8), (4096, 0)):
             program, sharing = scaling.sharded(RECORDER, ranks, of_copy), of_copy or ranks
             gathered = [entry[2] for entry in program.entries if entry[0] == "all_gather"]
             scattered = [entry[2] for entry in program.entries if entry[0] == "reduce_scatter"]
-            self.assertTrue(1 <= sum(scattered) * sharing / program.parameter_bytes < 1.01)
-            self.assertTrue(1 < sum(gathered) * sharing / program.parameter_bytes <= 2.01)  # the last unit stays for the way back
+            self.assertTrue(1 <= sum(scattered) * sharing / program.parameter_bytes < 1.02)
+            self.assertTrue(1 < sum(gathered) * sharing / program.parameter_bytes <= 2.02)  # the last unit stays for the way back
             summed = [tuple(entry[3:5]) for entry in program.entries if entry[0] == "all_reduce"]
             self.assertEqual(set(summed), {(ranks // of_copy, of_copy)} if of_copy else set())
             self.assertLess(program.peak_bytes, whole.peak_bytes)
