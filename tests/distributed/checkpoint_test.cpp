@@ -593,6 +593,9 @@ TEST_CASE("a rank that fails in the middle leaves the older checkpoint, and noth
   std::ofstream(folder.path / "mine" / "letter") << "dear";
   CHECK(contains(message_of<DataError>([&] { save_ranges(folder.path / "mine", 1); }),
                  "the folder has 1 entries and no index.json, so it is no checkpoint"));
+  std::ofstream(folder.path / "mine" / "index.json") << "{}";
+  CHECK(contains(message_of<DataError>([&] { save_ranges(folder.path / "mine", 1); }),
+                 "the folder has 'letter', which no checkpoint has and which would be removed"));
   CHECK(content_of(folder.path / "mine" / "letter") == "dear");
 }
 

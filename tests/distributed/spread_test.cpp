@@ -267,7 +267,8 @@ static_assert(!Takes<Plain<Partial<Data>>, decltype(sorted)> && !Takes<Plain<Par
 TEST_CASE("each of several results is spread as the function's kind says, and has its gradient") {
   on_line(3, [](const Line& mesh) {
     const Shape s{4, 6};
-    check_result<false>(mesh, s, sorted), check_result<false>(mesh, s, largest), check_result<false>(mesh, s, runner_up);
+    check_result<false>(mesh, s, sorted), check_result<false>(mesh, s, largest),
+        check_result<false>(mesh, s, runner_up);
     check_result<false>(mesh, s, middle), check_result<false>(mesh, s, extreme), check_result<false>(mesh, s, summit);
     check_result<false>(mesh, s, moments);
     check_result<true>(mesh, s, one_part), check_result<true>(mesh, s, unequal), check_result<true>(mesh, s, piece);

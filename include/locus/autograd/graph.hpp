@@ -129,7 +129,7 @@ class TensorNode : public GraphNode {
   [[nodiscard]] LOCUS_OUT_OF_LINE bool open(bool any_strides = false) {
     before_change();
     const bool accumulate = has_gradient_;
-    place_.buffer().before_use();
+    (void)place_.buffer().before_use();
     if (!accumulate)
       gradient_ = place_.buffer() ? place_
                   : any_strides   ? Tensor<T, D>(shape_, format_, device_)
@@ -345,15 +345,6 @@ template <class X>
   return {};
 }
 
-/// The number of models whose parameters are in lent memory: see MemoryOwner::before_use.
-inline Atomic<int> lenders{0};
-template <class T, class D>
-void before_use(const Tensor<T, D>& tensor) {
-  tensor.buffer().before_use();
-}
-template <class X>
-void before_use(const X&) {}
-
 /// throws GraphError for a gradient that is scaled
 template <class T, class D>
 void require_unscaled(std::string_view who, const TensorNode<T, D>& node) {
@@ -400,8 +391,7 @@ class SavedValues {
   }
   /// The values, for the backward pass: owners of lent memory bring them back first.
   [[nodiscard]] const Tuple<S...>& used() const {
-    if (detail::lenders.load(Order::relaxed) > 0) [[unlikely]]
-      detail::unpack(values_, [](const auto&... value) { (detail::before_use(value), ...); });
+    detail::unpack(values_, [](const auto&... value) { detail::bring(value...); });
     return values_;
   }
   void free() { values_ = Tuple<S...>(); }

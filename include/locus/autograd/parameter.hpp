@@ -258,7 +258,7 @@ class Parameter {
   [[nodiscard]] LOCUS_OUT_OF_LINE const State& used() const {
     const State& its = state();
     if (its.is_lent) [[unlikely]]
-      its.value.buffer().before_use();
+      (void)its.value.buffer().before_use();
     return its;
   }
   /// Marks the parameter as moved, its value having gone to another model: the next use of any handle throws.

@@ -345,6 +345,7 @@ struct Record<Role::traced> {
   template <class Op, class... X>
   static auto run(const Op& given, const X&... x) {
     const Op op = wanting(given, x...);
+    bring(x.value()...);
     auto result = op.forward(x.value()...);
     using T = value_of<decltype(result.output)>;
     using D = device_of<decltype(result.output)>;

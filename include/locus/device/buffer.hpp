@@ -1,6 +1,7 @@
 #pragma once
 // Reference-counted memory of one device, with a version counter of its contents.
 
+#include <locus/core/check.hpp>
 #include <locus/core/std/atomic.hpp>
 #include <locus/core/std/posix.hpp>
 #include <locus/core/std/shared.hpp>
@@ -12,8 +13,9 @@ namespace locus { inline namespace LOCUS_ABI {
 /// Its destructor releases the memory.
 struct MemoryOwner : Counted {
   virtual ~MemoryOwner() = default;
-  /// Called before an operation, or the backward pass of one, uses a parameter in this memory.
-  virtual void before_use() const {}
+  /// Called before an operation, or the backward pass of one, uses a tensor in this memory, and once more for all
+  /// operands (`again`) where one of them returned true: it had to bring the elements, perhaps in place of others.
+  virtual bool before_use(bool /*again*/) const { return false; }
   /// throws if the memory cannot be read any more
   virtual void require_readable() const {}
 };
@@ -21,6 +23,8 @@ struct MemoryOwner : Counted {
 namespace detail {
 /// The version of an empty handle. Real memory reaches it after 2^32 - 1 changes.
 inline constexpr std::uint32_t version_of_nothing = ~std::uint32_t{0};
+/// The number of owners' models whose memory is lent to several tensors in turn: see MemoryOwner::before_use.
+inline Atomic<int> lenders{0};
 }  // namespace detail
 
 /// A shared handle to a block of memory; the last handle releases the block. Copying is cheap and thread-safe. Only
@@ -59,11 +63,10 @@ class Buffer {
     const Block* const whole = block_ && block_->whole ? block_->whole.get() : block_.get();
     if (whole && whole->owner) whole->owner->require_readable();
   }
-  /// Tells the owner of the memory, if it has one.
-  void before_use() const {
+  /// Tells the owner of the memory, if it has one. Returns whether it had to bring the elements.
+  bool before_use(bool again = false) const {
     const Block* const whole = block_ && block_->whole ? block_->whole.get() : block_.get();
-    if (whole && whole->owner) [[unlikely]]
-      whole->owner->before_use();
+    return whole && whole->owner && whole->owner->before_use(again);
   }
 
   /// Number of changes in place. Copies of the handle share it.
@@ -155,5 +158,28 @@ class Buffer {
 
   Shared<Block> block_;
 };
+
+namespace detail {
+template <class X>
+[[nodiscard]] bool had_to_bring(const X& x, bool again) {
+  if constexpr (requires { x.buffer().before_use(again); }) return x.buffer().before_use(again);
+  else return false;
+}
+template <class... X>
+LOCUS_COLD void bring_lent(const X&... x) {
+  for ([[maybe_unused]] const bool again : {false, true, true})
+    if ((int{had_to_bring(x, again)} + ... + 0) == 0) return;
+  fail<GraphError>(
+      {"an operation uses parameters of a sharded model whose units share memory; evaluate it in parts, "
+       ".eval(), raise .ahead, or name the units alike in .unit_of"});
+}
+/// Brings the elements of operands that are in lent memory. Called before they are read. throws GraphError if they
+/// cannot be there at once
+template <class... X>
+void bring(const X&... x) {
+  if (lenders.load(Order::relaxed) > 0) [[unlikely]]
+    bring_lent(x...);
+}
+}  // namespace detail
 
 }}  // namespace locus::LOCUS_ABI

@@ -193,6 +193,7 @@ struct Materialize<Role::plain, T, D> {
   static type run(const Part<Tree, H...>& part) {
     return unpack(part.leaves, [&](const auto&... leaf) {
       (require_fresh(leaf), ...);
+      bring(leaf.handle.value()...);
       return computed(part.tree, part.shape, leaf.handle.value()...);
     });
   }

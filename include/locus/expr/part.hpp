@@ -124,6 +124,7 @@ void compute_in_place(std::string_view name, const Part<Tree, H...>& part, const
   target.layout().require_distinct_elements(name);
   unpack(part.leaves, [&](const auto&... leaf) {
     (require_fresh(leaf), ...);
+    bring(leaf.handle.value()...);
     const auto unsafe = [&](const auto& input) {
       return input.buffer() == target.buffer() && conflicts(input.expand(target.shape()), target);
     };

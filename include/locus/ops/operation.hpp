@@ -87,12 +87,20 @@ class PendingGradient {
   const char* kind_;
 };
 
+namespace detail {
+template <class Op, class... V>
+[[nodiscard]] auto compute_plain(const Op& op, const V&... values) {
+  bring(values...);
+  return op.forward(values...).output;
+}
+}  // namespace detail
+
 /// Computes an operation, recording it if an operand is traced.
 template <class Op, TensorLike... X>
 [[nodiscard]] auto apply(const Op& op, const X&... x) {
   constexpr Role role = detail::joint_role<X::role...>;
   if constexpr (role == Role::traced) return detail::Record<role>::run(op, detail::evaluated(x)...);
-  else return op.forward(detail::evaluated(x).value()...).output;
+  else return detail::compute_plain(op, detail::evaluated(x).value()...);
 }
 
 namespace detail {

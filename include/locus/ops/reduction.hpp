@@ -115,6 +115,7 @@ Tensor<U, D> reduce_part(std::string_view name, const Op& op, const Part<Tree, H
   const FoldedAxes folded(name, part.shape, axes);
   return unpack(part.leaves, [&](const auto&... leaf) {
     (require_fresh(leaf), ...);
+    bring(leaf.handle.value()...);
     Tensor<U, D> out(folded.result(keepdim), device);
     reduce_into(out, false, part.shape, folded, part.tree, op, leaf.handle.value()...);
     return out;

@@ -104,7 +104,6 @@ class PreparedLoad {
       if (!is_skipped(group.is_own, group.name)) prepare(group);
   }
   void apply() const {
-    for (const auto& [memory, bytes] : writes_) memory->write(bytes);
     for (const auto& change : changes_) change->apply();
   }
   /// For each tensor of the index, in its order: 1 if a part of this rank needs it.
@@ -137,7 +136,7 @@ class PreparedLoad {
                         tensor.shape, ", and ", part.whole, " on rank ", rank_,
                         "; build the model that was saved, and give the shape of the whole tensor"});
     needed_.insert(name);
-    writes_.emplace_back(part.memory, reader_.read(name, tensor, part.runs()));
+    changes_.push_back(part.memory->change_to(reader_.read(name, tensor, part.runs())));
   }
   void prepare(const NamedGroup& group) {
     const std::string prefix = join(group.is_own ? own_name(rank_, group.name) : group.name, ".");
@@ -157,7 +156,6 @@ class PreparedLoad {
   int ranks_;
   const LoadPartsOptions& options_;
   std::set<std::string, std::less<>> needed_;
-  std::vector<std::pair<Shared<PartMemory>, Tensor<std::uint8_t, Cpu>>> writes_;
   std::vector<Shared<Change>> changes_;
 };
 
@@ -200,7 +198,8 @@ void require_all_needed(const Communicator<D>& comm, const PartsReader& reader, 
 /// throws DataError for a file that is missing or damaged, ArgumentError for a tensor that is not there, of another
 /// type, or needed by no rank unless not strict, and for own tensors of another number of ranks; ShapeError for another
 /// shape; RankError that names the rank on the others. Then no part of any rank has changed: applying what was read
-/// cannot fail cost: a second copy of the parts of this rank in host memory while it loads
+/// cannot fail
+/// cost: a second copy of the parts of this rank while it loads, also on its device
 ///
 ///     if (const auto newest = dist::newest_checkpoint("run", comm)) dist::load_parts(*newest, comm, parts);
 template <class D>

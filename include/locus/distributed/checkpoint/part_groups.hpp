@@ -1,25 +1,10 @@
 #pragma once
 // Small tensors that are saved and loaded together: objects of a training run, generators, the numbers of an optimizer.
 
+#include <locus/distributed/checkpoint/part_memory.hpp>
 #include <locus/io/training.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
-
-/// A change that neither fails nor allocates.
-struct Change : Counted {
-  virtual ~Change() = default;
-  virtual void apply() = 0;
-};
-template <class F>
-struct ChangeBy final : Change {
-  explicit ChangeBy(F of) : f(std::move(of)) {}
-  void apply() override { f(); }
-  F f;
-};
-template <class F>
-[[nodiscard]] Shared<Change> change_by(F f) {
-  return Shared<Change>(new ChangeBy<F>(std::move(f)));
-}
 
 /// Small tensors that are saved and loaded together, such as the numbers of a scheduler; the same on all ranks, unless
 /// they are a rank's own.

@@ -8,12 +8,29 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
+/// A change that neither fails nor allocates.
+struct Change : Counted {
+  virtual ~Change() = default;
+  virtual void apply() = 0;
+};
+template <class F>
+struct ChangeBy final : Change {
+  explicit ChangeBy(F of) : f(std::move(of)) {}
+  void apply() override { f(); }
+  F f;
+};
+template <class F>
+[[nodiscard]] Shared<Change> change_by(F f) {
+  return Shared<Change>(new ChangeBy<F>(std::move(f)));
+}
+
 /// The memory of a part.
 struct PartMemory : Counted {
   virtual ~PartMemory() = default;
   /// The elements, dense and row-major, on the host. May share the memory, unless `copies`.
   [[nodiscard]] virtual Tensor<std::uint8_t, Cpu> read(bool copies) const = 0;
-  virtual void write(const Tensor<std::uint8_t, Cpu>& bytes) const = 0;
+  /// The change of its elements to these, for which memory of the device is taken now.
+  [[nodiscard]] virtual Shared<Change> change_to(const Tensor<std::uint8_t, Cpu>& bytes) const = 0;
   [[nodiscard]] virtual const void* address() const = 0;
 };
 template <class T, class D>
@@ -24,9 +41,9 @@ struct TensorMemory final : PartMemory {
     if constexpr (std::is_same_v<D, Cpu>) return copies ? bytes.clone() : bytes;
     else return bytes.template to<Cpu>();
   }
-  void write(const Tensor<std::uint8_t, Cpu>& bytes) const override {
+  [[nodiscard]] Shared<Change> change_to(const Tensor<std::uint8_t, Cpu>& bytes) const override {
     const Tensor<T, Cpu> source(bytes.buffer(), reinterpret_cast<T*>(bytes.data()), x.shape(), row_major(x.shape()));
-    (void)x.copy_(source.template to<D>(x.device()));
+    return change_by([into = x, from = source.template to<D>(x.device())] { (void)into.copy_(from); });
   }
   [[nodiscard]] const void* address() const override { return x.data(); }
   Tensor<T, D> x;
@@ -40,8 +57,8 @@ struct MemberMemory final : PartMemory {
     if constexpr (std::is_same_v<D, Cpu>) return copies ? bytes.clone() : bytes;
     else return bytes.template to<Cpu>();
   }
-  void write(const Tensor<std::uint8_t, Cpu>& bytes) const override {
-    member.write(bytes.template to<D>(member.bytes().device()));
+  [[nodiscard]] Shared<Change> change_to(const Tensor<std::uint8_t, Cpu>& bytes) const override {
+    return change_by([into = member, from = bytes.template to<D>(member.bytes().device())] { into.write(from); });
   }
   [[nodiscard]] const void* address() const override {
     return member.is_buffer() ? nullptr : member.parameter.value().data();

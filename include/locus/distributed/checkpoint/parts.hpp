@@ -56,8 +56,13 @@ class Parts {
   Parts& add(const std::string& name, const Sharded<M>& model) {
     for (const auto& part : model.parts())
       add(join(name, ".", part.name), part.shape, ElementRange{part.first}, part.part);
+    const auto is_part = [&](const auto& parameter) {
+      for (const auto& part : model.parts())
+        if (part.part == parameter) return true;
+      return false;
+    };
     for (const auto& member : nn::detail::state_members(model))
-      if (member.is_buffer() || !member.parameter.requires_grad()) add(name, member);
+      if (member.is_buffer() || !is_part(member.parameter)) add(name, member);
     return *this;
   }
   /// All parameters and buffers of a model, whole and the same on all ranks: "model.0.weight".
@@ -72,7 +77,7 @@ class Parts {
   /// throws ArgumentError for a parameter that was not added
   template <optim::detail::HasState O>
   Parts& add(const std::string& name, O& optimizer) {
-    std::map<const void*, std::size_t> by_address;
+    std::multimap<const void*, std::size_t> by_address;
     for (std::size_t i = 0; i < parts_.size(); ++i) by_address.emplace(parts_[i].memory->address(), i);
     std::vector<std::string> names;
     for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
@@ -119,7 +124,7 @@ class Parts {
                 Shared<detail::PartMemory>(new detail::MemberMemory(member))});
   }
   Parts& add(detail::NamedPart part) {
-    require_name(part.name);
+    require_name(part.name, part.is_own);
     part.shape = detail::shape_in_place(part.whole, part.place, part.shape);
     const detail::Runs runs = part.runs();
     for (auto at = by_name_.lower_bound(part.name); at != by_name_.end() && at->first == part.name; ++at)
@@ -134,13 +139,16 @@ class Parts {
   }
   Parts& add(const std::string& name, bool is_own, detail::PartGroup* made) {
     Shared<detail::PartGroup> group(made);
-    require_name(name);
+    require_name(name, is_own);
     for (const auto& other : groups_)
       if (other.name == name) fail<ArgumentError>({"Parts::add: there is '", name, "' already; use another name"});
     groups_.push_back({name, is_own, std::move(group)});
     return *this;
   }
-  static void require_name(const std::string& name) {
+  static void require_name(const std::string& name, bool is_own) {
+    if (!is_own && name.starts_with("rank."))
+      fail<ArgumentError>({"Parts::add: the name '", locus::detail::printable(name),
+                           "' begins with \"rank.\", as names of single ranks do in files; use another one"});
     if (name.empty() || !io::is_utf8(name))
       fail<ArgumentError>({"Parts::add: the name '", locus::detail::printable(name), "' is ",
                            name.empty() ? "empty" : "not UTF-8", "; expected a name in UTF-8"});
@@ -148,12 +156,14 @@ class Parts {
   /// The part that is parameter i of an optimizer.
   template <class O>
   [[nodiscard]] const detail::NamedPart& part_of(const O& optimizer, std::size_t i, const std::string& name,
-                                                 const std::map<const void*, std::size_t>& by_address) const {
+                                                 std::multimap<const void*, std::size_t>& by_address) const {
     const auto& value = optimizer.parameters()[i].value();
-    if (const auto at = by_address.find(value.data()); at != by_address.end())
-      if (const detail::NamedPart& part = parts_[at->second];
-          elements(part.shape) == value.elements() && part.type == element_type<value_of<O>>)
-        return part;
+    for (auto [at, end] = by_address.equal_range(value.data()); at != end; ++at) {
+      const detail::NamedPart& part = parts_[at->second];
+      if (elements(part.shape) != value.elements() || part.type != element_type<value_of<O>>) continue;
+      by_address.erase(at);  // another empty part may have the same address
+      return part;
+    }
     fail<ArgumentError>({"Parts::add: parameter ", i, " of '", name, "', of shape ", value.shape(),
                          ", is none of the parts so far; add the model, or its parts, before the optimizer"});
   }

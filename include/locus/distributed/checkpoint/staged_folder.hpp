@@ -113,10 +113,18 @@ class StagedFolder {
     struct stat info {};
     if (stat(target_.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
       fail<DataError>({"cannot write the checkpoint '", target_, "': there is a file of this name; expected a folder"});
-    (void)for_entries(target_, [&](std::string_view) { ++entries; });
+    std::string other;
+    (void)for_entries(target_, [&](std::string_view name) {
+      ++entries;
+      const bool is_of_rank = name.starts_with("rank-") && name.ends_with(".safetensors");
+      if (name != index_name && !is_of_rank && !io::detail::is_temporary_name(name)) other = name;
+    });
     if (entries > 0 && access(join(target_, "/", index_name).c_str(), F_OK) != 0)
       fail<DataError>({"cannot write the checkpoint '", target_, "': the folder has ", entries, " entries and no ",
                        index_name, ", so it is no checkpoint; choose a folder of its own"});
+    if (!other.empty())
+      fail<DataError>({"cannot write the checkpoint '", target_, "': the folder has '", locus::detail::printable(other),
+                       "', which no checkpoint has and which would be removed; choose a folder of its own"});
   }
   [[nodiscard]] int replace_in_two_steps() {
     const std::string aside = io::detail::temporary_name(target_, io::detail::random_number());

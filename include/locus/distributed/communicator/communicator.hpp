@@ -65,6 +65,12 @@ class Communicator {
   [[nodiscard]] bool is_debugging() const { return engine().options().debug; }
   /// Whether its collectives, except barriers and messages, can be part of captured steps: over NCCL.
   [[nodiscard]] bool is_capturable() const { return engine().is_queued(Kind::all_reduce); }
+  /// A handle of the same rank whose collectives match only collectives of the same unit of a sharded model, from 1 on.
+  [[nodiscard]] Communicator of_unit(int unit) const {
+    Communicator same = *this;
+    same.unit_ = unit;
+    return same;
+  }
   /// From now on, backward passes may call collectives of this rank before they end. `distributed` then reduces
   /// gradients at the end of each pass, so that all ranks keep the same order even if some leave out parameters.
   void expect_calls_in_backward() const { context_->is_called_in_backward = true; }
@@ -252,6 +258,7 @@ class Communicator {
     call.what.count = count;
     call.what.purpose = purpose_;
     call.what.sums = sums_;
+    call.what.unit = unit_;
     if constexpr (ReduceOp<Op>) call.reducer = &Reducer<D>::template of<T, Op>();
     return call;
   }
@@ -349,6 +356,7 @@ class Communicator {
 
   Shared<detail::RankContext<D>> context_;
   Purpose purpose_ = Purpose::any;
+  std::int32_t unit_ = 0;
   Sums sums_ = engine().options().sums;
 };
 LOCUS_REFUSALS_END

@@ -74,6 +74,7 @@ struct Fingerprint {
   std::int64_t count = 0;  ///< of one rank: elements of x for all_gather, of a row for reduce_scatter and all_to_all
   Purpose purpose = Purpose::any;
   Sums sums = Sums::fastest;
+  std::int32_t unit = 0;  ///< tells calls of equal sizes apart: the unit of a sharded model, from 1 on
 
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
@@ -83,6 +84,7 @@ struct Fingerprint {
   if (*what.op) text += join(", ", static_cast<const char*>(what.op));
   if (what.root >= 0) text += join(", root ", what.root);
   if (what.sums == Sums::in_rank_order) text += ", in rank order";
+  if (what.unit > 0) text += join(", unit ", what.unit, " of a sharded model");
   constexpr const char* purposes[] = {")", ") of gradients", ") of batch normalization"};
   return text + purposes[static_cast<int>(what.purpose)];
 }

@@ -39,6 +39,11 @@ class Sharded : public nn::Layer<Sharded<M>, value_of<M>, device_of<M>>, public 
   ///     auto loss = sharded.call([&](const auto& gpt2) { return gpt2.loss(trace(tokens), next); });
   template <class F>
   [[nodiscard]] auto call(const F& f) const {
+    for (const auto& [name, parameter] : frozen_)
+      if (parameter.requires_grad())
+        fail<GraphError>(
+            {"sharded: '", locus::detail::printable(name), "', of shape ", parameter.shape(),
+             ", was frozen at dist::sharded, which left it whole, and is trained now; unfreeze it before"});
     const Call call(*sharder_);
     return locus::detail::evaluated(f(model_));
   }
@@ -52,7 +57,7 @@ class Sharded : public nn::Layer<Sharded<M>, value_of<M>, device_of<M>>, public 
 
   /// Returns a guard. While it lives, backward() adds to whole gradients on this rank, for which it takes memory, and
   /// sends nothing; the next backward() afterwards reduces the sum. Without it, each backward() adds to this rank's
-  /// parts, which takes no more memory.
+  /// parts, and takes memory for those of two units.
   [[nodiscard]] auto no_sync() const { return detail::NoSync(sharder_); }
   /// Drops the gradients, also of passes within no_sync().
   void zero_grad() const {

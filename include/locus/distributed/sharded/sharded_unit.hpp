@@ -7,7 +7,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist {
 
-/// This rank's part of a parameter: elements [first, first + part.elements()) in row-major order.
+/// This rank's part of a parameter: elements [first, first + part.elements()) in row-major order. It may be empty.
 template <class T, class D>
 struct ParameterPart {
   std::string name;      ///< of the whole parameter
@@ -21,7 +21,7 @@ namespace detail {
 /// Receives the calls of MemoryOwner::before_use for the memory of units.
 struct UnitUses : Counted {
   virtual ~UnitUses() = default;
-  virtual void use_values(std::size_t unit) = 0;
+  virtual bool use_values(std::size_t unit, bool again) = 0;
   virtual void use_gradients(std::size_t unit) = 0;
 };
 
@@ -32,11 +32,12 @@ class LentMemory final : public MemoryOwner {
  public:
   LentMemory(UnitUses* uses, std::size_t unit, bool has_gradients, Tensor<T, D> memory)
       : uses_(uses), unit_(unit), has_gradients_(has_gradients), memory_(std::move(memory)) {}
-  void before_use() const override {
+  bool before_use(bool again) const override {
     if (!uses_)
       fail<GraphError>({"this parameter belonged to a sharded model, which is gone; keep the result of dist::sharded"});
-    if (has_gradients_) uses_->use_gradients(unit_);
-    else uses_->use_values(unit_);
+    if (!has_gradients_) return uses_->use_values(unit_, again);
+    uses_->use_gradients(unit_);
+    return false;
   }
   void end() { uses_ = nullptr; }
 

@@ -82,6 +82,7 @@ class Sharder final : public UnitUses {
       unit.values.owner->end();
       unit.gradients.owner->end();
     }
+    for (const auto& whole : former_) whole.owner->end();
     hold_->is_in_use = false;
   }
 
@@ -124,34 +125,36 @@ class Sharder final : public UnitUses {
     }
   }
 
-  void use_values(std::size_t u) override {
+  bool use_values(std::size_t u, bool again) override {
     Unit& unit = units_[u];
     if (phase_ == Phase::idle) {
       if (!BackwardWalk::is_any_running())
-        fail<GraphError>(
-            {"a parameter of a sharded model, of shape ", unit.parameters[0].shape(), " or near it in unit '",
-             unit.name,
-             "': its whole value is here within a pass of the model alone; call the result of dist::sharded "
-             "in place of the model, or take .parameters() or dist::whole_state_dict of it"});
+        fail<GraphError>({"a parameter of a sharded model, in unit '", unit.name,
+                          "': its whole value is here within a pass of the model alone; call the result of "
+                          "dist::sharded in place of "
+                          "the model, or take its .parameters(), or for_each_whole(f)"});
       begin_backward();
     }
-    if (unit.is_here && (&unit == current_ || unit.is_rest)) return;
-    if (!unit.is_here) {
+    const bool had_to_bring = !unit.is_here;
+    if (had_to_bring) {
       if (!unit.gathering.started()) (void)start_gathering(unit, true);
       (void)std::move(unit.gathering).ordered();
       unit.is_here = true;
+    } else if (&unit == current_ || unit.is_rest) {
+      return false;
     }
-    if (unit.is_rest) return;
+    if (unit.is_rest) return had_to_bring;
     if (&unit != current_) {
       before_current_ = current_;
       current_ = &unit;
     }
     if (phase_ == Phase::forward) note_order(u);
-    gather_ahead(u);
+    if (!again) gather_ahead(u);
+    return had_to_bring;
   }
   void use_gradients(std::size_t u) override {
     Unit& unit = units_[u];
-    if (phase_ == Phase::idle) begin_backward();
+    if (phase_ != Phase::backward) begin_backward();
     if (unit.is_collecting) return;
     if (is_local_ && !unit.owns_gradients) give_own_gradients(u);
     if (!unit.owns_gradients) take_turn(u);
@@ -221,18 +224,17 @@ class Sharder final : public UnitUses {
       for (std::size_t i = 0; i < unit.parameters.size(); ++i) take_part(unit, i);
       unit.last = parts_.size();
     }
-    require_parts();
     begin_slot(elements_);
     memory_->zeroed.assign(memory_->begins.size() - 1, memory_->gradients.version());
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].part.move_to({memory_, slots_[i]});
   }
   /// Begins a slot in memory, after one that no parameter is in where the last part ends before it.
   void begin_slot(std::int64_t begin) {
-    if (!parts_.empty()) {
-      const auto used = locus::detail::padded_to_slot<T>(parts_.back().part.elements());
-      if (memory_->begins.back() + used < begin) memory_->begins.push_back(memory_->begins.back() + used);
-    }
+    if (!parts_.empty() && end_of_last() < begin) memory_->begins.push_back(end_of_last());
     memory_->begins.push_back(begin);
+  }
+  [[nodiscard]] std::int64_t end_of_last() const {
+    return memory_->begins[slots_.back()] + locus::detail::padded_to_slot<T>(parts_.back().part.elements());
   }
   void take_part(const Unit& unit, std::size_t i) {
     const Parameter<T, D>& parameter = unit.parameters[i];
@@ -242,24 +244,14 @@ class Sharder final : public UnitUses {
     within_.broadcast(whole);
     const std::int64_t begin = within_.rank() * unit.share, end = begin + unit.share;
     const std::int64_t from = at > begin ? at : begin, to = at + count < end ? at + count : end;
-    if (from >= to) return;
-    begin_slot(unit.offset + from - begin);
+    const bool is_empty = from >= to;
+    const std::int64_t end_so_far = unit.first < parts_.size() ? end_of_last() : unit.offset;
+    begin_slot(is_empty ? end_so_far : unit.offset + from - begin);
     slots_.push_back(memory_->begins.size() - 1);
-    const Parameter<T, D> part(whole.slice(0, from - at, to - at).clone());
+    const Parameter<T, D> part(is_empty ? whole.slice(0, 0, 0).clone() : whole.slice(0, from - at, to - at).clone());
     part.hold_gradient(hold_);
-    parts_.push_back({unit.names[i], parameter.shape(), from - at, part});
+    parts_.push_back({unit.names[i], parameter.shape(), is_empty ? 0 : from - at, part});
   }
-  /// throws ArgumentError on all ranks if one has no part
-  void require_parts() const {
-    const Tensor<std::int64_t, D> mine =
-        Tensor<std::int64_t, D>({1}, within_.device()).fill_(static_cast<std::int64_t>(parts_.size()));
-    const auto all = within_.all_gather(mine).template to<Cpu>();
-    for (int rank = 0; rank < within_.size(); ++rank)
-      if (all.data()[rank] == 0)
-        fail<ArgumentError>({"sharded: so small a model leaves no parameters for rank ", rank, " of ", within_.size(),
-                             ", as parts are multiples of 64 bytes; take dist::distributed, or fewer ranks"});
-  }
-
   /// Memory that units use in turn.
   struct Turn {
     Tensor<T, D> memory{};
@@ -354,26 +346,22 @@ class Sharder final : public UnitUses {
     if (unit.gathering.started()) (void)std::move(unit.gathering).ordered();
     unit.is_here = false;
   }
-  /// Returns false if the memory is in use, and the unit is not needed now.
+  /// Returns false if the memory has one of the last two units in use, and this one is not needed now.
   bool start_gathering(Unit& unit, bool is_needed) {
     if (!unit.owns_values) {
       Turn& turn = value_turns_[unit.value_turn];
       if (turn.user && turn.user != &unit) {
-        if (turn.user == before_current_ && !is_needed) return false;
-        if (turn.user == current_) {
-          if (!is_needed) return false;
-          fail<GraphError>({"sharded: the units '", turn.user->name, "' and '", unit.name,
-                            "' are used one right after the other, and share memory, as they are not neighbours in the "
-                            "model's list; list layers in the order of their use, or raise .ahead above ",
-                            options_.ahead});
-        }
+        if (!is_needed && (turn.user == current_ || turn.user == before_current_)) return false;
         drop(*turn.user);
       }
       turn.user = &unit;
     }
-    keep(unit.gathering, within_.all_gather_into_async(own_part(unit, memory_->values), unit.gathered));
+    const auto comm = within_.of_unit(number_of(unit));
+    keep(unit.gathering, comm.all_gather_into_async(own_part(unit, memory_->values), unit.gathered));
     return true;
   }
+  /// The number by which collectives of units are told apart.
+  [[nodiscard]] int number_of(const Unit& unit) const { return 1 + static_cast<int>(&unit - units_.data()); }
   /// Notes the unit in the order in which the forward pass first uses units.
   void note_order(std::size_t u) {
     for (std::size_t i = 0; i < is_in_order_; ++i)
@@ -432,7 +420,7 @@ class Sharder final : public UnitUses {
     for (std::size_t i = unit.first; i < unit.last; ++i) adds = adds || parts_[i].part.has_grad();
     unit.reduced = adds ? memory_of(unit.share) : Tensor<T, D>();
     const Tensor<T, D> into = adds ? unit.reduced : own_part(unit, memory_->gradients);
-    keep(unit.reducing, of_gradients_.reduce_scatter_into_async(unit.to_reduce, into, mean));
+    keep(unit.reducing, of_gradients_.of_unit(number_of(unit)).reduce_scatter_into_async(unit.to_reduce, into, mean));
     for (const auto& parameter : unit.parameters) parameter.leaf()->clear_gradient();
     unit.has_local = false;
   }
@@ -473,7 +461,7 @@ class Sharder final : public UnitUses {
       drop(unit);
     }
     if (!is_local_) copy_buffers();
-    phase_ = Phase::idle;
+    phase_ = depth_ > 0 ? Phase::forward : Phase::idle;
   }
   void copy_buffers() const {
     if (between_) buffers_.finish(buffers_.start(*between_), *between_);

@@ -34,7 +34,7 @@ struct TcpPlace {
   detail::Witness* witness = nullptr;  ///< null: an end is seen only by connections of the meeting, and time-outs
 
   /// Reads the variables that launchers set: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK; and
-  /// LOCUS_DIST_SECRET (without it, torchrun's id of the run, if that has 16 characters or more) and
+  /// LOCUS_DIST_SECRET (without it, torchrun's id of the run, if that is a UUID) and
   /// LOCUS_DIST_INTERFACE. Under torchrun, which listens at MASTER_PORT, ranks meet at the port after it.
   /// throws RendezvousError that names the missing or invalid variable
   [[nodiscard]] static TcpPlace from_environment() {
