@@ -357,6 +357,29 @@ TEST_CASE("mistakes with sharded models are named") {
   });
 }
 
+TEST_CASE("gradients of a sharded model within no_sync() are not stepped, until they are reduced or dropped") {
+  dist::spawn<Cpu>(2, [](const Comm& comm) {
+    const auto model = dist::sharded(wide<float>(), comm, many);
+    optim::Sgd sgd{model.parameters(), {.lr = 0.1}};
+    const auto pass = [&] { sum(square(model(trace(ones({2, 20}))))).backward(); };
+    {
+      const auto guard = model.no_sync();
+      pass();
+      CHECK(contains(message_of<GraphError>([&] { sgd.step(); }), "gradients are those of this rank alone"));
+      CHECK_THROWS_AS((void)optim::clip_grad_norm_(model.parameters(), 1), GraphError);
+    }
+    pass();
+    CHECK_NOTHROW(sgd.step());
+    {
+      const auto guard = model.no_sync();
+      pass();
+    }
+    CHECK_THROWS_AS(sgd.step(), GraphError);
+    model.zero_grad();
+    CHECK_NOTHROW(sgd.step());
+  });
+}
+
 TEST_CASE("a backward pass that throws in the middle ends the training of a sharded model on all ranks") {
   for (const auto& text : thrown_by_two<CollectiveError>([](const Comm& comm) {
          const auto model = dist::sharded(wide<float>(), comm, many);

@@ -99,7 +99,7 @@ SUBJECTS = [
      "arguments as the model. A gradient that is not reduced is refused at run time, by optimizers and clipping.",
      ["distributed_elsewhere", "distributed_of_parameters", "distributed_input_elsewhere", "distributed_moved"],
      ["distributed_without_members", "distributed_input_in_flight", "distributed_fit_elsewhere", "distributed_optimizer",
-      "distributed_state_elsewhere"]),
+      "distributed_state_elsewhere", "sharded_state", "sharded_state_loaded"]),
     ("Captured steps",
      "`capture(step)` replays the launches of the step: its results are computed in it, on a device that its result "
      "or an argument names.",

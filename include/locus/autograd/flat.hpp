@@ -133,7 +133,7 @@ LOCUS_OUT_OF_LINE void require_reduced(std::string_view who, const std::vector<P
     if (parameter.is_lent()) [[unlikely]]
       fail_lent(who);
     const GradientHold* const hold = parameter.gradient_hold().get();
-    if (hold && hold->reason && parameter.has_grad()) [[unlikely]]
+    if (hold && hold->reason && (hold->holds_missing || parameter.has_grad())) [[unlikely]]
       fail<GraphError>({who, ": ", hold->reason});
   }
 }

@@ -25,6 +25,7 @@ namespace detail {
 struct GradientHold : Counted {
   const char* reason = nullptr;  ///< why the gradients must not be used yet, and the remedy; null: they may be used
   bool is_in_use = true;         ///< whether the reducer is alive
+  bool holds_missing = false;    ///< whether the reason counts for parameters without a gradient, too
   std::int64_t kept = 0;         ///< number of local gradients, not reduced yet, that zero_grad() did not drop
 
   void drop_one() {

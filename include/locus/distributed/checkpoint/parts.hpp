@@ -39,6 +39,10 @@ class Parts {
   Parts& add(std::string name, const Tensor<T, D>& x) {
     return add(std::move(name), x.shape(), Place(), x);
   }
+  template <DType T, class D>
+  Parts& add(std::string name, const Parameter<T, D>& parameter) {
+    return add(std::move(name), parameter.shape(), Place(), parameter);
+  }
   /// A tensor of this rank alone, under a name that every rank may use for its own.
   template <DType T, class D>
   Parts& add_own(std::string name, const Tensor<T, D>& x) {

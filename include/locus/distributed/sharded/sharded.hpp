@@ -100,11 +100,14 @@ LOCUS_REFUSALS_END
 
 }  // namespace dist
 
-namespace nn::detail {
+namespace nn {
+namespace detail {
 /// A call is checked as a call of the model.
 template <class M, class... X>
 struct CallMistake<dist::Sharded<M>, X...> : CallMistake<M, X...> {};
-}  // namespace nn::detail
+}  // namespace detail
+#include <locus/refuse/distributed/sharded.inc>
+}  // namespace nn
 
 namespace dist {
 namespace detail {

@@ -74,6 +74,7 @@ class Sharder final : public UnitUses {
     for (std::size_t u = 0; u < units_.size(); ++u)
       for (const auto& parameter : units_[u].parameters)
         units_[u].hooks.push_back(parameter.leaf()->on_gradient([this, u](const Tensor<T, D>&) { ready(u); }, true));
+    hold_->holds_missing = true;
     locus::detail::lenders.fetch_add(1, Order::relaxed);
   }
   ~Sharder() {
@@ -112,6 +113,7 @@ class Sharder final : public UnitUses {
       for (const auto& parameter : unit.parameters) parameter.leaf()->clear_gradient();
       unit.has_local = false;
     }
+    if (!has_failed_) hold_->reason = nullptr;
   }
   /// Calls f(name, whole value) for all parameters, one unit after another. A collective; f is called on all ranks.
   template <class F>
@@ -461,6 +463,11 @@ class Sharder final : public UnitUses {
       drop(unit);
     }
     if (!is_local_) copy_buffers();
+    hold_->reason = !is_local_
+                        ? nullptr
+                        : "gradients are those of this rank alone, as backward() was called within no_sync(); call "
+                          "backward() once outside of it, which reduces their sum, or drop them with the model's "
+                          "zero_grad()";
     phase_ = depth_ > 0 ? Phase::forward : Phase::idle;
   }
   void copy_buffers() const {

@@ -304,6 +304,21 @@ LOCUS_OVER_WITH(unsqueeze, linear, (const Axes& axes), (axes))
 LOCUS_OVER_WITH(reshape, linear, (const Shape& shape), (shape))
 LOCUS_OVER_WITH(expand, linear, (const Shape& shape), (shape))
 LOCUS_OVER_WITH(broadcast_to, linear, (const Shape& shape), (shape))
+// clang-format off
+#define LOCUS_OVER_SHAPED(name)                                                                                       \
+  template <locus::dist::detail::IsOver X, class... W>                                                                \
+    requires locus::dist::detail::Sound<locus::dist::Linearity::any, X, W...>                                         \
+  [[nodiscard]] auto name(X&& x, const Shape& normalized_shape, W&&... w) {                                           \
+    return locus::dist::detail::through<locus::dist::Linearity::any>(                                                 \
+        [&](auto&& y, auto&&... v) {                                                                                  \
+          return name(static_cast<decltype(y)>(y), normalized_shape, static_cast<decltype(v)>(v)...);                 \
+        },                                                                                                            \
+        static_cast<X&&>(x), static_cast<W&&>(w)...);                                                                 \
+  }
+// clang-format on
+LOCUS_OVER_SHAPED(layer_norm)
+LOCUS_OVER_SHAPED(rms_norm)
+#undef LOCUS_OVER_SHAPED
 
 LOCUS_OVER_AFTER(concat, additive, int)
 LOCUS_OVER_AFTER(stack, additive, int)
