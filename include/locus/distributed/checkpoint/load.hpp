@@ -35,7 +35,7 @@ class PartsReader {
   /// The elements of a place. throws DataError for a file that is missing, damaged, or not the one of the index
   [[nodiscard]] Tensor<std::uint8_t, Cpu> read(const std::string& name, const StoredTensor& tensor, const Runs& to) {
     const auto bytes = static_cast<std::int64_t>(size_of(tensor.type));
-    const Tensor<std::uint8_t, Cpu> target({to.elements() * bytes});
+    Tensor<std::uint8_t, Cpu> target({to.elements() * bytes});
     std::int64_t copied = 0;
     for (const StoredPart& part : tensor.parts)
       if (may_share(part.runs, to))
@@ -119,9 +119,8 @@ class PreparedLoad {
     if (!is_own || !has_other_ranks_) return false;
     if (options_.allow_other_ranks) return true;
     fail<ArgumentError>({"load_parts: '", locus::detail::printable(name),
-                         "' is of each rank by itself, and the "
-                         "checkpoint '",
-                         reader_.folder(), "' is of ", reader_.index().info.ranks, " ranks; this run has ", ranks_,
+                         "' is of each rank by itself, and the checkpoint '", reader_.folder(), "' is of ",
+                         reader_.index().info.ranks, " ranks; this run has ", ranks_,
                          ": start as many, or say {.allow_other_ranks = true} to leave it as it is"});
   }
   void prepare(const NamedPart& part) {
@@ -168,8 +167,7 @@ void require_same_index(const Communicator<D>& comm, const PartsReader& reader) 
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
       fail<DataError>({"load_parts: rank ", rank, " reads another checkpoint as '", reader.folder(),
-                       "' than rank 0; "
-                       "load from a file system that all ranks share, and save to other names meanwhile"});
+                       "' than rank 0; load from a file system that all ranks share, and save to other names"});
 }
 /// throws ArgumentError on all ranks for a tensor that no rank needs
 template <class D>

@@ -77,7 +77,7 @@ class Sharder final : public UnitUses {
     hold_->holds_missing = true;
     locus::detail::lenders.fetch_add(1, Order::relaxed);
   }
-  ~Sharder() {
+  ~Sharder() override {
     locus::detail::lenders.fetch_sub(1, Order::relaxed);
     for (Unit& unit : units_) {
       unit.values.owner->end();

@@ -53,7 +53,7 @@ class Sha256 {
   /// Adds the full block to the state (FIPS 180-4, 6.2.2).
   void compress() {
     std::uint32_t w[64], s[8];
-    for (int t = 0; t < 16; ++t)
+    for (std::size_t t = 0; t < 16; ++t)
       w[t] = std::uint32_t{block_[4 * t]} << 24 | std::uint32_t{block_[4 * t + 1]} << 16 |
              std::uint32_t{block_[4 * t + 2]} << 8 | block_[4 * t + 3];
     for (int t = 16; t < 64; ++t) {
