@@ -12,6 +12,13 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 class TcpLink {
  public:
   class Transfers;
+  /// A rank's contribution to the rendezvous: where it listens, and its machine. Others reach an address that stands
+  /// for all, or a loopback address, where rank 0 has seen the rank.
+  struct Card {
+    SocketAddress address;
+    std::int32_t port;
+    char host[256];
+  };
 
   /// All ranks make one at the same time. throws RendezvousError; OutOfMemory without a thread, before they meet
   TcpLink(const TcpPlace& place, double timeout)
@@ -130,13 +137,6 @@ class TcpLink {
   }
 
  private:
-  /// A rank's contribution to the rendezvous: where it listens, and its machine. Others reach an address that stands
-  /// for all, or a loopback address, where rank 0 has seen the rank.
-  struct Card {
-    SocketAddress address;
-    std::int32_t port;
-    char host[256];
-  };
   /// Drains the connections until the peers close them, too: closing at once would make peers lose bytes that they have
   /// not read.
   class Closing final : public BackgroundJob {
