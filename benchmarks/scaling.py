@@ -205,7 +205,7 @@ def validation_table(recorder):
 
 def summary_table(recorder):
     """How many cases are within 15 %."""
-    rows, cases = [], validation.compared(host_results(), recorder)
+    rows, cases = [], list(validation.compared(host_results(), recorder))
     for way in ("threads", "processes"):
         for ranks in (2, 4, 8):
             of_row = [case for case in cases if (case.way, case.ranks) == (way, ranks)]

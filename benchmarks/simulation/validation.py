@@ -11,19 +11,20 @@ ONE_SHOT = 16 << 10  # algorithm_limits(Links::shared_memory)
 
 
 class Calibration:
-    """Of one way, "threads" or "processes", which sum by messages, by three measurements alone: a step of one rank, a step of two ranks that
-    reduce nothing, and all_reduce of two ranks. The cost of a byte depends on the bytes that all ranks touch, which are in
-    a cache or not; between measured sizes it is interpolated."""
+    """Of so many ranks of one way, "threads" or "processes", which sum by messages, by three measurements alone: a step of
+    one rank, a step of all ranks that reduce nothing, and all_reduce. The cost of a byte depends on the bytes that all
+    ranks touch, which are in a cache or not; between measured sizes it is interpolated."""
 
-    def __init__(self, way, kept, recorder, cores=2):
+    def __init__(self, way, ranks, steps, calls, recorder, cores=2):
+        """steps, calls: the rows of ddp, in turns with the steps that are compared, and of all_reduce."""
         self.way, self.recorder, self.cores = way, recorder, cores
-        steps = [run["rows"] for key, run in kept.items() if key.startswith(f"ddp {way} 2 ")]
-        self.one = min(row["least"] for rows in steps for row in rows if row["way"] == "one rank")
-        apart = min(row["least"] for rows in steps for row in rows if row["way"] == "no reduction")
-        self.slowdown = max(1.0, apart / self.one)
-        calls = {row["bytes"]: row["least"] for row in kept[f"all_reduce {way} 2"]["rows"] if is_locus(row["way"], way)}
-        self.latency = calls[min(calls)] / self.meetings(min(calls), 2)
-        self.costs = sorted((math.log(2 * size), math.log(max(seconds - self.meetings(size, 2) * self.latency, 1e-9) / self.moved(size, 2)))
+        self.one, apart = (next(row["least"] for row in steps if row["way"] == name) for name in ("one rank", "no reduction"))
+        share = max(1.0, ranks / cores)  # ranks of a core
+        self.slowdown = max(1.0, apart / self.one / share)
+        calls = {row["bytes"]: row["least"] / share for row in calls if is_locus(row["way"], way)}
+        self.latency = calls[min(calls)] / self.meetings(min(calls), ranks)
+        self.costs = sorted((math.log(ranks * size), math.log(max(seconds - self.meetings(size, ranks) * self.latency, 1e-9)
+                                                              / self.moved(size, ranks)))
                             for size, seconds in calls.items() if size > min(calls))
 
     def steps(self, data, ranks):
@@ -97,28 +98,24 @@ def is_quiet(run):
 
 
 def compared(kept, recorder):
-    """The Case of each measurement."""
-    result = []
-    for way in ("threads", "processes"):
-        quiet = {key: run for key, run in kept.items() if is_quiet(run)}
-        is_calibrated = f"all_reduce {way} 2" in quiet and any(key.startswith(f"ddp {way} 2 ") for key in quiet)
-        host = Calibration(way, quiet, recorder).host() if is_calibrated else None
-        for key, run in kept.items():
-            what, of_way, ranks, *bucket = key.split()
-            if of_way == way:
-                result += cases_of(what, way, int(ranks), [int(size) for size in bucket], run, host if is_quiet(run) else None, recorder)
-    return result
+    """The Case of each measured step that reduces gradients."""
+    for key, run in kept.items():
+        what, way, ranks, *bucket = key.split()
+        if what != "ddp":
+            continue
+        calls = kept.get(f"all_reduce {way} {ranks}")
+        host = None
+        if is_quiet(run) and calls and is_quiet(calls):
+            host = Calibration(way, int(ranks), run["rows"], calls["rows"], recorder).host()
+        yield from cases_of(way, int(ranks), int(bucket[0]), run, host, recorder)
 
 
-def cases_of(what, way, ranks, bucket, run, host, recorder):
+def cases_of(way, ranks, bucket, run, host, recorder):
     for row in run["rows"]:
-        if what == "all_reduce" and ranks > 2 and is_locus(row["way"], way) and row["bytes"] >= 1 << 16:
-            yield Case(f"all_reduce, {size_text(row['bytes'])}", way, ranks, row["least"],
-                       host and host.seconds_of_call(row["bytes"], ranks))
-        if what == "ddp" and row["way"] in ("threads", "MPI"):
-            program = recorder.step("perceptron", batch=64, bucket_bytes=bucket[0], first_bucket_bytes=FIRST[bucket[0]],
+        if row["way"] in ("threads", "MPI"):
+            program = recorder.step("perceptron", batch=64, bucket_bytes=bucket, first_bucket_bytes=FIRST[bucket],
                                     overlap=row["overlap"])
-            yield Case(f"step, buckets of {size_text(bucket[0])}" + (", overlap" if row["overlap"] else ""), way, ranks,
+            yield Case(f"step, buckets of {size_text(bucket)}" + (", overlap" if row["overlap"] else ""), way, ranks,
                        row["least"], host and host.seconds_of_step(program, ranks))
 
 
