@@ -49,11 +49,11 @@ class Sharded : public nn::Layer<Sharded<M>, value_of<M>, device_of<M>>, public 
   }
 
   [[nodiscard]] const Communicator<D>& communicator() const { return comm_; }
-  [[nodiscard]] const ShardedOptions& options() const { return sharder_->options(); }
+  [[nodiscard]] const ShardedOptions& options() const { return sharder_->parts().options(); }
   /// The number of units of parameters.
-  [[nodiscard]] std::size_t units() const { return sharder_->units(); }
+  [[nodiscard]] std::size_t units() const { return sharder_->parts().units().size(); }
   /// This rank's parts, in the order of its parameters.
-  [[nodiscard]] const std::vector<ParameterPart<T, D>>& parts() const { return sharder_->parts(); }
+  [[nodiscard]] const std::vector<ParameterPart<T, D>>& parts() const { return sharder_->parts().list(); }
 
   /// Returns a guard. While it lives, backward() adds to whole gradients on this rank, for which it takes memory, and
   /// sends nothing; the next backward() afterwards reduces the sum. Without it, each backward() adds to this rank's
@@ -62,11 +62,11 @@ class Sharded : public nn::Layer<Sharded<M>, value_of<M>, device_of<M>>, public 
   /// Drops the gradients, also of passes within no_sync().
   void zero_grad() const {
     for (const auto& each : parts()) each.part.zero_grad();
-    sharder_->zero_local();
+    sharder_->drop_local();
   }
   /// Calls f(name, tensor) with the whole value of each parameter, in turn, on all ranks. A collective. The tensor is
   /// valid within the call.
-  template <class F> void for_each_whole(const F& f) const { sharder_->for_each_whole(f); }
+  template <class F> void for_each_whole(const F& f) const { sharder_->parts().for_each_whole(f); }
 
   void walk_members(nn::detail::Depth depth, const std::string& prefix, nn::detail::MemberWalk<T, D>& walk) const {
     if (depth == nn::detail::Depth::children) return;  // the layers below have no values of their own

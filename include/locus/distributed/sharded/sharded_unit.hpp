@@ -123,6 +123,18 @@ struct ShardedUnit {
   }
 };
 
+/// Memory that units use in turn.
+template <class T, class D>
+struct Turn {
+  Tensor<T, D> memory{};
+  ShardedUnit<T, D>* user = nullptr;
+};
+/// (nvcc takes the result of the assignment for a discarded handle.)
+template <class T, class D>
+void keep(Handle<T, D>& place, std::type_identity_t<Handle<T, D>> handle) noexcept {
+  (void)(place = std::move(handle));
+}
+
 /// The unit of a parameter: its name up to the first number, as "h.0" of "h.0.mlp.weight". Empty, without a number.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string unit_of_name(std::string_view name) {
   for (std::size_t begin = 0; begin < name.size();) {
