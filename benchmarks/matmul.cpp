@@ -1,6 +1,7 @@
 // Products of square matrices, CPU against GPU: the time of matmul(a, b), and of the copies of a, b and the result.
 //
 //   matmul --sizes 256,1024,4096 --dtype f32,bf16 --device both --json rates.json --plot rates.svg
+//   matmul --from rates.json --plot rates.svg
 //
 // All variants are measured in turns. On a machine without a GPU, only the CPU is measured.
 
@@ -173,20 +174,24 @@ class Benchmark {
   std::vector<Product> products_;
 };
 
-}  // namespace
-
-int main(int argc, char** argv) try {
-  const MatmulOptions options(argc, argv);
-  if (options.finished) return options.exit_code;
+MatmulResults measured(const MatmulOptions& options) {
   if (options.threads) cpu::set_max_threads(options.threads);
   const Places places = places_from(options.device);
   if (!places.no_gpu.empty()) std::cout << "There is no GPU to measure: " << places.no_gpu << "\n";
   if (options.dtypes == std::vector<std::string>{"tf32"} && !places.cuda) {
     fail<ArgumentError>({"--dtype tf32: only GPUs have it; choose f32, bf16 or f64 for the CPU"});
   }
-  const Environment environment = environment_of(places);
+  return {environment_of(places), Benchmark(options, places).run()};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const MatmulOptions options(argc, argv);
+  if (options.finished) return options.exit_code;
+  const MatmulResults results = options.from.empty() ? measured(options) : read_results(options.from);
+  const auto& [environment, products] = results;
   print_environment(environment);
-  const std::vector<Product> products = Benchmark(options, places).run();
   print_table(products);
   if (!options.json.empty()) {
     write_json(options.json, environment, products);

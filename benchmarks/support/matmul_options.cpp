@@ -27,6 +27,8 @@ MatmulOptions::MatmulOptions(int argc, char** argv) {
       ->check(CLI::Range(0.001, 600.0))
       ->capture_default_str();
   app.add_option("--threads", threads, "threads on the CPU (default: one per core)")->check(CLI::Range(1, 256));
+  app.add_option("--from", from, "show the results of this file, written by --json or by scripts/gpu; measures nothing")
+      ->check(CLI::ExistingFile);
   app.add_option("--json", json, "write environment and measurements to this file")->check(check_target);
   app.add_option("--plot", plot, "write GFLOP/s over the size to this SVG file")->check(check_target);
   try {

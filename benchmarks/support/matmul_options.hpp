@@ -11,6 +11,7 @@ struct MatmulOptions {
   std::string device = "auto";  ///< cpu, cuda, cuda:N, auto or both
   double min_seconds = 0.25;    ///< of each measurement
   int threads = 0;              ///< on the host; 0: as the library chooses
+  std::string from;             ///< results to show, in place of measuring
   std::string json, plot;       ///< files to write
 
   bool finished = false;  ///< --help was answered, or an option was wrong

@@ -1,10 +1,14 @@
 #include "matmul_report.hpp"
 
 #include <locus/io/json.hpp>
+#include <locus/io/json_reader.hpp>
 #include <locus/report/plot.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 namespace {
 
@@ -97,7 +101,90 @@ void member(locus::io::JsonWriter& json, const char* name, const Quantiles& time
       .end_object();
 }
 
+using Reader = locus::io::detail::JsonReader;
+
+/// The next value as a number; 0 for null.
+double number(Reader& json) { return std::strtod(std::string(json.value()).c_str(), nullptr); }
+
+Quantiles read_quantiles(Reader& json) {
+  Quantiles time;
+  if (json.next() != '{') {
+    (void)json.value();
+    return time;
+  }
+  json.object([&](const std::string& key) {
+    const double value = number(json);
+    if (key == "median") time.median = value;
+    else if (key == "p10") time.p10 = value;
+    else if (key == "p90") time.p90 = value;
+    else if (key == "samples") time.samples = static_cast<std::int64_t>(value);
+  });
+  return time;
+}
+
+Product read_product(Reader& json) {
+  Product p;
+  json.object([&](const std::string& key) {
+    if (key == "device") p.device = json.string();
+    else if (key == "dtype") p.dtype = json.string();
+    else if (key == "problem") p.problem = json.string();
+    else if (key == "size") p.size = static_cast<std::int64_t>(number(json));
+    else if (key == "seconds") p.time = read_quantiles(json);
+    else if (key == "to_device_seconds") p.to_device = read_quantiles(json);
+    else if (key == "to_host_seconds") p.to_host = read_quantiles(json);
+    else if (key == "error_over_allowed") p.error = number(json);
+    else (void)json.value();
+  });
+  return p;
+}
+
+Environment read_environment(Reader& json) {
+  Environment e;
+  json.object([&](const std::string& key) {
+    if (key == "date") e.date = json.string();
+    else if (key == "commit") e.commit = json.string();
+    else if (key == "compiler") e.compiler = json.string();
+    else if (key == "cpu") e.cpu = json.string();
+    else if (key == "gpu") e.gpu = json.string();
+    else if (key == "cuda") e.cuda = json.string();
+    else if (key == "cores") e.cores = static_cast<int>(number(json));
+    else if (key == "threads") e.threads = static_cast<int>(number(json));
+    else if (key == "driver") e.driver = static_cast<int>(number(json));
+    else (void)json.value();
+  });
+  return e;
+}
+
+void read_members(Reader& json, MatmulResults& results) {
+  json.object([&](const std::string& key) {
+    if (key == "matmul") return read_members(json, results);
+    if (key == "environment") {
+      results.environment = read_environment(json);
+    } else if (key == "products") {
+      json.expect('[');
+      if (json.take(']')) return;
+      do results.products.push_back(read_product(json));
+      while (json.take(','));
+      json.expect(']');
+    } else {
+      (void)json.value();
+    }
+  });
+}
+
 }  // namespace
+
+MatmulResults read_results(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  const std::string json = text.str(), name = "'" + path + "'";
+  Reader reader(json, name);
+  MatmulResults results;
+  read_members(reader, results);
+  if (results.products.empty())
+    locus::fail<locus::DataError>({name, ": no products; expected a file of matmul --json or of scripts/gpu"});
+  return results;
+}
 
 void print_environment(const Environment& e) {
   std::printf("CPU: %s, %d cores, %d thread%s (%s)\n", e.cpu.c_str(), e.cores, e.threads, e.threads == 1 ? "" : "s",

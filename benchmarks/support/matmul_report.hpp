@@ -32,5 +32,11 @@ void print_environment(const Environment& environment);
 /// A line per product, and the size from which the GPU is faster.
 void print_table(const std::vector<Product>& products);
 
+struct MatmulResults {
+  Environment environment;
+  std::vector<Product> products;
+};
+/// Reads a file of write_json, or of scripts/gpu, whose member "matmul" is one. throws DataError
+[[nodiscard]] MatmulResults read_results(const std::string& path);
 void write_json(const std::string& path, const Environment& environment, const std::vector<Product>& products);
 void plot_rates(const std::string& path, const Environment& environment, const std::vector<Product>& products);
