@@ -118,7 +118,7 @@ TEST_CASE("MNIST, Fashion-MNIST and KMNIST are read from files of the same names
       doctest::Contains(
           ("; expected one of them: scripts/data fashion-mnist " + path + " downloads the files").c_str()),
       DataError);
-  CHECK_THROWS_WITH_AS((void)data::Mnist::open(path + "/none"),
+  CHECK_THROWS_WITH_AS((void)data::mnist(path + "/none", data::Part::train),
                        ("there is no folder '" + path +
                         "/none'; expected one that holds train-images-idx3-ubyte (or train-images-idx3-ubyte.gz): "
                         "scripts/data mnist " +
