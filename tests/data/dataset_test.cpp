@@ -9,6 +9,7 @@
 
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 using namespace locus;
 using namespace locus_test;
@@ -151,6 +152,48 @@ TEST_CASE("an epoch with workers may be left early, and two may run at once") {
   ++a;
   CHECK(get<0>(*a)(0) == 2);
   CHECK(get<0>(*b)(0) == 0);
+}
+
+/// Counts the threads that write samples.
+struct CountsThreads {
+  Atomic<int>* threads;
+  std::int64_t size() const { return 40; }
+  data::Fields<float> fields() const { return {{}}; }
+  void write(std::int64_t i, Span<float> to) const {
+    static thread_local const Atomic<int>* counted = nullptr;
+    if (std::exchange(counted, threads) != threads) threads->fetch_add(1);
+    to[0] = static_cast<float>(i);
+    if (i == 33) throw std::length_error("of sample 33");
+  }
+};
+
+TEST_CASE("a loader keeps its workers, after breaks and exceptions and when it moves; loops at once have their own") {
+  Atomic<int> threads{0}, others{0};
+  auto loader = data::loader<Cpu>(CountsThreads{&threads}, {.batch_size = 2, .ahead = 4, .workers = 3});
+  const auto run_to = [](auto& batches, std::int64_t last) {
+    std::int64_t next = 0;
+    for (const auto& [numbers] : batches) {
+      CHECK(numbers(0) == 2 * next);
+      if (next++ == last) break;
+    }
+    return next;
+  };
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    CHECK(run_to(loader, epoch % 5) == epoch % 5 + 1);
+    CHECK_THROWS_AS((void)run_to(loader, 20), std::length_error);
+  }
+  auto moved = std::move(loader);
+  for (int epoch = 0; epoch < 5; ++epoch) CHECK(run_to(moved, 3) == 4);
+  CHECK(threads.load() <= 3);
+  auto first = moved.begin();
+  CHECK(run_to(moved, 7) == 8);  // a loop within a loop
+  ++first;
+  CHECK(get<0>(*first)(0) == 2);
+  CHECK(threads.load() <= 6);
+
+  auto left = data::loader<Cpu>(CountsThreads{&others}, {.batch_size = 2, .workers = 2}).begin();
+  ++left;  // outlives its loader
+  CHECK(get<0>(*left)(0) == 2);
 }
 
 TEST_CASE("workers prepare several batches at once") {

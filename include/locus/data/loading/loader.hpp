@@ -29,8 +29,9 @@ struct LoaderOptions {
   bool drop_last = false;           ///< leave out the last batch of an epoch if it is smaller
   std::uint64_t seed = drawn_seed;  ///< orders depend on (seed, epoch); drawn by default
   std::int64_t ahead = 8;           ///< batches prepared in advance, at most 1024
-  /// Threads that only prepare batches, at most 256: for samples that take long to read or to make. By default the
-  /// threads that share loops prepare batches in between. data/loading/workers.hpp suggests a number.
+  /// Threads that only prepare batches, at most 256: for samples that take long to read or to make. The loader keeps
+  /// them from its first epoch on; of several loops at once, each further one creates its own. By default the threads
+  /// that share loops prepare batches in between. data/loading/workers.hpp suggests a number.
   int workers = 0;
 };
 
@@ -93,8 +94,10 @@ class Epoch final : public Counted, private Preparation {
   static constexpr double seconds_per_step = 1e-5;
 
  public:
-  Epoch(Shared<const Held<Prepared>> dataset, const LoaderOptions& options, D device, std::vector<std::int64_t> order)
-      : Preparation(batches_of(static_cast<std::int64_t>(order.size()), options), options.ahead, options.workers),
+  Epoch(Shared<const Held<Prepared>> dataset, const LoaderOptions& options, D device, std::vector<std::int64_t> order,
+        Shared<WorkerThreads> workers)
+      : Preparation(batches_of(static_cast<std::int64_t>(order.size()), options), options.ahead, options.workers,
+                    std::move(workers)),
         dataset_(std::move(dataset)),
         fields_(dataset_->dataset.fields()),
         options_(options),
@@ -268,7 +271,7 @@ class Loader {
       const LoaderPosition first{epoch_, std::exchange(first_, 0)};
       auto dataset = prepared_;
       if constexpr (detail::HasEpochs<Prepared>) dataset = detail::at_epoch(prepared_, first.epoch);
-      Shared epoch(new Epoch(std::move(dataset), options_, device_, next_order(first.batch)));
+      Shared epoch(new Epoch(std::move(dataset), options_, device_, next_order(first.batch), workers()));
       next_ = Shared(new detail::NextBatch(first));
       return Iterator(std::move(epoch), next_);
     } else {
@@ -334,6 +337,12 @@ class Loader {
     sampler_ = Shared<const detail::AnySampler>(new detail::ErasedSampler<Order>(std::move(sampler)));
   }
 
+  /// The threads that prepare batches, from the first epoch on; null if those that share loops do.
+  [[nodiscard]] Shared<detail::WorkerThreads> workers() {
+    if (options_.workers > 0 && !(workers_ && workers_->is_here()))
+      workers_ = Shared(new detail::WorkerThreads(options_.workers));
+    return workers_;
+  }
   /// The order of the next epoch, without its first `batches` batches.
   [[nodiscard]] std::vector<std::int64_t> next_order(std::int64_t batches) {
     auto order = sampler_->order(epoch_++);
@@ -353,6 +362,7 @@ class Loader {
   Shared<detail::NextBatch> next_{};  ///< of the loop that began last
   std::int64_t samples_ = 0;          ///< of an epoch
   Shared<const detail::AnySampler> sampler_;
+  Shared<detail::WorkerThreads> workers_;
 };
 
 /// Loads the batches of a data set on D: aggregates if the data set names its tensors, otherwise Tuples.
