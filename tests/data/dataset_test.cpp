@@ -2,6 +2,7 @@
 // Data sets of a program's own, and the loaders that read them.
 
 #include <locus/data/loading/loader.hpp>
+#include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>
@@ -106,6 +107,34 @@ LOCUS_DEVICE_TEST("a data set may name its tensors, and write many samples at a 
   CHECK(y(0) == 9);
   CHECK(x(1) == 3);
   CHECK(index.item() == 3);
+}
+
+LOCUS_DEVICE_TEST("batches that wait in pageable memory are the same, and take no pinned memory", D) {
+  const auto read = [](int workers, bool pinned) {
+    std::vector<double> numbers;
+    auto loader = data::loader<D>(
+        NamedParabola{41},
+        {.batch_size = 6, .shuffle = true, .seed = 5, .ahead = 3, .workers = workers, .pinned = pinned});
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      for (const auto& batch : loader) {
+        const auto y = host(batch.y), twice = host(batch.y + batch.y);
+        for (std::int64_t i = 0; i < y.size(0); ++i) {
+          CHECK(twice(i, 0) == 2 * y(i, 0));
+          numbers.push_back(y(i, 0));
+        }
+      }
+    }
+    return numbers;
+  };
+  (void)ones({1}).template to<D>();  // the buffers of copies from pageable memory
+  for (const int workers : {0, 2}) {
+    const auto expected = read(workers, true);
+    CHECK(expected.size() == 82);
+    const auto pinned = [] { return is_present<Cuda> ? memory_stats(Pinned{}).requests : 0; };
+    const std::int64_t before = pinned();
+    CHECK(read(workers, false) == expected);
+    CHECK(pinned() == before);
+  }
 }
 
 TEST_CASE("workers deliver what the shared threads do, in the same order") {
