@@ -119,6 +119,7 @@
 #include <locus/data/sets/mnist.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/data/sets/token_windows.hpp>
+#include <locus/data/to.hpp>
 #include <locus/data/transforms/mixup.hpp>
 #include <locus/data/transforms/transformed.hpp>
 

@@ -36,7 +36,7 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            *(TESTS / "autograd" / f"{name}_test.cpp" for name in ("hooks", "checkpoint")),
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("attention", "linear", "scan", "scatter", "dropout", "pad", "pool", "interpolate", "unfold", "conv", "channels_last", "linear_cross_entropy")),
            TESTS / "models" / "gpt2_test.cpp",
-           TESTS / "nn" / "batch_norm_test.cpp", TESTS / "data" / "transformed_test.cpp",
+           TESTS / "nn" / "batch_norm_test.cpp", *(TESTS / "data" / f"{name}_test.cpp" for name in ("transformed", "dataset", "to")),
            *(TESTS / "optim" / f"{name}_test.cpp" for name in ("grad_scaler", "groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
            *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
                                          "threads"))]

@@ -2,6 +2,7 @@
 // Data sets of a program's own, and the loaders that read them.
 
 #include <locus/data/loading/loader.hpp>
+#include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>
@@ -9,6 +10,7 @@
 
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 using namespace locus;
 using namespace locus_test;
@@ -107,6 +109,34 @@ LOCUS_DEVICE_TEST("a data set may name its tensors, and write many samples at a 
   CHECK(index.item() == 3);
 }
 
+LOCUS_DEVICE_TEST("batches that wait in pageable memory are the same, and take no pinned memory", D) {
+  const auto read = [](int workers, bool pinned) {
+    std::vector<double> numbers;
+    auto loader = data::loader<D>(
+        NamedParabola{41},
+        {.batch_size = 6, .shuffle = true, .seed = 5, .ahead = 3, .workers = workers, .pinned = pinned});
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      for (const auto& batch : loader) {
+        const auto y = host(batch.y), twice = host(batch.y + batch.y);
+        for (std::int64_t i = 0; i < y.size(0); ++i) {
+          CHECK(twice(i, 0) == 2 * y(i, 0));
+          numbers.push_back(y(i, 0));
+        }
+      }
+    }
+    return numbers;
+  };
+  (void)ones({1}).template to<D>();  // the buffers of copies from pageable memory
+  for (const int workers : {0, 2}) {
+    const auto expected = read(workers, true);
+    CHECK(expected.size() == 82);
+    const auto pinned = [] { return is_present<Cuda> ? memory_stats(Pinned{}).requests : 0; };
+    const std::int64_t before = pinned();
+    CHECK(read(workers, false) == expected);
+    CHECK(pinned() == before);
+  }
+}
+
 TEST_CASE("workers deliver what the shared threads do, in the same order") {
   for (const std::int64_t ahead : {1, 2, 7}) {
     for (const int workers : {0, 1, 2, 5}) {
@@ -151,6 +181,48 @@ TEST_CASE("an epoch with workers may be left early, and two may run at once") {
   ++a;
   CHECK(get<0>(*a)(0) == 2);
   CHECK(get<0>(*b)(0) == 0);
+}
+
+/// Counts the threads that write samples.
+struct CountsThreads {
+  Atomic<int>* threads;
+  std::int64_t size() const { return 40; }
+  data::Fields<float> fields() const { return {{}}; }
+  void write(std::int64_t i, Span<float> to) const {
+    static thread_local const Atomic<int>* counted = nullptr;
+    if (std::exchange(counted, threads) != threads) threads->fetch_add(1);
+    to[0] = static_cast<float>(i);
+    if (i == 33) throw std::length_error("of sample 33");
+  }
+};
+
+TEST_CASE("a loader keeps its workers, after breaks and exceptions and when it moves; loops at once have their own") {
+  Atomic<int> threads{0}, others{0};
+  auto loader = data::loader<Cpu>(CountsThreads{&threads}, {.batch_size = 2, .ahead = 4, .workers = 3});
+  const auto run_to = [](auto& batches, std::int64_t last) {
+    std::int64_t next = 0;
+    for (const auto& [numbers] : batches) {
+      CHECK(numbers(0) == 2 * next);
+      if (next++ == last) break;
+    }
+    return next;
+  };
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    CHECK(run_to(loader, epoch % 5) == epoch % 5 + 1);
+    CHECK_THROWS_AS((void)run_to(loader, 20), std::length_error);
+  }
+  auto moved = std::move(loader);
+  for (int epoch = 0; epoch < 5; ++epoch) CHECK(run_to(moved, 3) == 4);
+  CHECK(threads.load() <= 3);
+  auto first = moved.begin();
+  CHECK(run_to(moved, 7) == 8);  // a loop within a loop
+  ++first;
+  CHECK(get<0>(*first)(0) == 2);
+  CHECK(threads.load() <= 6);
+
+  auto left = data::loader<Cpu>(CountsThreads{&others}, {.batch_size = 2, .workers = 2}).begin();
+  ++left;  // outlives its loader
+  CHECK(get<0>(*left)(0) == 2);
 }
 
 TEST_CASE("workers prepare several batches at once") {

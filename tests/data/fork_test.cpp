@@ -115,6 +115,16 @@ TEST_CASE("a child that is forked while workers prepare batches prepares the oth
     CHECK(labels_of_rest(at) == rest);  // the parent goes on
     if (status != 0) break;
   }
+  const auto whole = [&] {  // while the workers sleep
+    auto mine = loader.begin();
+    return labels_of_rest(mine) == expected;
+  };
+  CHECK(status_of_child([&] { return whole() && whole() ? 0 : 1; }) == 0);
+  CHECK(status_of_child([&] {
+          auto gone = std::move(loader);
+          return 0;
+        }) == 0);
+  CHECK(whole());
 }
 
 TEST_CASE("a child is forked while other threads share loops, allocate and draw random numbers") {

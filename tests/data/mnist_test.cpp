@@ -113,6 +113,18 @@ TEST_CASE("MNIST, Fashion-MNIST and KMNIST are read from files of the same names
   fs::remove(folder.path / "t10k-labels-idx1-ubyte");
   CHECK_THROWS_WITH_AS((void)data::kmnist(path, data::Part::test), doctest::Contains("t10k-labels-idx1-ubyte"),
                        DataError);
+  CHECK_THROWS_WITH_AS(
+      (void)data::fashion_mnist(path, data::Part::test),
+      doctest::Contains(
+          ("; expected one of them: scripts/data fashion-mnist " + path + " downloads the files").c_str()),
+      DataError);
+  CHECK_THROWS_WITH_AS((void)data::mnist(path + "/none", data::Part::train),
+                       ("there is no folder '" + path +
+                        "/none'; expected one that holds train-images-idx3-ubyte (or train-images-idx3-ubyte.gz): "
+                        "scripts/data mnist " +
+                        path + "/none downloads the files")
+                           .c_str(),
+                       DataError);
   CHECK(data::fashion_mnist_classes[0] == "T-shirt/top");
   CHECK(data::fashion_mnist_classes[9] == "Ankle boot");
   CHECK(data::kmnist_classes[4] == "na");

@@ -48,7 +48,7 @@ SECTIONS = [
     ("Optimizers", ["optim/optimizer.hpp", "optim/method.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/rmsprop.hpp",
                     "optim/adadelta.hpp", "optim/adagrad.hpp", "optim/lion.hpp", "optim/clip.hpp", "optim/grad_scaler.hpp", "optim/scaled_optimizer.hpp",
                     "optim/scheduler.hpp", "optim/schedule.hpp"]),
-    ("Data", ["data/dataset.hpp", "data/sets/tensor_dataset.hpp", "data/sets/parts.hpp", "data/loading/loader.hpp", "data/loading/workers.hpp", "data/sampler.hpp", "data/loading/distributed_sampler.hpp",
+    ("Data", ["data/dataset.hpp", "data/sets/tensor_dataset.hpp", "data/sets/parts.hpp", "data/loading/loader.hpp", "data/loading/loader_options.hpp", "data/loading/workers.hpp", "data/to.hpp", "data/sampler.hpp", "data/loading/distributed_sampler.hpp",
               "data/sets/labelled_images.hpp", "data/sets/mnist.hpp", "data/sets/fashion_mnist.hpp", "data/sets/cifar.hpp", "data/sets/fake_data.hpp", "data/transforms/transforms.hpp", "data/transforms/color_jitter.hpp", "data/transforms/compose.hpp",
               "data/transforms/transformed.hpp", "data/transforms/mixup.hpp", "data/transforms/mixed.hpp", "data/sets/image_folder.hpp", "data/files/image_file.hpp", "data/files/resize_image.hpp", "data/files/idx.hpp", "data/files/token_file.hpp", "data/sets/token_windows.hpp", "data/sets/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/fit_options.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/update_bn.hpp", "training/confusion_matrix.hpp", "training/history.hpp", "training/progress.hpp", "training/progress_bar.hpp", "training/peak.hpp", "training/step_memory.hpp"]),

@@ -6,6 +6,7 @@
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/ops/close.hpp>
 #include <locus/optim/clip.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
@@ -59,6 +60,12 @@ struct MeanOfTheGiven {
 
 const auto mean_error = Metric{"mean error", nn::L1Loss{}};
 
+/// A batch with names.
+template <class D>
+struct Named {
+  Tensor<float, D> x, y;
+};
+
 }  // namespace
 
 LOCUS_DEVICE_TEST("a regression learns its line, with metrics of the validation", D) {
@@ -111,6 +118,57 @@ TEST_CASE("a batch of one tensor is its own target, and one of three gives the l
   History history;
   fit(model, optimizer, weighted, three, data::loader<Cpu>(three.dataset()), history, {.epochs = 2});
   CHECK(history.last().train_loss < history.records()[0].train_loss);
+}
+
+LOCUS_DEVICE_TEST("a step by any loss is a step of fit, on batches of any type", D) {
+  const Tensor x = from({{1, 2}, {3, 4}}), y = from({{2, 1}, {0, 1}});
+  const auto error = [](const auto& p, const auto& target) { return mean(square(p - target)); };
+  const auto after = [&](const auto& step) {
+    const nn::Linear<float, D> model{2, 2};
+    for (const auto& parameter : model.parameters()) parameter.value().fill_(0.3f);
+    optim::Sgd optimizer{model.parameters(), {.lr = 0.1}};
+    std::vector<double> losses;
+    for (int i = 0; i < 3; ++i) losses.push_back(static_cast<double>(step(model, optimizer).item()));
+    return losses;
+  };
+  const auto of_fit = after([&](const auto& model, auto& optimizer) {
+    const auto loss = error(model(trace(x.to<D>())), y.to<D>()).eval();
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    return loss.value();
+  });
+  const Tuple batch(x.to<D>(), y.to<D>());
+  const auto steps_on = [&](const auto& loss, const auto& given) {
+    return after([&](const auto& model, auto& optimizer) { return train_step(model, optimizer, loss, given); });
+  };
+  CHECK(of_fit[2] < of_fit[0]);
+  CHECK(steps_on(nn::MSELoss{}, batch) == of_fit);
+  CHECK(steps_on(error, std::pair(x.to<D>(), y.to<D>())) == of_fit);
+  CHECK(steps_on(error, Named<D>{x.to<D>(), y.to<D>()}) == of_fit);
+  CHECK(steps_on([](const auto& p, const auto& t, const auto& w) { return mean(square(p - t) * w); },
+                 Tuple(x.to<D>(), y.to<D>(), ones<float, D>({2, 2}))) == of_fit);
+}
+
+LOCUS_DEVICE_TEST("a step trains an autoencoder, and a function of several inputs", D) {
+  const nn::Linear<float, D> model{2, 2};
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.05}};
+  const Tensor x = from<float, D>({{1, 2}, {3, 4}});
+  const double first = static_cast<double>(train_step(model, optimizer, nn::MSELoss{}, Tuple(x)).item());
+  for (int i = 0; i < 5; ++i) (void)train_step(model, optimizer, nn::MSELoss{}, Tuple(x));
+  CHECK(static_cast<double>(mean(square(model(x) - x)).item()) < first);
+
+  const nn::Linear<float, D> other{2, 2};
+  auto parameters = model.parameters();
+  for (const auto& parameter : other.parameters()) parameters.push_back(parameter);
+  optim::Sgd both{parameters, {.lr = 0.05}};
+  const auto joined = [&](const auto& input) { return model(input) + other(input * 2.f); };
+  const auto before = other.parameters()[0].value().clone();
+  (void)train_step(joined, both, nn::L1Loss{}, Tuple(x, zeros<float, D>({2, 2})));
+  CHECK_FALSE(allclose(before, other.parameters()[0].value()));
+  const auto weights = model.parameters()[0].value().clone();
+  CHECK_THROWS_AS((void)train_step(model, optimizer, nn::MSELoss{{.reduction = Reduction::none}}, Tuple(x)), Error);
+  CHECK_CLOSE(max(abs(weights - model.parameters()[0].value())), 0, 0);
 }
 
 TEST_CASE("train_loss is the mean over samples") {

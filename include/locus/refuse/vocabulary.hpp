@@ -81,6 +81,9 @@ struct groups_on_several_devices_or_of_several_element_types;
 struct make_an_optimizer_for_each;
 struct make_all_layers_on_one_device;
 struct make_the_optimizer_for_the_device_of_the_parameters;
+template <class X>
+struct no_structure_of_tensors;
+struct pass_a_batch_or_a_Tuple_pair_vector_or_array_of_tensors_or_an_aggregate_with_the_device_as_template_parameter;
 template <class S>
 struct data_set_without_size;
 struct write_std_int64_t_size_const;
@@ -109,6 +112,8 @@ struct give_it_an_auto_for_each_field;
 template <class F>
 struct function_returns_no_tensor_of_the_host;
 struct return_x_or_Tuple_x_y;
+template <class L>
+struct loss_takes_other_targets_than_the_batch_holds;
 template <class L>
 struct loss_takes_other_targets_than_the_loader_delivers;
 struct convert_them_with_data_map_or_take_another_loss;

@@ -43,19 +43,6 @@ template <class M, class Optimizer, class S, class U, class D>
 concept Fittable =
     Trainable<M, Optimizer, input_t<S>, D> && Trainable<M, Optimizer, input_t<U>, D> && FitsModels<Optimizer>;
 
-template <class L, class Prediction, class D, class Fields>
-inline constexpr bool loses_record = false;
-template <class L, class Prediction, class D, class X>
-inline constexpr bool loses_record<L, Prediction, D, data::Fields<X>> =
-    requires(const L& loss, const Prediction& prediction, const Tensor<X, D>& target) {
-      requires !TracedFloats<decltype(loss(prediction, target))>;
-    };
-template <class L, class Prediction, class D, class X, class Y, class... Z>
-inline constexpr bool loses_record<L, Prediction, D, data::Fields<X, Y, Z...>> =
-    requires(const L& loss, const Prediction& prediction) {
-      requires !TracedFloats<decltype(loss(prediction, std::declval<const Tensor<Y, D>&>(),
-                                           std::declval<const Tensor<Z, D>&>()...))>;
-    };
 /// Whether the loss of a model's predictions for batches of S on D is a number or a plain tensor, which has no
 /// gradient. (Not tested for a model that is a function.)
 template <class L, class M, class S, class D>

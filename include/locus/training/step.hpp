@@ -2,6 +2,7 @@
 // One step of training.
 
 #include <locus/cuda/step_runner.hpp>
+#include <locus/data/batch_tensors.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/device/trace/phase_trace.hpp>
 #include <locus/optim/optimizer.hpp>
@@ -38,6 +39,49 @@ struct OptimizerMistake : FirstMistake<PlaceMistake<M, Optimizer, error::model_i
 template <class M, class Optimizer, class T, class D>
 concept Trainable =
     IsWrong<BatchMistake<M, T, D>, Wrong::nothing> && IsWrong<OptimizerMistake<M, Optimizer>, Wrong::nothing>;
+
+template <class L, class Prediction, class D, class Fields>
+inline constexpr bool loses_record = false;
+template <class L, class Prediction, class D, class X>
+inline constexpr bool loses_record<L, Prediction, D, data::Fields<X>> =
+    requires(const L& loss, const Prediction& prediction, const Tensor<X, D>& target) {
+      requires !TracedFloats<decltype(loss(prediction, target))>;
+    };
+template <class L, class Prediction, class D, class X, class Y, class... Z>
+inline constexpr bool loses_record<L, Prediction, D, data::Fields<X, Y, Z...>> =
+    requires(const L& loss, const Prediction& prediction) {
+      requires !TracedFloats<decltype(loss(prediction, std::declval<const Tensor<Y, D>&>(),
+                                           std::declval<const Tensor<Z, D>&>()...))>;
+    };
+
+/// The element types and the device of a batch.
+template <class Tensors>
+struct TypesOfBatch;
+template <class X, class... Y, class D>
+struct TypesOfBatch<Tuple<Tensor<X, D>, Tensor<Y, D>...>> {
+  using Input = X;
+  using Device = D;
+  using Fields = data::Fields<X, Y...>;
+};
+template <data::detail::TensorBatch B>
+using types_of_batch_t = TypesOfBatch<data::detail::batch_tensors_t<B>>;
+template <class M, class B>
+struct MistakeOfBatch : NoMistake {};
+template <class M, data::detail::TensorBatch B>
+struct MistakeOfBatch<M, B>
+    : BatchMistake<M, typename types_of_batch_t<B>::Input, typename types_of_batch_t<B>::Device> {};
+template <class M, class Optimizer, class B>
+concept TrainableOn =
+    Trainable<M, Optimizer, typename types_of_batch_t<B>::Input, typename types_of_batch_t<B>::Device>;
+/// LossFor and LosesRecord for the targets of a batch.
+template <class L, class M, class B>
+concept LossForBatch =
+    !HasPlace<M> || takes_targets<L, Tensor<value_of<M>, typename types_of_batch_t<B>::Device>,
+                                  typename types_of_batch_t<B>::Device, typename types_of_batch_t<B>::Fields>;
+template <class L, class M, class B>
+concept LosesRecordOnBatch =
+    HasPlace<M> && loses_record<L, Traced<compute_t<value_of<M>>, typename types_of_batch_t<B>::Device>,
+                                typename types_of_batch_t<B>::Device, typename types_of_batch_t<B>::Fields>;
 }  // namespace detail
 
 namespace detail {
@@ -117,6 +161,20 @@ template <class M, class Optimizer, class T, class D>
   requires detail::Trainable<M, Optimizer, T, D>
 Tensor<compute_t<T>, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<T, D>& batch) {
   return detail::train_step_on(model, optimizer, detail::ClassifierLoss{}, Tuple(batch.images, batch.labels));
+}
+
+/// The same with any loss, and any batch: a Tuple, a pair or an aggregate of plain tensors. As in fit, the first tensor
+/// is the model's input, the others are targets: loss(model(input), targets...); a batch of one tensor is its own
+/// target. The model may be a function, which may capture further inputs; predictions and targets of 16 bits become
+/// float before the loss. Returns the loss, on the device. throws as loss.backward() for a loss that is no number
+///
+///     for (const auto& batch : data::loader<D>(data::TensorDataset{x, y}, {.shuffle = true}))
+///       last = train_step(model, optimizer, nn::MSELoss{}, batch);
+template <class M, class Optimizer, class L, data::detail::TensorBatch B>
+  requires(detail::TrainableOn<M, Optimizer, B> && detail::LossForBatch<L, M, B> &&
+           !detail::LosesRecordOnBatch<L, M, B>)
+auto train_step(const M& model, Optimizer& optimizer, const L& loss, const B& batch) {
+  return detail::train_step_on(model, optimizer, loss, data::detail::elements_of_batch(batch));
 }
 
 namespace detail {

@@ -144,6 +144,27 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   return file;
 }
 
+/// find_idx(), with a remedy in the message if files are missing.
+[[nodiscard]] inline std::string find_idx_file(const std::string& folder, const std::string& name,
+                                               const std::string& remedy) {
+  io::detail::require_path("read", folder);
+  struct stat info {};
+  if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+    fail<DataError>(
+        {"there is no folder '", folder, "'; expected one that holds ", name, " (or ", name, ".gz)", remedy});
+  }
+  std::string dotted = name;
+  if (const auto at = dotted.rfind("-idx"); at != std::string::npos) dotted[at] = '.';
+  for (const std::string* base : {&name, &std::as_const(dotted)}) {
+    for (const char* ending : {"", ".gz"}) {
+      std::string path = join(folder, folder.back() == '/' ? "" : "/", *base, ending);
+      if (stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) return path;
+    }
+  }
+  fail<DataError>({"the folder '", folder, "' holds none of ", name, ", ", name, ".gz, ", dotted, ", ", dotted,
+                   ".gz; expected one of them", remedy});
+}
+
 }  // namespace detail
 
 /// Reads an IDX file of unsigned bytes, plain or gzip, of `rank` dimensions, or any number from 1 to 8. Reads and
@@ -157,21 +178,7 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
 /// The path of an IDX file in a folder by its usual name, `train-images-idx3-ubyte`: as it is, with .gz, and the same
 /// for `train-images.idx3-ubyte`. throws DataError naming the folder and the file names
 [[nodiscard]] inline std::string find_idx(const std::string& folder, const std::string& name) {
-  io::detail::require_path("read", folder);
-  struct stat info {};
-  if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    fail<DataError>({"there is no folder '", folder, "'; expected one that holds ", name, " (or ", name, ".gz)"});
-  }
-  std::string dotted = name;
-  if (const auto at = dotted.rfind("-idx"); at != std::string::npos) dotted[at] = '.';
-  for (const std::string* base : {&name, &std::as_const(dotted)}) {
-    for (const char* ending : {"", ".gz"}) {
-      std::string path = join(folder, folder.back() == '/' ? "" : "/", *base, ending);
-      if (stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) return path;
-    }
-  }
-  fail<DataError>({"the folder '", folder, "' holds none of ", name, ", ", name, ".gz, ", dotted, ", ", dotted,
-                   ".gz; expected one of them"});
+  return detail::find_idx_file(folder, name, "");
 }
 
 }}}  // namespace locus::LOCUS_ABI::data

@@ -28,9 +28,6 @@ struct PreparedAs<S, D> {
 /// The data set whose samples are prepared for D.
 template <class S, class D>
 using prepared_t = typename PreparedAs<S, D>::type;
-/// A batch of prepared_t in its staging place.
-template <class S, class D>
-using staged_t = tensors_t<prepared_t<S, D>, staging_t<D>>;
 
 /// Makes a batch from tensors on D.
 template <class S, class D, class... T>
@@ -41,24 +38,26 @@ template <class S, class D, class... T>
   });
 }
 
-/// Brings prepared batches of a data set to a device. take(staged) waits for the next batch and is false at the end;
-/// is_ready() tells whether take() would return a batch without waiting.
-template <class S, class D>
+/// Brings batches of a data set that are prepared in Place to a device. take(staged) waits for the next batch and is
+/// false at the end; is_ready() tells whether take() would return a batch without waiting.
+template <class S, class D, class Place>
 class Delivery {
+  using Staged = tensors_t<prepared_t<S, D>, Place>;
+
  public:
   Delivery(Shared<const Held<prepared_t<S, D>>> dataset, D device) : dataset_(std::move(dataset)), device_(device) {}
 
   template <class Take, class IsReady>
   [[nodiscard]] bool next(batch_t<S, D>& batch, const Take& take, const IsReady&) {
-    staged_t<S, D> staged;
+    Staged staged;
     if (!take(staged)) return false;
-    if constexpr (HostAccessible<D>) batch = delivered<S, D>(dataset_->dataset, std::move(staged));
+    if constexpr (std::is_same_v<D, Place>) batch = delivered<S, D>(dataset_->dataset, std::move(staged));
     else batch = delivered<S, D>(dataset_->dataset, copied(staged));
     return true;
   }
 
  private:
-  [[nodiscard]] tensors_t<prepared_t<S, D>, D> copied(const staged_t<S, D>& staged) const {
+  [[nodiscard]] tensors_t<prepared_t<S, D>, D> copied(const Staged& staged) const {
     return unpack(staged, [&](const auto&... tensor) {
       return tensors_t<prepared_t<S, D>, D>{tensor.template to<D>(device_)...};
     });
@@ -77,8 +76,8 @@ struct InFlight<Tuple<Tensor<T, Pinned>...>> {
 
 /// Copies the next batch to the GPU, in a separate stream, while the current batch is used.
 template <class S>
-class Delivery<S, Cuda> {
-  using Staged = staged_t<S, Cuda>;
+class Delivery<S, Cuda, Pinned> {
+  using Staged = tensors_t<prepared_t<S, Cuda>, Pinned>;
   using Arriving = typename InFlight<Staged>::type;
 
  public:

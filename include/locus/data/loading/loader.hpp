@@ -3,18 +3,11 @@
 // current one is used.
 
 #include <locus/core/generator.hpp>
-#include <locus/data/loading/delivery.hpp>
 #include <locus/data/loading/distributed_sampler.hpp>
-#include <locus/data/loading/preparation.hpp>
+#include <locus/data/loading/epoch.hpp>
 #include <locus/data/sampler.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
-
-/// Stands for a seed that is drawn: different for every loader, determined by manual_seed().
-inline constexpr std::uint64_t drawn_seed = ~std::uint64_t{0};
-
-/// The most workers of a loader.
-inline constexpr int most_workers = 256;
 
 /// A batch of an epoch; both are counted from 0.
 struct LoaderPosition {
@@ -23,38 +16,7 @@ struct LoaderPosition {
   friend bool operator==(const LoaderPosition&, const LoaderPosition&) = default;
 };
 
-struct LoaderOptions {
-  std::int64_t batch_size = 64;
-  bool shuffle = false;             ///< a new order every epoch
-  bool drop_last = false;           ///< leave out the last batch of an epoch if it is smaller
-  std::uint64_t seed = drawn_seed;  ///< orders depend on (seed, epoch); drawn by default
-  std::int64_t ahead = 8;           ///< batches prepared in advance, at most 1024
-  /// Threads that only prepare batches, at most 256: for samples that take long to read or to make. By default the
-  /// threads that share loops prepare batches in between. data/loading/workers.hpp suggests a number.
-  int workers = 0;
-};
-
 namespace detail {
-
-/// Purpose: seeds of loaders, from a separate generator, so that shuffling changes no other random number.
-struct Orders {};
-
-/// throws ArgumentError for options out of range, and a data set without samples
-inline void require_valid(const LoaderOptions& options, std::int64_t size) {
-  if (size < 1) fail<ArgumentError>({"loader: the data set is empty"});
-  if (options.batch_size < 1)
-    fail<ArgumentError>({"loader: batch_size is ", options.batch_size, "; expected 1 or more"});
-  if (options.ahead < 1 || options.ahead > 1024)
-    fail<ArgumentError>({"loader: ahead is ", options.ahead, "; expected 1 to 1024 batches"});
-  if (options.workers < 0 || options.workers > most_workers)
-    fail<ArgumentError>({"loader: workers is ", options.workers, "; expected 0 to ", most_workers, " threads"});
-}
-
-/// Number of batches in an epoch of `samples` samples.
-[[nodiscard]] inline std::int64_t batches_of(std::int64_t samples, const LoaderOptions& options) {
-  const bool rest = !options.drop_last && samples % options.batch_size != 0;
-  return samples / options.batch_size + rest;
-}
 
 /// A sampler with its type erased.
 struct AnySampler : Counted {
@@ -77,122 +39,6 @@ struct ErasedSampler final : AnySampler {
 struct NextBatch final : Counted {
   LoaderPosition position;
   explicit NextBatch(const LoaderPosition& at) : position(at) {}
-};
-
-/// One pass over a data set.
-template <class S, class D>
-class Epoch final : public Counted, private Preparation {
- public:
-  static constexpr const char* handle_name = "iterator of a Loader";
-
- private:
-  using Prepared = prepared_t<S, D>;
-  using Staged = staged_t<S, D>;
-  /// A step takes about 10 us; then a loop may need the thread.
-  static constexpr std::int64_t elements_per_step = 1 << 14;
-  static constexpr double seconds_per_step = 1e-5;
-
- public:
-  Epoch(Shared<const Held<Prepared>> dataset, const LoaderOptions& options, D device, std::vector<std::int64_t> order)
-      : Preparation(batches_of(static_cast<std::int64_t>(order.size()), options), options.ahead, options.workers),
-        dataset_(std::move(dataset)),
-        fields_(dataset_->dataset.fields()),
-        options_(options),
-        order_(std::move(order)),
-        ring_(static_cast<std::size_t>(options.ahead)),
-        delivery_(dataset_, device) {
-    begin();
-  }
-  ~Epoch() { end(); }
-
-  /// Puts the next batch into `batch`; false at the end, after which it must not be called again. Rethrows exceptions
-  /// of preparation.
-  [[nodiscard]] bool next(batch_t<S, D>& batch) {
-    batch = batch_t<S, D>{};  // first frees its memory
-    std::exception_ptr failure;
-    const auto take = [&](Staged& staged) {
-      try {
-        const std::int64_t number = wait_for_next();
-        if (number < 0) return false;
-        staged = std::move(ring_[slot_of(number)]);
-        this->take();
-        return true;
-      } catch (...) {
-        failure = std::current_exception();
-        return false;
-      }
-    };
-    if (delivery_.next(batch, take, [this] { return is_ready(); })) return true;
-    if (failure) std::rethrow_exception(failure);
-    return false;
-  }
-
- private:
-  [[nodiscard]] bool continue_batch(std::int64_t batch, std::int64_t& samples) override {
-    Staged& room = ring_[slot_of(batch)];
-    const auto total = static_cast<std::int64_t>(order_.size());
-    const std::int64_t size = locus::detail::smaller(options_.batch_size, total), first = batch * size;
-    const std::int64_t all = locus::detail::smaller(size, total - first);
-    if (samples == 0) {
-      if (batch == 0) reserve(size);
-      room = room_for(fields_, &all, staging_t<D>{});
-    }
-    if constexpr (WritesLists<Prepared>) {
-      const std::int64_t each = locus::detail::larger<std::int64_t>(elements_of_sample(), 1);
-      write(room, all, first, samples, locus::detail::smaller(all - samples, 1 + elements_per_step / each));
-    } else {  // a sample may take any time
-      const Stopwatch watch;
-      do write(room, all, first, samples, 1);
-      while (samples < all && watch.seconds() < seconds_per_step);
-    }
-    return samples == all;
-  }
-
-  /// Writes `count` samples of a batch of `all` samples, from number `samples` on; adds `count` to `samples`.
-  void write(const Staged& room, std::int64_t all, std::int64_t first, std::int64_t& samples,
-             std::int64_t count) const {
-    const Span<const std::int64_t> to_come =
-        Span<const std::int64_t>(order_).from(static_cast<std::size_t>(first + samples));
-    const auto part = static_cast<std::size_t>(count);
-    unpack(spans_of(room), [&](auto... span) {
-      const auto of_these = [&](auto whole) {
-        const std::size_t each = whole.size() / static_cast<std::size_t>(all);
-        return whole.from(static_cast<std::size_t>(samples) * each).first(part * each);
-      };
-      write_samples(dataset_->dataset, to_come.first(part), to_come.from(part), of_these(span)...);
-    });
-    samples += count;
-  }
-
-  [[nodiscard]] std::int64_t elements_of_sample() const {
-    std::int64_t sum = 0;
-    for (const Shape& shape : fields_.shapes) sum += elements(shape);
-    return sum;
-  }
-
-  /// Allocates the peak memory of the epoch and frees it into the pool: later batches find it there, whether they are
-  /// used faster or slower than they are prepared.
-  void reserve(std::int64_t size) const {
-    const auto total = static_cast<std::int64_t>(order_.size());
-    const std::int64_t whole = locus::detail::smaller(options_.ahead + 2, total / size), rest = total % size;
-    std::vector<Staged> batches(static_cast<std::size_t>(whole + 1));
-    for (auto& batch : batches) batch = room_for(fields_, &batch == &batches.back() ? &rest : &size, staging_t<D>{});
-  }
-
-  Shared<const Held<Prepared>> dataset_;
-  fields_t<Prepared> fields_;
-  LoaderOptions options_;
-  std::vector<std::int64_t> order_;
-  std::vector<Staged> ring_;
-  Delivery<S, D> delivery_;
-};
-
-/// For a device that the program is compiled without: no epoch ever begins.
-template <class S, class D>
-  requires(!is_present<D>)
-class Epoch<S, D> final : public Counted {
- public:
-  [[nodiscard]] bool next(batch_t<S, D>&) { return false; }
 };
 
 }  // namespace detail
@@ -263,12 +109,11 @@ class Loader {
   /// names a sample that does not exist
   [[nodiscard]] Iterator begin() {
     presence_.require("Loader");
-    using Epoch = detail::Epoch<S, D>;
     if constexpr (is_present<D>) {
       const LoaderPosition first{epoch_, std::exchange(first_, 0)};
       auto dataset = prepared_;
       if constexpr (detail::HasEpochs<Prepared>) dataset = detail::at_epoch(prepared_, first.epoch);
-      Shared epoch(new Epoch(std::move(dataset), options_, device_, next_order(first.batch)));
+      auto epoch = begin_epoch(std::move(dataset), next_order(first.batch));
       next_ = Shared(new detail::NextBatch(first));
       return Iterator(std::move(epoch), next_);
     } else {
@@ -334,6 +179,22 @@ class Loader {
     sampler_ = Shared<const detail::AnySampler>(new detail::ErasedSampler<Order>(std::move(sampler)));
   }
 
+  [[nodiscard]] Shared<detail::Epoch<S, D>> begin_epoch(Shared<const detail::Held<Prepared>> dataset,
+                                                        std::vector<std::int64_t> order) {
+    using Pinning = detail::staging_t<D>;
+    using Pageable = std::conditional_t<std::is_same_v<D, Cuda>, Cpu, Pinning>;
+    const auto in = [&]<class Place>(Place) {
+      return Shared<detail::Epoch<S, D>>(
+          new detail::StagedEpoch<S, D, Place>(std::move(dataset), options_, device_, std::move(order), workers()));
+    };
+    return options_.pinned ? in(Pinning{}) : in(Pageable{});
+  }
+  /// The threads that prepare batches, from the first epoch on; null if those that share loops do.
+  [[nodiscard]] Shared<detail::WorkerThreads> workers() {
+    if (options_.workers > 0 && !(workers_ && workers_->is_here()))
+      workers_ = Shared(new detail::WorkerThreads(options_.workers));
+    return workers_;
+  }
   /// The order of the next epoch, without its first `batches` batches.
   [[nodiscard]] std::vector<std::int64_t> next_order(std::int64_t batches) {
     auto order = sampler_->order(epoch_++);
@@ -353,6 +214,7 @@ class Loader {
   Shared<detail::NextBatch> next_{};  ///< of the loop that began last
   std::int64_t samples_ = 0;          ///< of an epoch
   Shared<const detail::AnySampler> sampler_;
+  Shared<detail::WorkerThreads> workers_;
 };
 
 /// Loads the batches of a data set on D: aggregates if the data set names its tensors, otherwise Tuples.

@@ -5,6 +5,7 @@
 #include <locus/core/std/posix.hpp>
 #include <locus/core/std/shared.hpp>
 #include <locus/cpu/threads/thread_team.hpp>
+#include <locus/data/loading/worker_threads.hpp>
 
 #include <sched.h>
 
@@ -16,8 +17,9 @@ namespace locus { inline namespace LOCUS_ABI { namespace data::detail {
 /// Prepares batches ahead, in a ring of slots. Derived classes prepare a batch in its slot, a part at a time.
 ///
 /// One lane at a time prepares a batch. Without workers there is a single lane, whose steps are run by the threads that
-/// share loops; otherwise each worker, a dedicated thread, runs the steps of its lane. A child of fork() has no
-/// workers: the thread that asks for batches prepares them itself.
+/// share loops; otherwise each worker, a dedicated thread, runs the steps of its lane. Workers outlive the preparation:
+/// the next one of the same loader takes them over. A child of fork() has no workers: the thread that asks for batches
+/// prepares them itself.
 class Preparation {
   using Team = cpu::detail::ThreadTeam;
 
@@ -26,34 +28,37 @@ class Preparation {
   Preparation& operator=(const Preparation&) = delete;
 
  protected:
-  Preparation(std::int64_t batches, std::int64_t ahead, int workers)
-      : batches_(batches), slots_(static_cast<std::size_t>(ahead)), own_threads_(workers > 0) {
+  /// Prepares with workers unless `workers` is null. If another preparation has them, it creates others for itself.
+  Preparation(std::int64_t batches, std::int64_t ahead, int count, Shared<WorkerThreads> workers)
+      : batches_(batches), slots_(static_cast<std::size_t>(ahead)), workers_(std::move(workers)) {
     for (auto& slot : slots_) slot = Shared(new Slot);
-    for (int i = 0; i < locus::detail::larger(workers, 1); ++i) lanes_.push_back(Shared(new Lane(*this)));
+    for (int i = 0; i < locus::detail::larger(count, 1); ++i) lanes_.push_back(Shared(new Lane(*this)));
   }
   /// Derived classes call end() in their destructor.
   ~Preparation() = default;
 
-  /// Starts preparation.
+  /// Starts preparation. throws OutOfMemory, without effect
   void begin() {
     Team& team = Team::instance();
-    if (own_threads_) threads_.reserve(lanes_.size());  // before the team knows the lanes, as it may throw
-    for (auto& lane : lanes_) own_threads_ ? team.add_held(*lane) : team.add(*lane);
-    forks_ = locus::detail::fork_count();
-    if (!own_threads_) return;
-    for (auto& lane : lanes_) {  // if the system grants none, the thread that asks prepares the batches
-      pthread_t thread;
-      if (pthread_create(&thread, nullptr, work, lane.get()) == 0) threads_.push_back(thread);
+    if (!workers_) {
+      for (auto& lane : lanes_) team.add(*lane);
+      return;
     }
+    if (!workers_->engage()) {
+      workers_ = Shared(new WorkerThreads(static_cast<int>(lanes_.size())));
+      (void)workers_->engage();
+    }
+    for (auto& lane : lanes_) team.add_held(*lane);
+    // If the system grants no thread, the thread that asks prepares the batches.
+    threads_ = workers_->run(work, [this](std::size_t i) { return lanes_[i].get(); });
   }
   /// Stops preparation.
   void end() noexcept {
     stopped_.store(true);
     changed_.fetch_add(1);
     changed_.notify();
-    if (has_threads())
-      for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
-    for (auto& lane : lanes_) own_threads_ ? Team::instance().remove_held(*lane) : Team::instance().remove(*lane);
+    if (workers_ && workers_->is_here()) workers_->finish();
+    for (auto& lane : lanes_) workers_ ? Team::instance().remove_held(*lane) : Team::instance().remove(*lane);
   }
 
   /// Prepares more samples of a batch with `samples` prepared ones, and adds their number. Returns whether it is
@@ -86,7 +91,7 @@ class Preparation {
   void take() {
     const std::int64_t taken = taken_.load(Order::relaxed) + 1;
     taken_.store(taken);
-    if (own_threads_) {
+    if (workers_) {
       changed_.fetch_add(1);
       changed_.notify();
       return;
@@ -147,12 +152,9 @@ class Preparation {
     Atomic<bool> under_way_{false};
   };
 
-  static void* work(void* lane) {
-    static_cast<Lane*>(lane)->run();
-    return nullptr;
-  }
+  static void work(void* lane) { static_cast<Lane*>(lane)->run(); }
   /// Whether workers prepare batches: not in a child of fork().
-  [[nodiscard]] bool has_threads() const { return !threads_.empty() && forks_ == locus::detail::fork_count(); }
+  [[nodiscard]] bool has_threads() const { return threads_ > 0 && workers_->is_here(); }
 
   [[nodiscard]] bool may_claim(std::int64_t next) const {
     return next < batches_ && next - taken_.load() < static_cast<std::int64_t>(slots_.size()) && !failed_.load();
@@ -168,9 +170,8 @@ class Preparation {
   std::int64_t batches_;
   std::vector<Shared<Slot>> slots_;
   std::vector<Shared<Lane>> lanes_;
-  bool own_threads_;
-  std::vector<pthread_t> threads_;
-  std::uint32_t forks_ = 0;
+  Shared<WorkerThreads> workers_;
+  std::size_t threads_ = 0;          ///< of the workers, that exist
   Atomic<std::int64_t> claimed_{0};  ///< batches that lanes prepare or have prepared
   Atomic<std::int64_t> taken_{0};    ///< batches that the loop has taken
   Atomic<bool> failed_{false};       ///< no further batch is begun

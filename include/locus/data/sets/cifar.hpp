@@ -73,6 +73,7 @@ namespace detail {
 /// The files of one part of a data set.
 struct CifarFiles {
   const char* set;      ///< "CIFAR-10"
+  const char* command;  ///< its name for scripts/data
   const char* archive;  ///< the file to download
   const char* inner;    ///< the folder that it unpacks to
   const char* python;   ///< the folder of the Python version, which is not read
@@ -97,7 +98,7 @@ struct CifarRecord {
   io::detail::require_path("read", folder);
   if (!is_folder(folder)) {
     fail<DataError>({"there is no folder '", folder, "'; expected one that holds ", files.names[0], ": unpack ",
-                     files.archive, " there"});
+                     files.archive, " there, as scripts/data ", files.command, " ", folder, " does"});
   }
   const std::string within = join(folder, folder.back() == '/' ? "" : "/");
   for (const std::string& path : {within, join(within, files.inner, "/")})
@@ -106,7 +107,8 @@ struct CifarRecord {
   const bool is_python = is_folder(within + files.python);
   fail<DataError>({"the folder '", folder, "' holds no ", files.names[0],
                    is_python ? join(", but ", files.python, ", a version for Python") : join(""),
-                   "; expected the files of ", files.set, "'s binary version: unpack ", files.archive, " there"});
+                   "; expected the files of ", files.set, "'s binary version: unpack ", files.archive,
+                   " there, as scripts/data ", files.command, " ", folder, " does"});
 }
 
 /// Number of images in a file, from its length. throws DataError
@@ -176,14 +178,15 @@ inline void read_cifar_file(io::detail::InputFile& file, std::int64_t count, con
 }  // namespace detail
 
 /// The 50,000 images of CIFAR-10 to train with, or the 10,000 to test with: (3, 32, 32), with labels 0 to 9. Reads
-/// data_batch_1.bin to data_batch_5.bin, or test_batch.bin, in `folder` or its cifar-10-batches-bin.
+/// data_batch_1.bin to data_batch_5.bin, or test_batch.bin, in `folder` or its cifar-10-batches-bin, as
+/// `scripts/data cifar10 FOLDER` makes it.
 /// throws DataError naming the file that is missing, truncated or damaged; OutOfMemory
 ///
 ///     auto [train, valid] = data::random_split(data::cifar10("cifar", data::Part::train), 0.9);
 [[nodiscard]] inline LabelledImages cifar10(const std::string& folder, Part part, const CifarOptions& options = {}) {
   return locus::detail::or_out_of_memory({"cannot read CIFAR-10 in '", folder, "': out of memory"}, [&] {
-    detail::CifarFiles files{"CIFAR-10", "cifar-10-binary.tar.gz", "cifar-10-batches-bin", "cifar-10-batches-py", {},
-                             10'000};
+    detail::CifarFiles files{
+        "CIFAR-10", "cifar10", "cifar-10-binary.tar.gz", "cifar-10-batches-bin", "cifar-10-batches-py", {}, 10'000};
     if (part == Part::test) files.names = {"test_batch.bin"};
     else
       for (int i = 1; i <= 5; ++i) files.names.push_back(join("data_batch_", i, ".bin"));
@@ -192,7 +195,8 @@ inline void read_cifar_file(io::detail::InputFile& file, std::int64_t count, con
 }
 
 /// The 50,000 images of CIFAR-100 to train with, or the 10,000 to test with: (3, 32, 32), with labels 0 to 99, or 0 to
-/// 19 of the superclasses. Reads train.bin or test.bin, in `folder` or its cifar-100-binary.
+/// 19 of the superclasses. Reads train.bin or test.bin, in `folder` or its cifar-100-binary, as
+/// `scripts/data cifar100 FOLDER` makes it.
 /// throws DataError naming the file that is missing, truncated or damaged; OutOfMemory
 ///
 ///     auto coarse = data::cifar100("cifar", data::Part::train, {.labels = data::CifarLabels::coarse});
@@ -201,6 +205,7 @@ inline void read_cifar_file(io::detail::InputFile& file, std::int64_t count, con
   return locus::detail::or_out_of_memory({"cannot read CIFAR-100 in '", folder, "': out of memory"}, [&] {
     const bool is_test = part == Part::test;
     const detail::CifarFiles files{"CIFAR-100",
+                                   "cifar100",
                                    "cifar-100-binary.tar.gz",
                                    "cifar-100-binary",
                                    "cifar-100-python",

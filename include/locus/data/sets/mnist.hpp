@@ -23,11 +23,13 @@ template <class L>
   return {image_tensor, label_tensor, 10};
 }
 
-/// Reads the images and labels of a part from two IDX files, as of MNIST and data sets like it. throws DataError
-[[nodiscard]] inline LabelledImages read_mnist_files(const std::string& folder, Part part) {
+/// Reads the images and labels of a part from two IDX files, as of MNIST and data sets like it; `set`: its name for
+/// scripts/data, or null. throws DataError
+[[nodiscard]] inline LabelledImages read_mnist_files(const std::string& folder, Part part, const char* set) {
   const std::string name = part == Part::train ? "train" : "t10k";
-  const auto images_path = find_idx(folder, name + "-images-idx3-ubyte");
-  const auto labels_path = find_idx(folder, name + "-labels-idx1-ubyte");
+  const std::string remedy = set ? join(": scripts/data ", set, " ", folder, " downloads the files") : join("");
+  const auto images_path = find_idx_file(folder, name + "-images-idx3-ubyte", remedy);
+  const auto labels_path = find_idx_file(folder, name + "-labels-idx1-ubyte", remedy);
   const IdxFile images = read_idx(images_path, 3), labels = read_idx(labels_path, 1);
   if (images.extents[1] != 28 || images.extents[2] != 28) {
     fail<DataError>({"'", images_path, "' holds images of ", images.extents[1], " x ", images.extents[2],
@@ -49,9 +51,10 @@ template <class L>
 }  // namespace detail
 
 /// The 60,000 images of MNIST to train with, or the 10,000 to test with: (1, 28, 28), with labels 0 to 9. Reads two IDX
-/// files, plain or gzip. throws DataError for a file that is missing or damaged; OutOfMemory
+/// files, plain or gzip, as `scripts/data mnist FOLDER` downloads them. throws DataError for a file that is missing or
+/// damaged; OutOfMemory
 [[nodiscard]] inline LabelledImages mnist(const std::string& folder, Part part) {
-  return detail::read_mnist_files(folder, part);
+  return detail::read_mnist_files(folder, part, "mnist");
 }
 
 struct MnistOptions {
