@@ -34,6 +34,8 @@ struct LeakyReLU final : Stateless<LeakyReLU> {
     locus::detail::require_finite("LeakyReLU", "slope", slope);
   }
   [[nodiscard]] auto forward(const auto& x) const { return leaky_relu(x, slope); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("negative_slope=", slope); }
 };
 template <GeluForm form = GeluForm::fast>
 struct GELU final : Stateless<GELU<form>> {
@@ -58,6 +60,8 @@ struct ELU final : Stateless<ELU> {
     locus::detail::require_finite("ELU", "alpha", alpha);
   }
   [[nodiscard]] auto forward(const auto& x) const { return elu(x, alpha); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("alpha=", alpha); }
 };
 
 /// Passes its input on, without a launch.
@@ -70,6 +74,8 @@ struct Flatten final : Stateless<Flatten> {
   int first = 1, last = -1;
   explicit Flatten(int first_dim = 1, int last_dim = -1) : first(first_dim), last(last_dim) {}
   [[nodiscard]] auto forward(const auto& x) const { return flatten(x, first, last); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join(first, ", ", last); }
 };
 /// Divides dimension `dim` into several; one extent may be -1: nn::Unflatten{1, {64, 7, 7}}. See locus::unflatten.
 struct Unflatten final : Stateless<Unflatten> {
@@ -77,6 +83,8 @@ struct Unflatten final : Stateless<Unflatten> {
   Shape sizes;
   explicit Unflatten(int divided, const Shape& extents) : dim(divided), sizes(extents) {}
   [[nodiscard]] auto forward(const auto& x) const { return unflatten(x, dim, sizes); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join(dim, ", ", sizes); }
 };
 
 }}}  // namespace locus::LOCUS_ABI::nn
