@@ -169,7 +169,10 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
   }
   template <class X>
   [[nodiscard]] auto convolve(const X& x, Activation next) const {
-    return conv2d(x, this->weight, this->bias, detail::functional(options_, next));
+    const detail::ObservedCall call(this, x);
+    auto y = conv2d(x, this->weight, this->bias, detail::functional(options_, next));
+    call.end(y);
+    return y;
   }
 
   Size2d kernel_;
@@ -224,7 +227,10 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
   }
   template <class X>
   [[nodiscard]] auto convolve(const X& x, Activation next) const {
-    return conv1d(x, this->weight, this->bias, detail::functional(options_, next));
+    const detail::ObservedCall call(this, x);
+    auto y = conv1d(x, this->weight, this->bias, detail::functional(options_, next));
+    call.end(y);
+    return y;
   }
 
   std::int64_t kernel_;

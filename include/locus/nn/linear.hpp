@@ -32,7 +32,10 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
   /// activation(x W^T + b) in the same launch.
   template <TensorLike X>
   [[nodiscard]] auto forward_with(const X& x, Activation next) const {
-    return linear(x, weight, bias, functor::ChosenActivation{next});
+    const detail::ObservedCall call(this, x);
+    auto y = linear(x, weight, bias, functor::ChosenActivation{next});
+    call.end(y);
+    return y;
   }
 
   void members(const auto& visit) const {
