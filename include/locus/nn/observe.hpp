@@ -3,10 +3,21 @@
 
 #include <locus/core/dtype.hpp>
 #include <locus/core/shape.hpp>
+#include <locus/core/std/shared.hpp>
 #include <locus/core/std/span.hpp>
 #include <locus/expr/expr.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
+
+/// Keeps a tensor's memory, so that no later tensor has the same address.
+struct KeptTensor : Counted {
+  virtual ~KeptTensor() = default;
+};
+template <class X>
+struct KeptTensorOf final : KeptTensor {
+  X x;
+  explicit KeptTensorOf(const X& kept) : x(kept) {}
+};
 
 /// A tensor that a layer takes or returns.
 struct SeenTensor {
@@ -14,6 +25,7 @@ struct SeenTensor {
   std::string_view type = {};     ///< name of the element type
   std::int64_t bytes = 0;         ///< of its elements
   const void* memory = nullptr;   ///< of its elements; null for an expression that is not computed yet
+  Shared<KeptTensor> kept = {};   ///< for an observer that keeps()
 };
 /// Told of each call of a layer on a thread, in nested pairs of enter() and leave(); result() comes before leave(),
 /// unless the layer throws.
@@ -22,6 +34,7 @@ class LayerObserver {
   virtual void enter(const void* layer, Span<const SeenTensor> inputs) = 0;
   virtual void result(const SeenTensor& output) = 0;
   virtual void leave() = 0;
+  [[nodiscard]] virtual bool keeps() const { return false; }
 
  protected:
   ~LayerObserver() = default;
@@ -29,11 +42,14 @@ class LayerObserver {
 inline thread_local LayerObserver* layer_observer = nullptr;
 
 template <class X>
-[[nodiscard]] SeenTensor seen_tensor(const X& x) {
+[[nodiscard]] SeenTensor seen_tensor(const X& x, bool keeps) {
   if constexpr (TensorLike<X>) {
-    SeenTensor seen{Shape(x.shape()), dtype_name<value_of<X>>(), 0, nullptr};
+    SeenTensor seen{Shape(x.shape()), dtype_name<value_of<X>>(), 0, nullptr, {}};
     seen.bytes = elements(seen.shape) * static_cast<std::int64_t>(sizeof(value_of<X>));
-    if constexpr (requires { x.value().data(); }) seen.memory = x.value().data();
+    if constexpr (requires { x.value().data(); }) {
+      seen.memory = x.value().data();
+      if (keeps) seen.kept = Shared<KeptTensor>(new KeptTensorOf<std::remove_cvref_t<decltype(x.value())>>(x.value()));
+    }
     return seen;
   } else {
     return {};
@@ -46,7 +62,7 @@ class ObservedCall {
   template <class... X>
   explicit ObservedCall(const void* layer, const X&... x) {
     if (!observer_) [[likely]] return;
-    const SeenTensor inputs[] = {seen_tensor(x)...};
+    const SeenTensor inputs[] = {seen_tensor(x, observer_->keeps())...};
     observer_->enter(layer, {inputs, sizeof...(X)});
   }
   ObservedCall(const ObservedCall&) = delete;
@@ -56,7 +72,7 @@ class ObservedCall {
   }
   template <class Y>
   void end(const Y& y) const {
-    if (observer_) [[unlikely]] observer_->result(seen_tensor(y));
+    if (observer_) [[unlikely]] observer_->result(seen_tensor(y, observer_->keeps()));
   }
 
  private:

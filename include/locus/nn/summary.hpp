@@ -128,6 +128,15 @@ class SummaryObserver final : public LayerObserver {
   std::vector<Open> open_;
 };
 
+/// Calls a model for an observer; the default generators stay.
+template <class M, class... X>
+void call_observed(LayerObserver& observer, const M& model, const X&... inputs) {
+  const KeepGenerator<device_of<M>> numbers;
+  const KeepGenerator<Cpu> of_host;
+  const Observing observing(observer);
+  (void)model(inputs...);
+}
+
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Summary summed(std::vector<LayerSummary> layers) {
   Summary result{std::move(layers)};
   for (const LayerSummary& row : result.layers) {
@@ -194,15 +203,10 @@ template <class M, class... X>
 [[nodiscard]] Summary summary(const M& model, const X&... inputs) {
   using T = value_of<M>;
   using D = device_of<M>;
-  const detail::KeepGenerator<D> numbers;
-  const detail::KeepGenerator<Cpu> of_host;
   detail::SummaryWalk<T, D> walk;
   detail::walk_members<detail::Depth::all, T, D>(model, "", walk);
-  {
-    detail::SummaryObserver observer(walk.layers, walk.addresses);
-    const detail::Observing observing(observer);
-    (void)model(inputs...);
-  }
+  detail::SummaryObserver observer(walk.layers, walk.addresses);
+  detail::call_observed(observer, model, inputs...);
   return detail::summed(std::move(walk.layers));
 }
 #include <locus/refuse/nn/summary.inc>

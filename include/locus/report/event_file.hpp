@@ -105,6 +105,8 @@ class EventFile : public Counted {
   void add(std::int64_t step, const Message& value) { add(step, 5, Message().message(1, value)); }
   /// Adds a restart of the run: TensorBoard drops events at this step and later ones from earlier files of the folder.
   void add_start(std::int64_t step) { add(step, 7, Message().integer(1, 1)); }  // SessionLog of status START
+  /// Adds the graph of a model: a GraphDef.
+  void add_graph(const Message& graph) { add(0, 4, graph); }
   [[nodiscard]] const std::string& path() const { return records_.path(); }
 
  private:
