@@ -3,8 +3,8 @@
 
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
-#include <locus/nn/criterion.hpp>
 #include <locus/nn/batch_norm.hpp>
+#include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/optim/sgd.hpp>
@@ -395,12 +395,11 @@ TEST_CASE("the graph of a model: nodes nested by names, edges by the tensors tha
   const io::TensorBoard board(folder.path);
   board.add_graph(model, zeros<float>({3, 2, 2}));
   CHECK(nodes(board.path()) ==
-        std::vector<std::string>{"input Placeholder <-", "Sequential/0 Flatten <- input",
-                                 "Sequential/1/inner Linear <- Sequential/0",
-                                 "Sequential/1/gate Linear <- Sequential/1/inner",
-                                 "Sequential/1/inner_2 Linear <- Sequential/1/gate",
-                                 "Sequential/2 ReLU <- Sequential/1/inner_2", "Sequential/3 Linear <- Sequential/2",
-                                 "output Identity <- Sequential/3"});
+        std::vector<std::string>{
+            "input Placeholder <-", "Sequential/0 Flatten <- input", "Sequential/1/inner Linear <- Sequential/0",
+            "Sequential/1/gate Linear <- Sequential/1/inner", "Sequential/1/inner_2 Linear <- Sequential/1/gate",
+            "Sequential/2 ReLU <- Sequential/1/inner_2", "Sequential/3 Linear <- Sequential/2",
+            "output Identity <- Sequential/3"});
   const std::string event = records(content_of(board.path())).back();
   const auto graph = fields(field(event, 4).bytes);
   std::string attributes;
@@ -414,7 +413,7 @@ TEST_CASE("the graph of a model of two inputs") {
   const TemporaryFolder folder;
   const io::TensorBoard board(folder.path);
   board.add_graph(Pair{}, zeros<float>({3, 4}), ones<float>({3, 4}));
-  CHECK(nodes(board.path()) ==
-        std::vector<std::string>{"input Placeholder <-", "input_1 Placeholder <-", "Pair/left Linear <- input",
-                                 "Pair/right Linear <- input_1", "output Identity <- Pair/right"});
+  CHECK(nodes(board.path()) == std::vector<std::string>{"input Placeholder <-", "input_1 Placeholder <-",
+                                                        "Pair/left Linear <- input", "Pair/right Linear <- input_1",
+                                                        "output Identity <- Pair/right"});
 }

@@ -79,12 +79,13 @@ TEST_CASE("each shipped layer shows its options") {
   CHECK(printed(nn::RMSNorm<float, Cpu>{4}).starts_with("RMSNorm((4,), eps="));
 }
 TEST_CASE("models of several files print; a moved model throws") {
-  const std::string gpt = printed(models::GPT2<float, Cpu>{
-      {.vocab_size = 8, .n_positions = 4, .n_embd = 4, .n_layer = 2, .n_head = 2}});
+  const std::string gpt =
+      printed(models::GPT2<float, Cpu>{{.vocab_size = 8, .n_positions = 4, .n_embd = 4, .n_layer = 2, .n_head = 2}});
   CHECK(contains(gpt, "(transformer): GPT2Transformer("));
   CHECK(contains(gpt, "    (h.1): GPT2Block("));
   CHECK(contains(gpt, "(c_attn): GPT2Linear(4, 12)"));
-  CHECK(contains(printed(models::resnet18<float>({.classes = 2, .width = 4})), "(layer1): Stage(\n    (0): BasicBlock("));
+  CHECK(
+      contains(printed(models::resnet18<float>({.classes = 2, .width = 4})), "(layer1): Stage(\n    (0): BasicBlock("));
   nn::Linear<float, Cpu> layer{2, 2};
   const auto taken = std::move(layer);
   CHECK_THROWS_AS(printed(layer), ArgumentError);

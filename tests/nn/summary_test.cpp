@@ -31,9 +31,9 @@ const nn::LayerSummary& row(const nn::Summary& summary, std::string_view name) {
 }  // namespace
 
 TEST_CASE("a summary lists layers, their shapes, parameters and multiply-adds") {
-  const nn::Sequential<float, Cpu> model{nn::Flatten{}, nn::Linear<float, Cpu>{784, 32}, nn::ReLU{},
-                                         nn::BatchNorm1d<float, Cpu>{32}, nn::Dropout{0.5},
-                                         nn::Linear<float, Cpu>{32, 10}};
+  const nn::Sequential<float, Cpu> model{nn::Flatten{},    nn::Linear<float, Cpu>{784, 32},
+                                         nn::ReLU{},       nn::BatchNorm1d<float, Cpu>{32},
+                                         nn::Dropout{0.5}, nn::Linear<float, Cpu>{32, 10}};
   model.requires_grad_(false, "1.weight");
   manual_seed(5);
   const auto mean = model.named_buffers()[0].buffer.bytes().clone();

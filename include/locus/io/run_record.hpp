@@ -85,8 +85,7 @@ namespace detail {
     const std::string_view argument = arguments.substr(0, length);
     arguments.remove_prefix(locus::detail::smaller(length + 1, arguments.size()));
     if (!line.empty()) line += ' ';
-    constexpr std::string_view plain =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
     if (!argument.empty() && argument.find_first_not_of(plain) == std::string_view::npos) {
       line += argument;
       continue;
@@ -151,7 +150,8 @@ LOCUS_OUT_OF_LINE inline void add_variables(RunRecord& record) {
   unsigned long long ticks = 0;
   long long booted = 0;
   if (name == std::string::npos || boot == std::string::npos ||
-      std::sscanf(own.c_str() + name + 1, " %*c%*d%*d%*d%*d%*d%*u%*u%*u%*u%*u%*u%*u%*d%*d%*d%*d%*d%*d%llu", &ticks) != 1 ||
+      std::sscanf(own.c_str() + name + 1, " %*c%*d%*d%*d%*d%*d%*u%*u%*u%*u%*u%*u%*u%*d%*d%*d%*d%*d%*d%llu", &ticks) !=
+          1 ||
       std::sscanf(system.c_str() + boot, "btime %lld", &booted) != 1)
     return "unknown";
   const std::time_t start = booted + static_cast<long long>(ticks) / sysconf(_SC_CLK_TCK);
@@ -189,8 +189,8 @@ inline void write_record(JsonWriter& json, const RunRecord& record) {
 }
 }  // namespace detail
 
-/// Describes the calling process: its start in UTC, program, command line, host, commit, Locus's version, compiler, macros of
-/// the build, processor, its instruction set in use, cores and threads, GPU and library versions, the seed of
+/// Describes the calling process: its start in UTC, program, command line, host, commit, Locus's version, compiler,
+/// macros of the build, processor, its instruction set in use, cores and threads, GPU and library versions, the seed of
 /// manual_seed(), and the variables LOCUS_* of the environment, but none whose name has SECRET. The command line is
 /// recorded as it is: pass secrets in files. Starts no program and asks no network.
 ///
@@ -217,8 +217,9 @@ inline void write_record(JsonWriter& json, const RunRecord& record) {
   return record;
 }
 
-/// The entries in which two records differ, but not their starts: a line "NAME: A -> B" for each, "(none)" where a record
-/// lacks it. Empty if there are none. Differences are no error: a run may go on on another host or with more threads.
+/// The entries in which two records differ, but not their starts: a line "NAME: A -> B" for each, "(none)" where a
+/// record lacks it. Empty if there are none. Differences are no error: a run may go on on another host or with more
+/// threads.
 ///
 ///     std::cout << io::difference(io::read_run_record("run.safetensors"), io::run_record());
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string difference(const RunRecord& before, const RunRecord& now) {

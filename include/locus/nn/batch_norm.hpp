@@ -115,7 +115,11 @@ class BatchNorm : public Layer<Derived, T, D> {
     visit("num_batches_tracked", num_batches_tracked);
   }
   /// Options of the layer, for to_string.
-  [[nodiscard]] std::string extra_repr() const { return join(features_, ", eps=", options_.eps, ", momentum=", options_.momentum ? join(*options_.momentum) : "none", option_text("affine", options_.affine, true), option_text("track_running_stats", options_.track_running_stats, true)); }
+  [[nodiscard]] std::string extra_repr() const {
+    return join(features_, ", eps=", options_.eps, ", momentum=", options_.momentum ? join(*options_.momentum) : "none",
+                option_text("affine", options_.affine, true),
+                option_text("track_running_stats", options_.track_running_stats, true));
+  }
   [[nodiscard]] const BatchNormOptions& options() const { return options_; }
   [[nodiscard]] std::int64_t features() const { return features_; }
 

@@ -61,8 +61,7 @@ template <class V>
 
 /// Layers that are printed: classes derived from nn::Layer, and those without parameters.
 template <class M>
-concept PrintedLayer =
-    std::is_class_v<M> && (std::is_base_of_v<Movable, M> || std::is_base_of_v<Stateless<M>, M>);
+concept PrintedLayer = std::is_class_v<M> && (std::is_base_of_v<Movable, M> || std::is_base_of_v<Stateless<M>, M>);
 
 /// Writes nested layers, one a line.
 class ModelWriter {

@@ -43,7 +43,9 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
     visit("bias", bias);
   }
   /// Options of the layer, for to_string.
-  [[nodiscard]] std::string extra_repr() const { return join(weight.size(1), ", ", weight.size(0), detail::option_text("bias", bias.defined(), true)); }
+  [[nodiscard]] std::string extra_repr() const {
+    return join(weight.size(1), ", ", weight.size(0), detail::option_text("bias", bias.defined(), true));
+  }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return Linear<U, E>(); }
 

@@ -6,7 +6,8 @@
 #include <locus/nn/buffer.hpp>
 #include <locus/nn/layer_text.hpp>
 
-namespace locus { inline namespace LOCUS_ABI { namespace nn { namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
+namespace detail {
 
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string child_name(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : join(prefix, ".", name);

@@ -30,7 +30,8 @@ class GraphObserver final : public LayerObserver {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const SeenTensor& input = inputs.data()[i];
       if (open_.empty()) {
-        nodes_.push_back({i == 0 ? "input" : join("input_", i), "Placeholder", "", {}, input.shape, std::string(input.type)});
+        nodes_.push_back(
+            {i == 0 ? "input" : join("input_", i), "Placeholder", "", {}, input.shape, std::string(input.type)});
         made(input, nodes_.back().name);
         call.first = nodes_.size();
       }
@@ -44,13 +45,15 @@ class GraphObserver final : public LayerObserver {
     open_.pop_back();
     if (call.row < addresses_.size() && call.first == nodes_.size()) {
       const LayerSummary& layer = layers_[call.row];
-      nodes_.push_back({named(layer), layer.kind, layer.options, call.inputs, call.output.shape, std::string(call.output.type)});
+      nodes_.push_back(
+          {named(layer), layer.kind, layer.options, call.inputs, call.output.shape, std::string(call.output.type)});
       made(call.output, nodes_.back().name);
     } else if (!knows(call.output)) {
       made(call.output, nodes_.empty() ? "" : nodes_.back().name);
     }
     if (open_.empty())
-      nodes_.push_back({"output", "Identity", "", {source_of(call.output)}, call.output.shape, std::string(call.output.type)});
+      nodes_.push_back(
+          {"output", "Identity", "", {source_of(call.output)}, call.output.shape, std::string(call.output.type)});
   }
   [[nodiscard]] bool keeps() const override { return true; }
   [[nodiscard]] const std::vector<GraphNode>& nodes() const { return nodes_; }

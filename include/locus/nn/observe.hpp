@@ -22,10 +22,10 @@ struct KeptTensorOf final : KeptTensor {
 /// A tensor that a layer takes or returns.
 struct SeenTensor {
   Shape shape;
-  std::string_view type = {};     ///< name of the element type
-  std::int64_t bytes = 0;         ///< of its elements
-  const void* memory = nullptr;   ///< of its elements; null for an expression that is not computed yet
-  Shared<KeptTensor> kept = {};   ///< for an observer that keeps()
+  std::string_view type = {};    ///< name of the element type
+  std::int64_t bytes = 0;        ///< of its elements
+  const void* memory = nullptr;  ///< of its elements; null for an expression that is not computed yet
+  Shared<KeptTensor> kept = {};  ///< for an observer that keeps()
 };
 /// Told of each call of a layer on a thread, in nested pairs of enter() and leave(); result() comes before leave(),
 /// unless the layer throws.
@@ -61,18 +61,21 @@ class ObservedCall {
  public:
   template <class... X>
   explicit ObservedCall(const void* layer, const X&... x) {
-    if (!observer_) [[likely]] return;
+    if (!observer_) [[likely]]
+      return;
     const SeenTensor inputs[] = {seen_tensor(x, observer_->keeps())...};
     observer_->enter(layer, {inputs, sizeof...(X)});
   }
   ObservedCall(const ObservedCall&) = delete;
   ObservedCall& operator=(const ObservedCall&) = delete;
   ~ObservedCall() {
-    if (observer_) [[unlikely]] observer_->leave();
+    if (observer_) [[unlikely]]
+      observer_->leave();
   }
   template <class Y>
   void end(const Y& y) const {
-    if (observer_) [[unlikely]] observer_->result(seen_tensor(y, observer_->keeps()));
+    if (observer_) [[unlikely]]
+      observer_->result(seen_tensor(y, observer_->keeps()));
   }
 
  private:

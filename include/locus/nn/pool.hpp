@@ -18,7 +18,10 @@ struct PoolLayer : Stateless<Derived> {
     (void)check(kernel, stride, padding, options);
   }
   /// Options of the layer, for to_string.
-  [[nodiscard]] std::string extra_repr() const { return join(kernel, ", stride=", stride == Extent(same_as_kernel) ? kernel : stride, option_text("padding", padding, Extent(0))); }
+  [[nodiscard]] std::string extra_repr() const {
+    return join(kernel, ", stride=", stride == Extent(same_as_kernel) ? kernel : stride,
+                option_text("padding", padding, Extent(0)));
+  }
 };
 }  // namespace detail
 

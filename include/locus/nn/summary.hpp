@@ -13,17 +13,17 @@ namespace locus { inline namespace LOCUS_ABI { namespace nn {
 /// A layer of a Summary. Parameters, buffers and multiply-adds are the layer's own, without those of the layers within
 /// it, and parameters that several layers share count in the first: columns add up to the totals.
 struct LayerSummary {
-  std::string name;             ///< full, such as "layer1.0.conv1"; empty for the model itself
-  std::string kind;             ///< name of its class, such as "Conv2d"
-  std::string options;          ///< as std::cout << layer shows them
-  int depth = 0;                ///< layers around it
-  bool has_layers = false;      ///< whether there are layers within it
-  int calls = 0;                ///< 0: it was not called
-  Shape output = {};            ///< of the last call
-  std::string output_type = {};  ///< element type of the output
+  std::string name;               ///< full, such as "layer1.0.conv1"; empty for the model itself
+  std::string kind;               ///< name of its class, such as "Conv2d"
+  std::string options;            ///< as std::cout << layer shows them
+  int depth = 0;                  ///< layers around it
+  bool has_layers = false;        ///< whether there are layers within it
+  int calls = 0;                  ///< 0: it was not called
+  Shape output = {};              ///< of the last call
+  std::string output_type = {};   ///< element type of the output
   std::int64_t output_bytes = 0;  ///< of all calls
   std::int64_t parameters = 0, trainable = 0, parameter_bytes = 0, buffer_bytes = 0;
-  double multiply_adds = 0;     ///< of products and convolutions, in all calls
+  double multiply_adds = 0;  ///< of products and convolutions, in all calls
 };
 
 /// Result of summary().
@@ -163,8 +163,8 @@ LOCUS_OUT_OF_LINE inline std::string Summary::text() const {
   std::vector<std::string> cells{"layer", "output", "parameters", "bytes", "multiply-adds"};
   for (const LayerSummary& row : layers) {
     const std::string last = row.name.substr(row.name.empty() ? 0 : row.name.rfind('.') + 1);
-    cells.push_back(join(std::string(2 * static_cast<std::size_t>(row.depth), ' '), last, last.empty() ? "" : ": ",
-                         row.kind));
+    cells.push_back(
+        join(std::string(2 * static_cast<std::size_t>(row.depth), ' '), last, last.empty() ? "" : ": ", row.kind));
     cells.push_back(row.calls == 0 ? "not called"
                                    : join(row.output, row.calls > 1 ? join(" x ", row.calls) : std::string()));
     cells.push_back(row.parameters > 0 ? detail::grouped(row.parameters) : "");
@@ -181,7 +181,8 @@ LOCUS_OUT_OF_LINE inline std::string Summary::text() const {
     table += i % columns < 2 ? cells[i] + fill : fill + cells[i];
     table += i % columns + 1 < columns ? "  " : "\n";
   }
-  for (std::size_t at = 0; (at = table.find(" \n", at)) != std::string::npos; at = at > 0 ? at - 1 : 0) table.erase(at, 1);
+  for (std::size_t at = 0; (at = table.find(" \n", at)) != std::string::npos; at = at > 0 ? at - 1 : 0)
+    table.erase(at, 1);
   return table + join("parameters ", detail::grouped(parameters), ", trainable ", detail::grouped(trainable),
                       ", frozen ", detail::grouped(frozen), "\nbytes of parameters ", detail::grouped(parameter_bytes),
                       ", of buffers ", detail::grouped(buffer_bytes), ", of activations ",

@@ -10,7 +10,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace io {
 struct ReportOptions {
   std::string title = "Training";
   PlotLabels labels = {};
-  std::string trace = {};  ///< a file of LOCUS_TRACE=json, for the parts of a step; empty: none
+  std::string trace = {};        ///< a file of LOCUS_TRACE=json, for the parts of a step; empty: none
   RunRecord run = run_record();  ///< a table at the end; RunRecord(): none
 };
 
@@ -84,8 +84,9 @@ LOCUS_OUT_OF_LINE inline void write_report(const std::string& path, const Histor
   if (!subtitle.empty()) html += join("<p>", plot::detail::escaped(subtitle), "</p>\n");
   if (!history.empty()) html += detail::figure_of(history, "", {}).svg() + detail::costs_svg(history);
   if (!options.trace.empty()) html += detail::steps_html(options.trace);
-  html += join("<h2>Epochs</h2>\n<pre>", plot::detail::escaped(history.table()), "</pre>\n<pre>",
-               plot::detail::escaped(history.cost_table()), "</pre>\n", detail::run_html(options.run), "</body></html>\n");
+  html +=
+      join("<h2>Epochs</h2>\n<pre>", plot::detail::escaped(history.table()), "</pre>\n<pre>",
+           plot::detail::escaped(history.cost_table()), "</pre>\n", detail::run_html(options.run), "</body></html>\n");
   write_file_atomically(path, html);
 }
 

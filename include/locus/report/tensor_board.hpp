@@ -122,11 +122,10 @@ class TensorBoard {
     file_->add(step, detail::Message().bytes(1, tag).message(8, tensor).message(9, metadata("text", "")));
   }
 
-  /// Adds the graph of a model, for the tab GRAPHS: calls it once on plain inputs, as nn::summary does, and draws a node
-  /// for each innermost layer, nested by names, with its options and output shape. Edges are the tensors that layers
-  /// take and return; operations between layers are no nodes. A file shows its last graph.
-  /// cost: a forward pass that keeps the result of each layer
-  /// throws as the model
+  /// Adds the graph of a model, for the tab GRAPHS: calls it once on plain inputs, as nn::summary does, and draws a
+  /// node for each innermost layer, nested by names, with its options and output shape. Edges are the tensors that
+  /// layers take and return; operations between layers are no nodes. A file shows its last graph. cost: a forward pass
+  /// that keeps the result of each layer throws as the model
   ///
   ///     board.add_graph(model, images);
   template <class M, class... X>
