@@ -94,6 +94,7 @@
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/softmax.hpp>
 #include <locus/nn/state_dict.hpp>
+#include <locus/nn/summary.hpp>
 #include <locus/nn/upsample.hpp>
 
 #include <locus/nn/attention.hpp>

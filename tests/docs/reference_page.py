@@ -43,7 +43,7 @@ SECTIONS = [
                    "ops/operation.hpp"]),
     ("Layers", ["nn/layer.hpp", "nn/module.hpp", "nn/linear.hpp", "nn/embedding.hpp", "nn/batch_norm.hpp", "nn/layer_norm.hpp", "nn/group_norm.hpp", "nn/attention.hpp",
                 "nn/activation.hpp", "nn/bounded_activation.hpp", "nn/prelu.hpp", "nn/softmax.hpp", "nn/dropout.hpp", "nn/conv.hpp", "nn/conv3d.hpp", "nn/pool.hpp", "nn/upsample.hpp", "nn/pixel_shuffle.hpp", "nn/flatten.hpp", "nn/channels_last.hpp", "nn/sequential.hpp", "nn/buffer.hpp",
-                "nn/init.hpp", "nn/orthogonal.hpp", "nn/state_dict.hpp", "nn/averaged_model.hpp", "nn/advise.hpp"]),
+                "nn/init.hpp", "nn/orthogonal.hpp", "nn/state_dict.hpp", "nn/averaged_model.hpp", "nn/advise.hpp", "nn/summary.hpp", "nn/layer_text.hpp"]),
     ("Models", ["models/mlp.hpp", "models/lenet5.hpp", "models/resnet.hpp", "models/gpt2.hpp"]),
     ("Optimizers", ["optim/optimizer.hpp", "optim/method.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/rmsprop.hpp",
                     "optim/adadelta.hpp", "optim/adagrad.hpp", "optim/lion.hpp", "optim/clip.hpp", "optim/grad_scaler.hpp", "optim/scaled_optimizer.hpp",
@@ -55,7 +55,7 @@ SECTIONS = [
     ("Several ranks", ["distributed/communicator/communicator.hpp", "distributed/communicator/handle.hpp", "distributed/model/distributed_model.hpp", "distributed/model/reducer.hpp", "distributed/sharded/sharded.hpp", "distributed/sharded/sharded_parts.hpp", "distributed/sharded/sharded_unit.hpp", "distributed/start/launch.hpp", "distributed/start/spawn.hpp", "distributed/start/spawn_processes.hpp", "distributed/start/elastic.hpp", "distributed/mpi/mpi.hpp", "distributed/tcp/tcp.hpp", "distributed/tcp/tcp_place.hpp", "distributed/nccl/nccl.hpp", "distributed/model/rank_zero.hpp", "distributed/model/batch_norm.hpp", "distributed/model/data_parallel.hpp", "distributed/engine/reduction_op.hpp", "distributed/engine/engine.hpp"]),
     ("Checkpoints of ranks", ["distributed/checkpoint/parts.hpp", "distributed/checkpoint/place.hpp", "distributed/checkpoint/save.hpp", "distributed/checkpoint/load.hpp", "distributed/checkpoint/saver.hpp", "distributed/checkpoint/staged_folder.hpp", "distributed/checkpoint/index.hpp"]),
     ("Values spread over ranks", ["core/spread.hpp", "distributed/spread/over.hpp", "distributed/spread/mesh.hpp", "distributed/spread/ranks.hpp", "distributed/spread/model.hpp", "distributed/spread/generator.hpp", "distributed/spread/results.hpp", "distributed/spread/optimizer.hpp", "distributed/spread/layers.hpp", "distributed/spread/batch_norm.hpp", "distributed/spread/divided.hpp", "distributed/spread/state.hpp", "distributed/spread/vocabulary.hpp", "models/parallel_gpt2.hpp"]),
-    ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/csv.hpp", "io/npy.hpp", "report/history_file.hpp", "report/report.hpp", "report/phases.hpp", "report/tensor_board.hpp", "report/plot.hpp",
+    ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/run_record.hpp", "report/json_lines.hpp", "io/csv.hpp", "io/npy.hpp", "report/history_file.hpp", "report/report.hpp", "report/phases.hpp", "report/tensor_board.hpp", "report/plot.hpp",
                "report/confusion_plot.hpp", "report/image_grid.hpp", "io/png.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "distributed/engine/error.hpp"]),
@@ -67,7 +67,7 @@ INTERNAL = {"core/std/atomic.hpp", "core/element_type.hpp", "core/system/file.hp
             "distributed/threads/cuda_engine.hpp", "distributed/engine/device_engine.hpp", "distributed/message/message_engine.hpp", "distributed/tcp/tcp_rendezvous.hpp",
             "distributed/threads/local.hpp", "distributed/spread/functions.hpp", "distributed/spread/judge.hpp", "distributed/engine/collective_plan.hpp", "distributed/engine/staged_engine.hpp", "distributed/threads/thread_engine.hpp",
             "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvml.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/iteration_plan.hpp", "device/row_team.hpp", "expr/node.hpp",
-            "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "refuse/other_headers.hpp", "tensor/layout.hpp"}
+            "io/json.hpp", "io/utf8.hpp", "nn/members.hpp", "ops/reduction.hpp", "refuse/other_headers.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
 
 What a program calls, on a page for each subject, with what the headers say of it. What stands in `<...>` may be given; other template

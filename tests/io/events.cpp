@@ -1,7 +1,10 @@
 // Writes events to the given folder: one of every kind; with "on", scalars until it is killed; with a step, scalars of
 // a run that resumes at this step. tensor_board_test.py reads them.
 
+#include <locus/nn/linear.hpp>
+#include <locus/nn/sequential.hpp>
 #include <locus/report/tensor_board.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <locus/tensor/from.hpp>
 
@@ -31,5 +34,6 @@ int main(int argc, char** argv) {
   board.add_image("grey", from<std::uint8_t>({0, 128, 255, 7, 8, 9}).reshape({1, 2, 3}), 3);
   board.add_image("colours", from<std::uint8_t>({255, 1, 2, 255, 3, 4}).reshape({3, 1, 2}), 4);
   board.add_text("note", "**bold** £", 5);
+  board.add_graph(nn::Sequential<float, Cpu>{nn::Linear<float, Cpu>{3, 2}, nn::ReLU{}}, zeros<float>({4, 3}));
   board.add_hparams({{"lr", 0.5}, {"nesterov", true}, {"optimizer", "Adam"}, {"layers", 3}}, {{"accuracy", 0.75}});
 }

@@ -3,8 +3,10 @@
 
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/nn/batch_norm.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
+#include <locus/nn/sequential.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/from.hpp>
 #include <locus/training/fit.hpp>
@@ -350,4 +352,68 @@ TEST_CASE("TensorBoard: a process that is killed leaves what it added; a file cu
     least = count;
   }
   CHECK(least > 5);
+}
+
+namespace {
+/// The nodes of a file's graph: "name op <- inputs".
+std::vector<std::string> nodes(const fs::path& path) {
+  std::vector<std::string> found;
+  for (const std::string& event : records(content_of(path)))
+    for (const Field& node : fields(field(event, 4).bytes)) {
+      if (node.number != 1) continue;
+      std::string text = field(node.bytes, 1).bytes + " " + field(node.bytes, 2).bytes + " <-";
+      for (const Field& each : fields(node.bytes))
+        if (each.number == 3) text += " " + each.bytes;
+      found.push_back(text);
+    }
+  return found;
+}
+struct Residual : nn::Layer<Residual, float, Cpu> {
+  nn::Linear<float, Cpu> inner{4, 4}, gate{4, 4};
+  auto forward(const auto& x) const { return (x + inner(gate(inner(x)))).eval(); }
+  void members(const auto& visit) const {
+    visit("inner", inner);
+    visit("gate", gate);
+  }
+};
+struct Pair : nn::Layer<Pair, float, Cpu> {
+  nn::Linear<float, Cpu> left{4, 2}, right{4, 2};
+  auto forward(const auto& x, const auto& y) const {
+    const auto of_left = left(x);
+    return (of_left + right(y)).eval();
+  }
+  void members(const auto& visit) const {
+    visit("left", left);
+    visit("right", right);
+  }
+};
+}  // namespace
+
+TEST_CASE("the graph of a model: nodes nested by names, edges by the tensors that layers take") {
+  const TemporaryFolder folder;
+  const nn::Sequential<float, Cpu> model{nn::Flatten{}, Residual{}, nn::ReLU{}, nn::Linear<float, Cpu>{4, 2}};
+  const io::TensorBoard board(folder.path);
+  board.add_graph(model, zeros<float>({3, 2, 2}));
+  CHECK(nodes(board.path()) ==
+        std::vector<std::string>{
+            "input Placeholder <-", "Sequential/0 Flatten <- input", "Sequential/1/inner Linear <- Sequential/0",
+            "Sequential/1/gate Linear <- Sequential/1/inner", "Sequential/1/inner_2 Linear <- Sequential/1/gate",
+            "Sequential/2 ReLU <- Sequential/1/inner_2", "Sequential/3 Linear <- Sequential/2",
+            "output Identity <- Sequential/3"});
+  const std::string event = records(content_of(board.path())).back();
+  const auto graph = fields(field(event, 4).bytes);
+  std::string attributes;
+  for (const Field& each : fields(graph[2].bytes))
+    if (each.number == 5) attributes += each.bytes;
+  CHECK(contains(attributes, "_output_shapes"));
+  CHECK(contains(attributes, std::string("\x12\x02\x08\x03\x12\x02\x08\x04")));  // dims 3 and 4
+  CHECK(field(graph[2].bytes, 4).bytes == "cpu");
+}
+TEST_CASE("the graph of a model of two inputs") {
+  const TemporaryFolder folder;
+  const io::TensorBoard board(folder.path);
+  board.add_graph(Pair{}, zeros<float>({3, 4}), ones<float>({3, 4}));
+  CHECK(nodes(board.path()) == std::vector<std::string>{"input Placeholder <-", "input_1 Placeholder <-",
+                                                        "Pair/left Linear <- input", "Pair/right Linear <- input_1",
+                                                        "output Identity <- Pair/right"});
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """TensorBoard itself reads the files of io::TensorBoard: records and their checksums, scalars, histograms, images,
-texts, hyperparameters; a file of a killed process, a file truncated within a record, and a file of a resumed run.
+texts, the graph of a model, hyperparameters; a file of a killed process, a file truncated within a record, and a file of a resumed run.
 
 usage: tensor_board_test.py        (needs tensorboard; without it only compiles the program)
 """
@@ -27,7 +27,7 @@ except ImportError as missing:
 
 def events_of(path):
     """All events of a file, through TensorBoard's accumulator."""
-    kinds = ["SCALARS", "HISTOGRAMS", "IMAGES", "TENSORS"]
+    kinds = ["GRAPH", "SCALARS", "HISTOGRAMS", "IMAGES", "TENSORS"]
     events = event_accumulator.EventAccumulator(str(path), size_guidance={getattr(event_accumulator, kind): 0 for kind in kinds})
     return events.Reload()
 
@@ -79,6 +79,15 @@ def check_text(events):
     assert text.step == 5
     assert tensor_util.make_ndarray(text.tensor_proto).tolist() == ["**bold** £".encode()]
     assert events.SummaryMetadata("note").plugin_data.plugin_name == "text"
+
+
+def check_graph(events):
+    nodes = {node.name: node for node in events.Graph().node}
+    assert list(nodes) == ["input", "Sequential/0", "Sequential/1", "output"], list(nodes)
+    linear = nodes["Sequential/0"]
+    assert (linear.op, list(linear.input), linear.device) == ("Linear", ["input"], "cpu"), linear
+    assert [dim.size for dim in linear.attr["_output_shapes"].list.shape[0].dim] == [4, 2], linear
+    assert linear.attr["options"].s == b"3, 2", linear
 
 
 def check_hyper_parameters(events):
@@ -147,7 +156,7 @@ def check_all(report):
         status, output = common.run([program, pathlib.Path(folder) / "runs"])
         report.add("the program", output if status else None)
         events = events_of(output.strip())
-        cases = [check_scalars, check_histograms, check_images, check_text, check_hyper_parameters]
+        cases = [check_scalars, check_histograms, check_images, check_text, check_graph, check_hyper_parameters]
         of_folder = [check_killed, check_going_on]
         for case in [*cases, *of_folder]:
             try:

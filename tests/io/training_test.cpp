@@ -362,3 +362,18 @@ TEST_CASE("a history in a run keeps which epochs have which metrics, and refuses
                        ShapeError);
   CHECK(other.records()[1].epoch == 8);
 }
+
+TEST_CASE("a checkpoint has the record of its run; a file of weights has none") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run.safetensors", weights = folder.path / "weights.safetensors";
+  manual_seed(23);
+  const nn::Linear<float, Cpu> model{2, 3};
+  io::save_training(path, model);
+  const io::RunRecord record = io::read_run_record(path);
+  CHECK(record.get("seed") == "23");
+  CHECK(record.get("locus") == LOCUS_VERSION);
+  CHECK(io::difference(record, io::run_record()) == "");
+  CHECK(io::load(path).size() == 3);  // the metadata are no tensor
+  io::save(weights, nn::state_dict(model));
+  CHECK(io::read_run_record(weights).empty());
+}

@@ -160,7 +160,7 @@ SUBJECTS = [
       "data_set_of_tensors_elsewhere", "map_to_a_device", "batch_of_a_struct_moved", "fit_with_targets_of_other_elements", "evaluate_on_a_tensor",
       "fit_on_tensors"],
      ["loader_of_a_data_set_with_parts", "evaluate_a_function_on_images", "update_bn_of_a_function", "update_bn_of_a_data_set", "fit_with_a_temporary_loader",
-      "train_step_on_a_tensor", "train_step_with_a_loss_elsewhere", "train_step_with_a_loss_on_a_tensor", "train_step_with_a_loss_of_other_targets", "train_step_with_a_loss_that_loses_the_record", "batch_to_a_place_known_at_run_time", "step_memory_elsewhere", "step_memory_targets_elsewhere", "evaluate_with_targets_of_other_elements", "transformed_by_a_function",
+      "train_step_on_a_tensor", "train_step_with_a_loss_elsewhere", "train_step_with_a_loss_on_a_tensor", "train_step_with_a_loss_of_other_targets", "train_step_with_a_loss_that_loses_the_record", "batch_to_a_place_known_at_run_time", "step_memory_elsewhere", "summary_elsewhere", "step_memory_targets_elsewhere", "evaluate_with_targets_of_other_elements", "transformed_by_a_function",
       "mixup_with_labels_elsewhere", "mixed_without_labels", "confusion_with_labels_elsewhere", "data_set_whose_epochs_change_it"]),
 ]
 

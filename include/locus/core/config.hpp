@@ -5,6 +5,9 @@
 #error "Locus needs C++20: compile with -std=c++20 or newer"
 #endif
 
+/// The version of Locus, as in meson.build.
+#define LOCUS_VERSION "0.1.0"
+
 /// LOCUS_CUDA: 1 in a program whose Cuda tensors can run. nvcc sets it by itself; a plain .cpp of the same program is
 /// compiled with -DLOCUS_CUDA=1 (and with the toolkit's include path), or the link fails naming the difference.
 #ifndef LOCUS_CUDA

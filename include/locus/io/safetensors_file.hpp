@@ -30,10 +30,11 @@ inline void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu
   state.add({tensor.name, tensor.type, tensor.shape, bytes});
 }
 
-/// The tensors of a file; `begin` is the byte after its header.
+/// The tensors of a file; `begin` is the byte after its header, `run` the text of save_training().
 struct Contents {
   std::vector<Placed> tensors;
   std::uint64_t begin;
+  std::string run;
 };
 
 /// Reads the header of a file positioned at its beginning. throws DataError
@@ -49,7 +50,9 @@ struct Contents {
                      " bytes; it has ", rest, ", and at most ", most, " are read"});
   std::string text(length, ' ');
   read_all(file, text.data(), text.size());
-  return {HeaderReader(text, what, rest - length).read(), sizeof length + length};
+  HeaderReader reader(text, what, rest - length);
+  std::vector<Placed> tensors = reader.read();
+  return {std::move(tensors), sizeof length + length, reader.run()};
 }
 
 /// Calls add(tensor, begin, state) to add each readable tensor, which begins at byte `begin` of the file.
@@ -75,14 +78,20 @@ nn::StateDict<D> read_safetensors(const std::string& path) {
 }
 
 template <class D>
-void write_safetensors(const std::string& path, const nn::StateDict<D>& state) {
+std::string read_run(const std::string& path) {
+  InputFile file(path, "a safetensors file");
+  return read_header(file).run;
+}
+
+template <class D>
+void write_safetensors(const std::string& path, const nn::StateDict<D>& state, const std::string& run) {
   state.require_all_read("save");
   std::vector<const typename nn::StateDict<D>::Entry*> entries;
   for (const auto& entry : state) entries.push_back(&entry);
   std::sort(
       entries.begin(), entries.end(),  // so that every tensor is aligned
       [](const auto* a, const auto* b) { return std::pair(size_of(b->type), a) < std::pair(size_of(a->type), b); });
-  HeaderWriter header;
+  HeaderWriter header(run);
   for (const auto* entry : entries)
     header.add(entry->name, entry->type, entry->shape, static_cast<std::uint64_t>(entry->bytes.elements()));
   const std::string text = header.text();

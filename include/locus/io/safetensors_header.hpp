@@ -58,7 +58,7 @@ class HeaderReader {
   [[nodiscard]] std::vector<Placed> read() {
     JsonReader json(text_, json_what_);
     json.object([&](const std::string& name) {
-      if (name == "__metadata__") check_metadata(json.value());
+      if (name == "__metadata__") read_metadata(json.value());
       else tensors_.push_back(placed(name, json));
       names_.push_back(name);
     });
@@ -75,6 +75,8 @@ class HeaderReader {
     if (end != available_) refuse("its tensors have ", end, " bytes; it has ", available_);
     return std::move(tensors_);
   }
+  /// After read(): the text of the metadata by the key "run"; empty if there is none.
+  [[nodiscard]] const std::string& run() const { return run_; }
 
  private:
   template <class... Text>
@@ -91,7 +93,7 @@ class HeaderReader {
     if (twice != names.end()) refuse(quoted(*twice), " is there twice");
   }
 
-  void check_metadata(std::string_view text) const {
+  void read_metadata(std::string_view text) {
     std::vector<std::string> keys;
     JsonReader json(text, json_what_);
     const auto refuse_it = [&] {
@@ -99,7 +101,9 @@ class HeaderReader {
     };
     if (json.next() != '{') refuse_it();
     json.object([&](const std::string& key) {
-      if (json.value().front() != '"') refuse_it();
+      const std::string_view value = json.value();
+      if (value.front() != '"') refuse_it();
+      if (key == "run") run_ = JsonReader(value, json_what_).string();
       keys.push_back(key);
     });
     check_once(keys);
@@ -194,12 +198,18 @@ class HeaderReader {
   std::uint64_t available_;
   std::vector<Placed> tensors_;
   std::vector<std::string> names_;
+  std::string run_;
 };
 
 /// Builds the beginning of a file: the header's length and its text, padded so that the data is aligned.
 class HeaderWriter {
  public:
-  HeaderWriter() { json_.begin_object().key("__metadata__").begin_object().member("format", "pt").end_object(); }
+  /// `run`: a text of the metadata, by the key "run"; empty: none
+  explicit HeaderWriter(const std::string& run) {
+    json_.begin_object().key("__metadata__").begin_object().member("format", "pt");
+    if (!run.empty()) json_.member("run", run);
+    json_.end_object();
+  }
 
   /// The next tensor. throws ArgumentError for a name that cannot be written
   void add(const std::string& name, ElementType type, const Shape& shape, std::uint64_t bytes) {

@@ -3,6 +3,7 @@
 
 #include <locus/core/generator.hpp>
 #include <locus/data/loading/loader.hpp>
+#include <locus/io/run_record.hpp>
 #include <locus/io/safetensors.hpp>
 #include <locus/optim/scheduler.hpp>
 #include <locus/training/history.hpp>
@@ -289,7 +290,8 @@ void change_all(const States& states, Parts&... parts) {
 /// Writes the state of a training run into one safetensors file: models, optimizers, schedulers, scalers, the position
 /// of loaders, numbers such as a best loss's epoch (std::int64_t), the History, in any order, and the default
 /// generators of the host and of the parts' device. Averages of weights are models. A temporary file replaces the old
-/// file at the end: a killed process leaves the old file or the new one. throws as save()
+/// file at the end: a killed process leaves the old file or the new one. The metadata of the file have run_record().
+/// throws as save()
 ///
 ///     for (auto [images, labels] : loader) {
 ///       ...
@@ -302,7 +304,9 @@ void save_training(const std::string& path, const Parts&... parts) {
     nn::StateDict<Cpu> all;
     for (const auto& [part, state] : detail::states_of(parts...))
       for (const auto& entry : state) all.add({join(part, ".", entry.name), entry.type, entry.shape, entry.bytes});
-    detail::write_safetensors<Cpu>(path, all);
+    JsonWriter run(JsonWriter::Form::compact);
+    detail::write_record(run, run_record());
+    detail::write_safetensors<Cpu>(path, all, run.text());
   });
 }
 
@@ -329,6 +333,18 @@ bool resume_training(const std::string& path, Parts&... parts) {
     detail::require_same_parts<Parts...>(path, there);
     detail::change_all(there, parts...);
     return true;
+  });
+}
+
+/// The record of the process that wrote a file of save_training(); empty for a file without one. Reads only the header.
+/// throws DataError as load(), OutOfMemory
+///
+///     std::cout << io::difference(io::read_run_record("run.safetensors"), io::run_record());
+[[nodiscard]] inline RunRecord read_run_record(const std::string& path) {
+  return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"}, [&] {
+    const std::string run = detail::read_run<Cpu>(path);
+    if (run.empty()) return RunRecord();
+    return detail::record_of(run, join("cannot read the run record of '", path, "'"));
   });
 }
 

@@ -65,12 +65,17 @@ class GPT2Linear final : public nn::Layer<GPT2Linear<T, D>, T, D> {
 
   template <TensorLike X, class F = functor::Identity>
   [[nodiscard]] auto forward(const X& x, const F& activation = {}) const {
-    return linear(x, transpose(seen_by(x, weight)), bias, activation);
+    const nn::detail::ObservedCall call(this, x);
+    auto y = linear(x, transpose(seen_by(x, weight)), bias, activation);
+    call.end(y);
+    return y;
   }
   void members(const auto& visit) const {
     visit("weight", weight);
     visit("bias", bias);
   }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join(weight.size(0), ", ", weight.size(1)); }
   [[nodiscard]] nn::detail::WeightUse weight_use() const { return {.transposed = true}; }
   /// For U on E; every member becomes a copy.
   template <class U, class E> [[nodiscard]] auto twin() const { return GPT2Linear<U, E>(1, 1, 0); }

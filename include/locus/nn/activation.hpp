@@ -10,7 +10,10 @@ template <class Derived>
 struct Stateless {
   template <detail::Operand X, class... More>
   [[nodiscard]] auto operator()(const X& x, const More&... more) const {
-    return static_cast<const Derived&>(*this).forward(x.eval(), detail::operand(more)...);
+    const detail::ObservedCall call(static_cast<const Derived*>(this), x, more...);
+    auto y = static_cast<const Derived&>(*this).forward(x.eval(), detail::operand(more)...);
+    call.end(y);
+    return y;
   }
 #include <locus/refuse/nn/activation.inc>
 };
@@ -34,6 +37,8 @@ struct LeakyReLU final : Stateless<LeakyReLU> {
     locus::detail::require_finite("LeakyReLU", "slope", slope);
   }
   [[nodiscard]] auto forward(const auto& x) const { return leaky_relu(x, slope); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("negative_slope=", slope); }
 };
 template <GeluForm form = GeluForm::fast>
 struct GELU final : Stateless<GELU<form>> {
@@ -58,6 +63,8 @@ struct ELU final : Stateless<ELU> {
     locus::detail::require_finite("ELU", "alpha", alpha);
   }
   [[nodiscard]] auto forward(const auto& x) const { return elu(x, alpha); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("alpha=", alpha); }
 };
 
 /// Passes its input on, without a launch.
@@ -70,6 +77,8 @@ struct Flatten final : Stateless<Flatten> {
   int first = 1, last = -1;
   explicit Flatten(int first_dim = 1, int last_dim = -1) : first(first_dim), last(last_dim) {}
   [[nodiscard]] auto forward(const auto& x) const { return flatten(x, first, last); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join(first, ", ", last); }
 };
 /// Divides dimension `dim` into several; one extent may be -1: nn::Unflatten{1, {64, 7, 7}}. See locus::unflatten.
 struct Unflatten final : Stateless<Unflatten> {
@@ -77,6 +86,8 @@ struct Unflatten final : Stateless<Unflatten> {
   Shape sizes;
   explicit Unflatten(int divided, const Shape& extents) : dim(divided), sizes(extents) {}
   [[nodiscard]] auto forward(const auto& x) const { return unflatten(x, dim, sizes); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join(dim, ", ", sizes); }
 };
 
 }}}  // namespace locus::LOCUS_ABI::nn

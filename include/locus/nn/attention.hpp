@@ -123,6 +123,11 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
     visit("in_proj_bias", in_proj_bias);
     visit("out_proj", out_proj);
   }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return join(width(), ", ", heads_, detail::option_text("dropout", options_.dropout, 0.0),
+                detail::option_text("bias", options_.bias, true));
+  }
   [[nodiscard]] std::int64_t heads() const { return heads_; }
   [[nodiscard]] detail::WeightUse weight_use() const { return {.width = width(), .heads = heads_}; }
   [[nodiscard]] const MultiheadAttentionOptions& options() const { return options_; }

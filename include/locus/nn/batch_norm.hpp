@@ -61,13 +61,19 @@ class BatchNorm : public Layer<Derived, T, D> {
   template <TensorLike X>
   [[nodiscard]] auto forward_with(const X& x, Activation next) const {
     require_rank(x.shape());
-    return batch_norm(x, running(), weight, bias, options_with(next), whole_->batch);
+    const ObservedCall call(this, x);
+    auto y = batch_norm(x, running(), weight, bias, options_with(next), whole_->batch);
+    call.end(y);
+    return y;
   }
   /// relu(forward(x) + residual), or without relu, in the same launches: the end of a residual block.
   template <TensorLike X, TensorLike A>
   [[nodiscard]] auto forward_with(const X& x, Activation next, const A& residual) const {
     require_rank(x.shape());
-    return batch_norm(x, running(), weight, bias, residual, options_with(next), whole_->batch);
+    const ObservedCall call(this, x, residual);
+    auto y = batch_norm(x, running(), weight, bias, residual, options_with(next), whole_->batch);
+    call.end(y);
+    return y;
   }
   /// forward_with(convolution(x), next), or with a residual. In training of 16-bit images on a GPU with cuDNN, where
   /// autotuning found it faster, channels are summed in the launch of the convolution: a launch less, and a read of its
@@ -107,6 +113,12 @@ class BatchNorm : public Layer<Derived, T, D> {
     visit("running_mean", running_mean);
     visit("running_var", running_var);
     visit("num_batches_tracked", num_batches_tracked);
+  }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return join(features_, ", eps=", options_.eps, ", momentum=", options_.momentum ? join(*options_.momentum) : "none",
+                option_text("affine", options_.affine, true),
+                option_text("track_running_stats", options_.track_running_stats, true));
   }
   [[nodiscard]] const BatchNormOptions& options() const { return options_; }
   [[nodiscard]] std::int64_t features() const { return features_; }

@@ -14,6 +14,8 @@ struct CELU final : Stateless<CELU> {
   double alpha = 1;
   explicit CELU(double negative_scale = 1) : alpha(negative_scale) {}
   [[nodiscard]] auto forward(const auto& x) const { return celu(x, alpha); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("alpha=", alpha); }
 };
 struct Hardsigmoid final : Stateless<Hardsigmoid> {
   [[nodiscard]] auto forward(const auto& x) const { return hardsigmoid(x); }
@@ -22,6 +24,8 @@ struct Hardtanh final : Stateless<Hardtanh> {
   double low = -1, high = 1;
   explicit Hardtanh(double least = -1, double most = 1) : low(least), high(most) {}
   [[nodiscard]] auto forward(const auto& x) const { return hardtanh(x, low, high); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join(low, ", ", high); }
 };
 struct ReLU6 final : Stateless<ReLU6> {
   [[nodiscard]] auto forward(const auto& x) const { return relu6(x); }
@@ -33,22 +37,30 @@ struct Threshold final : Stateless<Threshold> {
   double limit, value;
   Threshold(double above, double otherwise) : limit(above), value(otherwise) {}
   [[nodiscard]] auto forward(const auto& x) const { return threshold(x, limit, value); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join(limit, ", ", value); }
 };
 struct Softshrink final : Stateless<Softshrink> {
   double lambda = 0.5;
   explicit Softshrink(double by = 0.5) : lambda(by) {}
   [[nodiscard]] auto forward(const auto& x) const { return softshrink(x, lambda); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("lambda=", lambda); }
 };
 struct Hardshrink final : Stateless<Hardshrink> {
   double lambda = 0.5;
   explicit Hardshrink(double within = 0.5) : lambda(within) {}
   [[nodiscard]] auto forward(const auto& x) const { return hardshrink(x, lambda); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("lambda=", lambda); }
 };
 /// Halves an axis: see locus::glu.
 struct GLU final : Stateless<GLU> {
   int axis = -1;
   explicit GLU(int halved = -1) : axis(halved) {}
   [[nodiscard]] auto forward(const auto& x) const { return glu(x, axis); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("dim=", axis); }
 };
 
 }}}  // namespace locus::LOCUS_ABI::nn

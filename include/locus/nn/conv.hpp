@@ -76,6 +76,21 @@ class ConvLayer : public Layer<Derived, T, D> {
   }
 };
 
+/// "3, 64, (3, 3)", and the options that are not PyTorch's defaults.
+template <class Extent, class Options>
+[[nodiscard]] std::string conv_text(std::int64_t in, std::int64_t out, const Extent& kernel, const Options& options) {
+  const Options usual{};
+  std::string text = join(in, ", ", out, ", ", kernel, option_text("stride", options.stride, usual.stride));
+  if constexpr (requires { options.padding.same; }) {
+    text += options.padding.same ? ", padding=same" : option_text("padding", options.padding.size, usual.padding.size);
+  } else {
+    text += option_text("padding", options.padding, usual.padding) +
+            option_text("output_padding", options.output_padding, usual.output_padding);
+  }
+  return text + option_text("dilation", options.dilation, usual.dilation) +
+         option_text("groups", options.groups, usual.groups) + option_text("bias", options.bias, usual.bias);
+}
+
 [[nodiscard]] constexpr bool is_none_or_relu(Activation next) {
   return next == Activation::none || next == Activation::relu;
 }
@@ -135,6 +150,10 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
     return locus::detail::conv2d(detail::functional(options_));
   }
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return detail::conv_text(this->weight.size(1) * options_.groups, this->weight.size(0), kernel_, options_);
+  }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return Conv2d<U, E>(kernel_, options_); }
 
@@ -150,7 +169,10 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
   }
   template <class X>
   [[nodiscard]] auto convolve(const X& x, Activation next) const {
-    return conv2d(x, this->weight, this->bias, detail::functional(options_, next));
+    const detail::ObservedCall call(this, x);
+    auto y = conv2d(x, this->weight, this->bias, detail::functional(options_, next));
+    call.end(y);
+    return y;
   }
 
   Size2d kernel_;
@@ -186,6 +208,10 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return detail::conv_text(this->weight.size(1) * options_.groups, this->weight.size(0), kernel_, options_);
+  }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return Conv1d<U, E>(kernel_, options_); }
 
@@ -201,7 +227,10 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
   }
   template <class X>
   [[nodiscard]] auto convolve(const X& x, Activation next) const {
-    return conv1d(x, this->weight, this->bias, detail::functional(options_, next));
+    const detail::ObservedCall call(this, x);
+    auto y = conv1d(x, this->weight, this->bias, detail::functional(options_, next));
+    call.end(y);
+    return y;
   }
 
   std::int64_t kernel_;
@@ -228,6 +257,11 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.transposed = true, .groups = options_.groups}; }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    const Shape& shape = this->weight.shape();
+    return detail::conv_text(shape[0], shape[1] * options_.groups, Size2d(shape[2], shape[3]), options_);
+  }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return ConvTranspose2d<U, E>(options_); }
 

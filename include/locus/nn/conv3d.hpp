@@ -50,6 +50,10 @@ class Conv3d final : public detail::ConvLayer<Conv3d<T, D>, T, D> {
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return detail::conv_text(this->weight.size(1) * options_.groups, this->weight.size(0), kernel_, options_);
+  }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return Conv3d<U, E>(kernel_, options_); }
 

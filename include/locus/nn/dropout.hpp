@@ -15,6 +15,8 @@ struct Dropout final : Stateless<Dropout> {
   /// throws ArgumentError unless 0 <= p <= 1
   explicit Dropout(double probability = 0.5) : p(probability) { (void)functor::Dropout(p); }
   [[nodiscard]] auto forward(const auto& x) const { return dropout(x, p); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("p=", p); }
 };
 
 /// Drops whole channels of (batch, channels, ...). See locus::dropout2d.
@@ -23,6 +25,8 @@ struct Dropout2d final : Stateless<Dropout2d> {
   /// throws ArgumentError unless 0 <= p <= 1
   explicit Dropout2d(double probability = 0.5) : p(probability) { (void)functor::Dropout(p); }
   [[nodiscard]] auto forward(const auto& x) const { return dropout2d(x, p); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("p=", p); }
 };
 
 }}}  // namespace locus::LOCUS_ABI::nn

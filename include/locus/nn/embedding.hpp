@@ -43,6 +43,11 @@ class Embedding final : public Layer<Embedding<T, D>, T, D> {
   void members(const auto& visit) const { visit("weight", weight); }
   [[nodiscard]] const EmbeddingOptions& options() const { return options_; }
   [[nodiscard]] detail::WeightUse weight_use() const { return {.looked_up = true}; }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return join(weight.size(0), ", ", weight.size(1),
+                options_.padding_idx ? join(", padding_idx=", *options_.padding_idx) : "");
+  }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return Embedding<U, E>(options_); }
 

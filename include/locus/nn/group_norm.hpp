@@ -73,6 +73,11 @@ class GroupNorm final : public detail::ChannelNorm<GroupNorm<T, D>, T, D> {
     return GroupNorm<U, E>(groups_, this->channels(), this->eps(), this->affine());
   }
   [[nodiscard]] std::int64_t groups() const { return groups_; }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return join(groups_, ", ", this->channels(), ", eps=", this->eps(),
+                detail::option_text("affine", this->affine(), true));
+  }
 
  private:
   std::int64_t groups_;
@@ -136,6 +141,11 @@ class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T,
     visit("running_mean", running_mean);
     visit("running_var", running_var);
     visit("num_batches_tracked", num_batches_tracked);
+  }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return join(this->channels(), ", eps=", this->eps(), detail::option_text("affine", this->affine(), false),
+                detail::option_text("track_running_stats", options_.track_running_stats, false));
   }
   /// A layer of the same configuration for U on E.
   template <class U, class E>

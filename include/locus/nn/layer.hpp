@@ -3,6 +3,7 @@
 
 #include <locus/nn/forward.hpp>
 #include <locus/nn/model_copy.hpp>
+#include <locus/nn/observe.hpp>
 #include <locus/nn/requires_grad.hpp>
 
 #include <vector>
@@ -100,7 +101,10 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
       if (false) derived().members(detail::VisitNothing{});  // nvcc warns of functions that are named but not called
     }
     detail::require_present(derived());
-    return derived().forward(x.eval(), detail::operand(more)...);
+    const detail::ObservedCall call(&derived(), x, more...);
+    auto y = derived().forward(x.eval(), detail::operand(more)...);
+    call.end(y);
+    return y;
   }
 #include <locus/refuse/nn/layer_class.inc>
 

@@ -55,6 +55,10 @@ class LayerNorm final : public Layer<LayerNorm<T, D>, T, D> {
     visit("weight", weight);
     visit("bias", bias);
   }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return join(normalized_shape_, ", eps=", eps_, detail::option_text("elementwise_affine", weight.defined(), true));
+  }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
@@ -94,6 +98,10 @@ class RMSNorm final : public Layer<RMSNorm<T, D>, T, D> {
   }
 
   void members(const auto& visit) const { visit("weight", weight); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return join(normalized_shape_, ", eps=", eps_, detail::option_text("elementwise_affine", weight.defined(), true));
+  }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return RMSNorm<U, E>(normalized_shape_, eps_, false); }
 

@@ -32,12 +32,19 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
   /// activation(x W^T + b) in the same launch.
   template <TensorLike X>
   [[nodiscard]] auto forward_with(const X& x, Activation next) const {
-    return linear(x, weight, bias, functor::ChosenActivation{next});
+    const detail::ObservedCall call(this, x);
+    auto y = linear(x, weight, bias, functor::ChosenActivation{next});
+    call.end(y);
+    return y;
   }
 
   void members(const auto& visit) const {
     visit("weight", weight);
     visit("bias", bias);
+  }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return join(weight.size(1), ", ", weight.size(0), detail::option_text("bias", bias.defined(), true));
   }
   /// A layer of the same configuration for U on E, without memory.
   template <class U, class E> [[nodiscard]] auto twin() const { return Linear<U, E>(); }

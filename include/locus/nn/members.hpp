@@ -4,8 +4,10 @@
 #include <locus/device/trace/expression_text.hpp>
 #include <locus/fwd.hpp>
 #include <locus/nn/buffer.hpp>
+#include <locus/nn/layer_text.hpp>
 
-namespace locus { inline namespace LOCUS_ABI { namespace nn { namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
+namespace detail {
 
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string child_name(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : join(prefix, ".", name);
@@ -81,6 +83,9 @@ class MemberWalk {
   virtual void child(const std::string& /*name*/, const Module<T, D>& /*module*/) {}
   /// Called before the members of a layer that has weight_use().
   virtual void layer(const std::string& /*name*/, const WeightUse& /*use*/) {}
+  /// Called before and after the members of each layer, also of one without parameters; by walks of Depth::all.
+  virtual void begin(const std::string& /*name*/, const LayerText& /*layer*/) {}
+  virtual void end() {}
 
  protected:
   ~MemberWalk() = default;
@@ -159,10 +164,38 @@ void walk_members(const M& layer, const std::string& prefix, MemberWalk<T, D>& w
   require_present(layer);
   if constexpr (WalksItself<M, T, D>) {
     layer.walk_members(depth, prefix, walk);
-  } else if constexpr (HasMembers<M>) {
-    if constexpr (requires { walk.layer(prefix, layer.weight_use()); }) walk.layer(prefix, layer.weight_use());
-    layer.members(WalkMember<depth, T, D>{prefix, walk});
+  } else {
+    if constexpr (depth == Depth::all) walk.begin(prefix, layer_text(layer));
+    if constexpr (HasMembers<M>) {
+      if constexpr (requires { walk.layer(prefix, layer.weight_use()); }) walk.layer(prefix, layer.weight_use());
+      layer.members(WalkMember<depth, T, D>{prefix, walk});
+    }
+    if constexpr (depth == Depth::all) walk.end();
   }
 }
 
-}}}}  // namespace locus::LOCUS_ABI::nn::detail
+/// A walk that writes the layers.
+template <class T, class D>
+struct WriteLayers final : MemberWalk<T, D> {
+  ModelWriter writer;
+  void begin(const std::string& name, const LayerText& layer) override { writer.begin(name, layer); }
+  void end() override { writer.end(); }
+};
+}  // namespace detail
+
+template <class M>
+  requires detail::PrintedLayer<M>
+std::string to_string(const M& model) {
+  if constexpr (locus::detail::HasPlace<M>) {
+    detail::WriteLayers<value_of<M>, device_of<M>> walk;
+    detail::walk_members<detail::Depth::all, value_of<M>, device_of<M>>(model, "", walk);
+    return walk.writer.text();
+  } else {
+    detail::ModelWriter writer;
+    writer.begin("", detail::layer_text(model));
+    writer.end();
+    return writer.text();
+  }
+}
+
+}}}  // namespace locus::LOCUS_ABI::nn

@@ -53,8 +53,18 @@ class Module : public Layer<Module<T, D, In>, T, D> {
 
 #include <locus/refuse/nn/module.inc>
 
-  [[nodiscard]] Tensor<T, D> forward(const Tensor<In, D>& x) const { return model_->forward(x); }
-  [[nodiscard]] Traced<T, D> forward(const Traced<In, D>& x) const { return model_->forward(x); }
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<In, D>& x) const {
+    const detail::ObservedCall call(model_->address(), x);
+    auto y = model_->forward(x);
+    call.end(y);
+    return y;
+  }
+  [[nodiscard]] Traced<T, D> forward(const Traced<In, D>& x) const {
+    const detail::ObservedCall call(model_->address(), x);
+    auto y = model_->forward(x);
+    call.end(y);
+    return y;
+  }
 
   /// The activation that this module is, if another module can compute it in its own launch.
   [[nodiscard]] Activation activation() const { return model_->activation(); }

@@ -17,6 +17,11 @@ struct PoolLayer : Stateless<Derived> {
       : kernel(kernel_size), stride(step), padding(border), options(further) {
     (void)check(kernel, stride, padding, options);
   }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    return join(kernel, ", stride=", stride == Extent(same_as_kernel) ? kernel : stride,
+                option_text("padding", padding, Extent(0)));
+  }
 };
 }  // namespace detail
 
@@ -56,6 +61,8 @@ struct AdaptiveAvgPool2d final : Stateless<AdaptiveAvgPool2d> {
   /// throws ArgumentError
   explicit AdaptiveAvgPool2d(Size2d wanted) : size(locus::detail::require_adaptive_size(wanted)) {}
   [[nodiscard]] auto forward(const auto& x) const { return adaptive_avg_pool2d(x, size); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return to_string(size); }
 };
 
 }}}  // namespace locus::LOCUS_ABI::nn

@@ -26,6 +26,8 @@ class PReLU final : public Layer<PReLU<T, D>, T, D> {
 
   [[nodiscard]] auto forward(const auto& x) const { return prelu(x, weight); }
   void members(const auto& visit) const { visit("weight", weight); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join(weight.size(0)); }
   /// A layer of the same configuration for U on E.
   template <class U, class E> [[nodiscard]] auto twin() const { return PReLU<U, E>(weight.shape()[0]); }
 };

@@ -129,7 +129,7 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
   template <class M, class X>
   [[nodiscard]] auto apply(const M& module, const X& x, std::size_t& next) const {
     const Activation activation = next < modules_.size() ? modules_[next].activation() : Activation::none;
-    if (!module.absorbs(activation)) return module.forward(x);
+    if (!module.absorbs(activation) || detail::layer_observer) return module.forward(x);
     ++next;
     return module.forward_with(x, activation);
   }

@@ -11,12 +11,16 @@ struct Softmax final : Stateless<Softmax> {
   int dim;
   explicit Softmax(int along) : dim(along) {}
   [[nodiscard]] auto forward(const auto& x) const { return softmax(x, dim); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("dim=", dim); }
 };
 /// See locus::log_softmax.
 struct LogSoftmax final : Stateless<LogSoftmax> {
   int dim;
   explicit LogSoftmax(int along) : dim(along) {}
   [[nodiscard]] auto forward(const auto& x) const { return log_softmax(x, dim); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join("dim=", dim); }
 };
 
 }}}  // namespace locus::LOCUS_ABI::nn

@@ -4,8 +4,8 @@
 
 #include <locus/core/std/posix.hpp>
 #include <locus/core/std/shared.hpp>
-#include <locus/core/system/file.hpp>
 #include <locus/io/zip.hpp>
+#include <locus/report/record_file.hpp>
 
 #include <array>
 #include <cstdio>
@@ -91,18 +91,13 @@ class Message {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// A file of records, each added by one write, so that a concurrent reader sees whole records, and a killed process
-/// leaves whole records. Several threads may add.
+/// A RecordFile of events.
 class EventFile : public Counted {
  public:
   static constexpr const char* handle_name = "TensorBoard";
   /// throws DataError if the file cannot be opened, or its first record cannot be written
-  explicit EventFile(const std::string& path)
-      : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-    if (!file_) fail_to_write(path, errno);
-    if (const int error = write(framed(Message().real(1, wall_time()).bytes(3, "brain.Event:2").text()))) {
-      fail_to_write(path, error);
-    }
+  explicit EventFile(const std::string& path) : records_(path, "events", RecordFile::Start::empty) {
+    records_.begin(framed(Message().real(1, wall_time()).bytes(3, "brain.Event:2").text()));
   }
 
   /// Adds an event at a step whose summary has this value. An event that cannot be written is lost; the first loss is
@@ -110,39 +105,18 @@ class EventFile : public Counted {
   void add(std::int64_t step, const Message& value) { add(step, 5, Message().message(1, value)); }
   /// Adds a restart of the run: TensorBoard drops events at this step and later ones from earlier files of the folder.
   void add_start(std::int64_t step) { add(step, 7, Message().integer(1, 1)); }  // SessionLog of status START
-  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Adds the graph of a model: a GraphDef.
+  void add_graph(const Message& graph) { add(0, 4, graph); }
+  [[nodiscard]] const std::string& path() const { return records_.path(); }
 
  private:
   /// Adds an event with this field.
   LOCUS_OUT_OF_LINE void add(std::int64_t step, int field, const Message& content) {
-    const std::string record = framed(
-        Message().real(1, wall_time()).integer(2, static_cast<std::uint64_t>(step)).message(field, content).text());
-    const Lock lock(mutex_);
-    const int error = is_broken_ ? 0 : write(record);
-    if (error == 0 || has_warned_) return;
-    has_warned_ = true;
-    std::fprintf(stderr, "locus: cannot write events to '%s': %s; training goes on, events are lost\n", path_.c_str(),
-                 std::strerror(error));
-  }
-  /// Returns 0 or an errno. Cuts off a partly written record, which would hide all later records.
-  [[nodiscard]] int write(std::string_view record) {
-    const int error = write_parts(file_, Span<const std::string_view>(&record, 1));
-    if (error == 0) {
-      whole_ += static_cast<off_t>(record.size());
-      return 0;
-    }
-    struct stat info {};
-    if (fstat(file_.number(), &info) == 0 && S_ISREG(info.st_mode))
-      is_broken_ = ftruncate(file_.number(), whole_) != 0 || lseek(file_.number(), whole_, SEEK_SET) != whole_;
-    return error;
+    records_.add(framed(
+        Message().real(1, wall_time()).integer(2, static_cast<std::uint64_t>(step)).message(field, content).text()));
   }
 
-  std::string path_;
-  Descriptor file_;
-  off_t whole_ = 0;         ///< bytes of whole records
-  bool is_broken_ = false;  ///< the file ends within a record
-  bool has_warned_ = false;
-  Mutex mutex_;
+  RecordFile records_;
 };
 
 /// Makes a folder and those above it. throws DataError

@@ -1,6 +1,7 @@
 #pragma once
 // A training run as one HTML file: curves, costs, and where the time of a step went.
 
+#include <locus/io/run_record.hpp>
 #include <locus/report/history_file.hpp>
 #include <locus/report/phases.hpp>
 
@@ -9,7 +10,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace io {
 struct ReportOptions {
   std::string title = "Training";
   PlotLabels labels = {};
-  std::string trace = {};  ///< a file of LOCUS_TRACE=json, for the parts of a step; empty: none
+  std::string trace = {};        ///< a file of LOCUS_TRACE=json, for the parts of a step; empty: none
+  RunRecord run = run_record();  ///< a table at the end; RunRecord(): none
 };
 
 namespace detail {
@@ -50,13 +52,22 @@ namespace detail {
   return html + "</table>\n";
 }
 
+/// A table of the record; empty without entries.
+[[nodiscard]] inline std::string run_html(const RunRecord& run) {
+  if (run.empty()) return "";
+  std::string html = "<h2>The run</h2>\n<table class=\"run\">";
+  for (const auto& [name, value] : run.entries())
+    html += join("<tr><td>", plot::detail::escaped(name), "</td><td>", plot::detail::escaped(value), "</td></tr>\n");
+  return html + "</table>\n";
+}
+
 inline constexpr std::string_view report_style =
     "body{max-width:1140px;margin:24px auto;padding:0 16px;color:#1a1a1a;background:#fff;"
     "font:15px/1.5 system-ui,-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif}\n"
     "h1{font-size:26px;margin:0 0 12px}h2{font-size:19px;margin:28px 0 8px}\n"
     "svg{display:block;max-width:100%;height:auto}pre{font-size:13px;overflow-x:auto;background:#f6f6f6;padding:10px}\n"
     "table{border-collapse:collapse;margin:12px 0}th,td{padding:3px 18px 3px 0;text-align:right}\n"
-    "th:first-child,td:first-child{text-align:left}tr{border-bottom:1px solid #e4e4e4}\n";
+    "th:first-child,td:first-child,.run td{text-align:left}tr{border-bottom:1px solid #e4e4e4}\n";
 
 }  // namespace detail
 
@@ -73,8 +84,9 @@ LOCUS_OUT_OF_LINE inline void write_report(const std::string& path, const Histor
   if (!subtitle.empty()) html += join("<p>", plot::detail::escaped(subtitle), "</p>\n");
   if (!history.empty()) html += detail::figure_of(history, "", {}).svg() + detail::costs_svg(history);
   if (!options.trace.empty()) html += detail::steps_html(options.trace);
-  html += join("<h2>Epochs</h2>\n<pre>", plot::detail::escaped(history.table()), "</pre>\n<pre>",
-               plot::detail::escaped(history.cost_table()), "</pre>\n</body></html>\n");
+  html +=
+      join("<h2>Epochs</h2>\n<pre>", plot::detail::escaped(history.table()), "</pre>\n<pre>",
+           plot::detail::escaped(history.cost_table()), "</pre>\n", detail::run_html(options.run), "</body></html>\n");
   write_file_atomically(path, html);
 }
 

@@ -2,6 +2,7 @@
 // Curves, histograms, images, texts and hyperparameters for TensorBoard, without Python.
 
 #include <locus/io/png.hpp>
+#include <locus/nn/model_graph.hpp>
 #include <locus/report/event_file.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/progress.hpp>
@@ -121,6 +122,18 @@ class TensorBoard {
     file_->add(step, detail::Message().bytes(1, tag).message(8, tensor).message(9, metadata("text", "")));
   }
 
+  /// Adds the graph of a model, for the tab GRAPHS: calls it once on plain inputs, as nn::summary does, and draws a
+  /// node for each innermost layer, nested by names, with its options and output shape. Edges are the tensors that
+  /// layers take and return; operations between layers are no nodes. A file shows its last graph. cost: a forward pass
+  /// that keeps the result of each layer throws as the model
+  ///
+  ///     board.add_graph(model, images);
+  template <class M, class... X>
+    requires(nn::detail::ListsMembers<M> && requires(const M& model, const X&... x) { model(x...); })
+  void add_graph(const M& model, const X&... inputs) const {
+    add_nodes(nn::detail::model_graph(model, inputs...), to_string(get<0>(Tuple(inputs...)).device()));
+  }
+
   /// Adds the hyperparameters and results of this run, once: a row of the table HPARAMS, which compares the runs in the
   /// folder. The metrics are also scalars at step 0.
   ///
@@ -171,6 +184,27 @@ class TensorBoard {
   }
 
  private:
+  /// GraphDef of tensorboard/compat/proto/graph.proto.
+  LOCUS_OUT_OF_LINE void add_nodes(const std::vector<nn::detail::GraphNode>& nodes, const std::string& device) const {
+    detail::Message graph;
+    for (const nn::detail::GraphNode& node : nodes) {
+      detail::Message written, shape;
+      written.bytes(1, node.name).bytes(2, node.kind);
+      for (const std::string& input : node.inputs)
+        if (!input.empty()) written.bytes(3, input);
+      written.bytes(4, device);
+      for (const std::int64_t extent : node.output)
+        shape.message(2, detail::Message().integer(1, static_cast<std::uint64_t>(extent)));
+      const auto attribute = [&](const char* name, const detail::Message& value) {
+        written.message(5, detail::Message().bytes(1, name).message(2, value));
+      };
+      attribute("_output_shapes", detail::Message().message(1, detail::Message().message(7, shape)));
+      attribute("dtype", detail::Message().bytes(2, node.type));
+      if (!node.options.empty()) attribute("options", detail::Message().bytes(2, node.options));
+      graph.message(1, written);
+    }
+    file_->add_graph(graph.message(4, detail::Message().integer(1, 22)));  // VersionDef
+  }
   /// SummaryMetadata: which part of TensorBoard shows a value.
   [[nodiscard]] static detail::Message metadata(std::string_view plugin, std::string_view content) {
     return detail::Message().message(1, detail::Message().bytes(1, plugin).bytes(2, content));

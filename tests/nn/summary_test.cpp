@@ -1,0 +1,98 @@
+// Runs on: host.
+#include <locus/locus.hpp>
+#include <locus/models/gpt2.hpp>
+#include <locus/models/lenet5.hpp>
+#include <locus/models/resnet.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include <support/thrown.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+struct Twice : nn::Layer<Twice, float, Cpu> {
+  nn::Linear<float, Cpu> inner{4, 4}, unused{4, 4};
+  auto forward(const auto& x) const { return inner(inner(x)); }
+  void members(const auto& visit) const {
+    visit("inner", inner);
+    visit("unused", unused);
+  }
+};
+const nn::LayerSummary& row(const nn::Summary& summary, std::string_view name) {
+  for (const auto& each : summary.layers)
+    if (each.name == name) return each;
+  FAIL("no layer of this name");
+  return summary.layers[0];
+}
+}  // namespace
+
+TEST_CASE("a summary lists layers, their shapes, parameters and multiply-adds") {
+  const nn::Sequential<float, Cpu> model{nn::Flatten{},    nn::Linear<float, Cpu>{784, 32},
+                                         nn::ReLU{},       nn::BatchNorm1d<float, Cpu>{32},
+                                         nn::Dropout{0.5}, nn::Linear<float, Cpu>{32, 10}};
+  model.requires_grad_(false, "1.weight");
+  manual_seed(5);
+  const auto mean = model.named_buffers()[0].buffer.bytes().clone();
+  const nn::Summary summary = nn::summary(model, ones<float>({2, 28, 28}));
+  REQUIRE(summary.layers.size() == 7);
+  CHECK(summary.layers[0].kind == "Sequential");
+  CHECK(row(summary, "1").output == Shape{2, 32});
+  CHECK(row(summary, "1").multiply_adds == 2 * 784 * 32);
+  CHECK(row(summary, "2").kind == "ReLU");
+  CHECK(row(summary, "2").calls == 1);
+  CHECK(row(summary, "3").buffer_bytes == 2 * 32 * 4 + 8);
+  CHECK(summary.parameters == 784 * 32 + 32 + 64 + 32 * 10 + 10);
+  CHECK(summary.frozen == 784 * 32);
+  CHECK(summary.multiply_adds == 2 * (784 * 32 + 32 * 10));
+  CHECK(summary.activation_bytes == 4 * 2 * (784 + 4 * 32 + 10));
+  CHECK(to_string(mean) == to_string(model.named_buffers()[0].buffer.bytes()));
+  const Tensor<float, Cpu> after = rand<float>({4});
+  manual_seed(5);
+  CHECK(to_string(after) == to_string(rand<float>({4})));
+  std::ostringstream out;
+  out << summary;
+  CHECK(contains(out.str(), "  1: Linear       (2, 32)       25,120  100,480         50,176\n"));
+  CHECK(contains(out.str(), "parameters 25,514, trainable 426, frozen 25,088\n"));
+}
+TEST_CASE("layers that are called twice, or not at all; operations of a layer around them are its own") {
+  const nn::Summary summary = nn::summary(Twice{}, ones<float>({3, 4}));
+  CHECK(row(summary, "inner").calls == 2);
+  CHECK(row(summary, "inner").multiply_adds == 2 * 3 * 4 * 4);
+  CHECK(row(summary, "unused").calls == 0);
+  CHECK(row(summary, "").multiply_adds == 0);
+  CHECK(contains(summary.text(), "unused: Linear  not called"));
+  CHECK(contains(summary.text(), "(3, 4) x 2"));
+}
+TEST_CASE("a summary of LeNet-5, a ResNet and GPT-2: every layer is called, and multiply-adds are those of a call") {
+  const auto check = [](const auto& model, const auto& input) {
+    const nn::Summary summary = nn::summary(model, input);
+    for (const auto& each : summary.layers) {
+      CAPTURE(each.name);
+      CHECK(each.calls == 1);
+    }
+    const LaunchLog log;
+    (void)model(input);
+    CHECK(summary.multiply_adds == log.counts().operations / 2);
+    std::int64_t parameters = 0;
+    for (const auto& each : model.parameters()) parameters += each.value().elements();
+    CHECK(summary.parameters == parameters);
+    return summary;
+  };
+  CHECK(row(check(models::lenet5<float>(), ones<float>({1, 1, 28, 28})), "conv1").output == Shape{1, 6, 28, 28});
+  const auto resnet = check(models::resnet18<float>({.classes = 2, .width = 4}), ones<float>({1, 3, 32, 32}));
+  CHECK(row(resnet, "layer1.0.conv1").depth == 3);
+  const models::GPT2<float, Cpu> gpt({.vocab_size = 8, .n_positions = 4, .n_embd = 4, .n_layer = 2, .n_head = 2});
+  const nn::Summary text = nn::summary(gpt, zeros<std::int64_t>({1, 3}));
+  CHECK(row(text, "transformer.h.1.mlp.c_fc").multiply_adds == 3 * 4 * 16);
+  CHECK(row(text, "").multiply_adds >= 3 * 4 * 8);
+}
+TEST_CASE("an input of another shape throws as the model, and observes nothing afterwards") {
+  const nn::Linear<float, Cpu> model{3, 2};
+  CHECK_THROWS_AS((void)nn::summary(model, ones<float>({1, 4})), ShapeError);
+  CHECK(nn::detail::layer_observer == nullptr);
+  CHECK(nn::summary(model, ones<float>({1, 3})).layers.size() == 1);
+}
