@@ -38,7 +38,7 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            TESTS / "models" / "gpt2_test.cpp",
            TESTS / "nn" / "batch_norm_test.cpp", TESTS / "data" / "transformed_test.cpp",
            *(TESTS / "optim" / f"{name}_test.cpp" for name in ("grad_scaler", "groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
-           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
+           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "stream_order", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
                                          "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
 LEAST_COVERAGE = 97  # % of lines
@@ -125,7 +125,7 @@ class Simulator:
         # announces fibers to them if the macros of g++ are defined.
         clang = common.find_compilers().get("clang")
         self.driver = "g++" if sanitize or threads else clang or "g++"
-        self.flags = ["-O0"]
+        self.flags = ["-O0", "-gline-tables-only" if self.driver != "g++" else "-g1"]  # lines, for stream_order.cpp
         if sanitize:
             self.flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
         if threads:

@@ -3,6 +3,7 @@
 
 #include <locus/core/std/posix.hpp>
 #include <locus/cuda/blocks.hpp>
+#include <locus/cuda/stream_order.hpp>
 #include <locus/cuda/system_memory.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
@@ -41,6 +42,8 @@ class DeviceMemory {
     if (!block) block = from_system(home, bytes, size_class);
     if (home.lender) count_for_step(home, block, size_class);
     detail::count_allocation(stats_, Sizes::bytes(size_class));
+    if (streams_are_checked()) [[unlikely]]
+      StreamOrder::instance().allocated(block, Sizes::bytes(size_class), home.stream);
     return block;
   }
 
@@ -52,6 +55,9 @@ class DeviceMemory {
     if (!block) return;
     block->allocation = 0;
     StreamMemory& home = *block->owner;
+    if (streams_are_checked()) [[unlikely]]
+      StreamOrder::instance().released(address, Sizes::bytes(block->size_class), home.stream,
+                                       current ? current->stream : nullptr);
     if (current && current != &home) {
       if (current->capturing) return (void)hold(*current->step, *block);
       if (!home.capturing || hold(*home.step, *block)) give_back_after(*current, *block);
