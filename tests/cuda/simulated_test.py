@@ -170,7 +170,7 @@ class Simulator:
         """Exit status and output of the tests of one source in one mode."""
         arguments, environment = mode
         of_source = [] if together.includes_sources(source) else [f"--source-file=*{source.parent.name}/{source.name}"]
-        return common.run([program, *of_source, *arguments], env={"ASAN_OPTIONS": "detect_leaks=0", **environment})
+        return common.run([program, *of_source, *arguments], env={"ASAN_OPTIONS": "detect_leaks=0", "LOCUS_CHECK_STREAMS": "1", **environment})
 
     def coverage(self):
         """{file of cuda_kernels: {line: whether any instantiation of any program executed it}}"""

@@ -74,7 +74,7 @@ inline void refuse_captured_copy(const Context& context) {
     done->record(context.stream());
     if (bytes) PinnedMemory::instance().used_until(block, Shared<const Event>(done.get()));
   } catch (...) {  // without an event nobody can await the copy: it completes before the error leaves
-    disregard(cudaStreamSynchronize(context.stream()));
+    settle(context.stream());
     throw;
   }
   return Shared<const Event>(done.get());
@@ -133,13 +133,18 @@ inline void copy_on_device(Cuda from, const void* source, Cuda to, void* target,
   Event source_ready(from.ordinal), copied(to.ordinal);
   source_ready.record(source_context.stream());
   source_ready.block(target_context.stream());
-  if (streams_are_checked()) [[unlikely]]
-    target_context.check_order({"copy between two GPUs"}, source, target, bytes);
   const OrdinalGuard guard(to.ordinal);
   check(cudaMemcpyPeerAsync(target, to.ordinal, source, from.ordinal, bytes, target_context.stream()),
         "copy between two GPUs");
-  copied.record(target_context.stream());
-  copied.block(source_context.stream());
+  try {
+    if (streams_are_checked()) [[unlikely]]  // after the call: if it fails, nothing uses the source
+      target_context.check_order({"copy between two GPUs"}, source, target, bytes);
+    copied.record(target_context.stream());
+    copied.block(source_context.stream());
+  } catch (...) {  // nothing would keep the source until it is copied
+    settle(target_context.stream());
+    throw;
+  }
 }
 
 }}}  // namespace locus::LOCUS_ABI::cuda

@@ -62,8 +62,10 @@ class Event : public Counted {
 
   /// For the checker of stream order: the host knows that the event has completed. throws StreamError for a release
   void note_wait() const {
-    if (streams_are_checked()) [[unlikely]]
-      StreamOrder::instance().host_waited(clock_);
+    if (!streams_are_checked()) [[likely]]
+      return;
+    StreamOrder::instance().completed(clock_);
+    StreamOrder::throw_pending();
   }
 
  private:
@@ -71,5 +73,15 @@ class Event : public Counted {
   cudaEvent_t event_ = nullptr;
   StreamClock clock_;  ///< of the stream when it was last recorded, where the order of streams is checked
 };
+
+/// Waits for the stream's work, where an event that should order it could not be recorded or awaited.
+inline void settle(cudaStream_t stream) noexcept {
+  disregard(cudaStreamSynchronize(stream));
+  try {
+    if (streams_are_checked()) [[unlikely]]
+      StreamOrder::instance().completed(stream);
+  } catch (const std::bad_alloc&) {  // the checker knows one order less
+  }
+}
 
 }}}  // namespace locus::LOCUS_ABI::cuda

@@ -56,8 +56,7 @@ class DeviceMemory {
     block->allocation = 0;
     StreamMemory& home = *block->owner;
     if (streams_are_checked()) [[unlikely]]
-      StreamOrder::instance().released(address, Sizes::bytes(block->size_class), home.stream,
-                                       current ? current->stream : nullptr);
+      check_release(*block, home, current);
     if (current && current != &home) {
       if (current->capturing) return (void)hold(*current->step, *block);
       if (!home.capturing || hold(*home.step, *block)) give_back_after(*current, *block);
@@ -187,6 +186,15 @@ class DeviceMemory {
     } catch (const Error&) {
       return false;
     }
+  }
+
+  /// For the checker of stream order. Memory released during a capture is used again by replays, which follow the work
+  /// of the stream that calls them.
+  static void check_release(const MemoryBlock& block, const StreamMemory& home, const StreamMemory* current) noexcept {
+    StreamOrder& order = StreamOrder::instance();
+    const std::size_t bytes = Sizes::bytes(block.size_class);
+    if (home.capturing || (current && current->capturing)) order.forget(block.address, bytes);
+    else order.released(block.address, bytes, home.stream, current ? current->stream : nullptr);
   }
 
   /// Keeps a freed block while the step lives. If it returns false, the block must never be reused.

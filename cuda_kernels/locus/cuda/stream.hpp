@@ -57,8 +57,10 @@ class Context {
     refuse_captured_wait();
     const OrdinalGuard guard(ordinal_);  // or the call would start the current GPU
     check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
-    if (streams_are_checked()) [[unlikely]]
-      StreamOrder::instance().host_waited(stream());
+    if (streams_are_checked()) [[unlikely]] {
+      StreamOrder::instance().completed(stream());
+      StreamOrder::throw_pending();
+    }
     Faults::require_none(ordinal_);
   }
 

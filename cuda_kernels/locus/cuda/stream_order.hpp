@@ -46,15 +46,16 @@ class StreamOrder {
     const Lock lock(mutex_);
     queue_of(stream).clock.join(event);
   }
-  LOCUS_OUT_OF_LINE void host_waited(const StreamClock& event) {
-    throw_pending();
+  /// The host knows that the event has completed.
+  LOCUS_OUT_OF_LINE void completed(const StreamClock& event) {
     const Lock lock(mutex_);
     host_.join(event);
   }
-  LOCUS_OUT_OF_LINE void host_waited(Stream stream) {
+  /// The host knows that all work queued in the stream is done.
+  LOCUS_OUT_OF_LINE void completed(Stream stream) {
     StreamClock all;
     record(all, stream);
-    host_waited(all);
+    completed(all);
   }
 
   // Memory.
@@ -63,7 +64,7 @@ class StreamOrder {
     const Lock lock(mutex_);
     const auto begin = reinterpret_cast<std::uintptr_t>(block), end = begin + bytes;
     forget(begin, end);
-    Queue& queue = queue_of(stream);
+    const Queue& queue = queue_of(stream);
     const Shared<const Launch> use(new Launch({.verb = "an allocation"}, queue.number));
     segments_.emplace(begin, Segment{end, ++allocations_, {queue.clock.of(queue.number), use}, {}, true});
   }
@@ -87,6 +88,21 @@ class StreamOrder {
     }
   }
 
+  /// The same without a check.
+  void forget(const void* block, std::size_t bytes) noexcept {
+    const Lock lock(mutex_);
+    forget(reinterpret_cast<std::uintptr_t>(block), reinterpret_cast<std::uintptr_t>(block) + bytes);
+  }
+
+  /// throws StreamError for a release by the calling thread
+  LOCUS_OUT_OF_LINE static void throw_pending() {
+    if (!pending()) [[likely]]
+      return;
+    const std::string text = *pending();
+    delete std::exchange(pending(), nullptr);
+    fail<StreamError>({text});
+  }
+
   /// Before a launch. throws StreamError if it does not follow the uses of its memory
   LOCUS_OUT_OF_LINE void launch(Stream stream, StreamUses& uses) {
     throw_pending();
@@ -97,7 +113,8 @@ class StreamOrder {
     for (const MemoryUse& memory : uses.memory())
       for_each_segment(memory, [&](const Segment& segment) {
         const bool writes = writes_to(segment, memory);
-        if (const Use* const use = not_before(queue.clock, segment, writes)) fail_unordered(*use, segment, *launch, writes);
+        if (const Use* const use = not_before(queue.clock, segment, writes))
+          fail_unordered(*use, segment, *launch, writes);
       });
     const Use use{queue.clock.of(queue.number), launch};
     for (const MemoryUse& memory : uses.memory()) note(memory, use);
@@ -242,15 +259,6 @@ class StreamOrder {
     std::fprintf(stderr, "locus: %s\n", text.c_str());
     if (!pending()) pending() = new std::string(text);
   }
-  /// throws StreamError for a release by the calling thread
-  static void throw_pending() {
-    if (!pending()) [[likely]]
-      return;
-    const std::string text = *pending();
-    delete std::exchange(pending(), nullptr);
-    fail<StreamError>({text});
-  }
-
   Mutex mutex_;
   std::map<Stream, Queue> queues_;
   StreamClock host_;
