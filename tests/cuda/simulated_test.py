@@ -29,7 +29,7 @@ import together  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
 TESTS = HERE.parents[1]
 # The longest first, so that the last one does not run alone.
-DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
+DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting", "stream_order")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
            *(TESTS / "distributed" / f"{name}_test.cpp" for name in ("gpus", "distributed_gpus", "checkpoint_gpus")),
@@ -38,7 +38,7 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            TESTS / "models" / "gpt2_test.cpp",
            TESTS / "nn" / "batch_norm_test.cpp", TESTS / "data" / "transformed_test.cpp",
            *(TESTS / "optim" / f"{name}_test.cpp" for name in ("grad_scaler", "groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
-           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "stream_order", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
+           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
                                          "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
 LEAST_COVERAGE = 97  # % of lines
@@ -125,7 +125,7 @@ class Simulator:
         # announces fibers to them if the macros of g++ are defined.
         clang = common.find_compilers().get("clang")
         self.driver = "g++" if sanitize or threads else clang or "g++"
-        self.flags = ["-O0", "-gline-tables-only" if self.driver != "g++" else "-g1"]  # lines, for stream_order.cpp
+        self.flags = ["-O0", "-gline-tables-only" if self.driver != "g++" else "-g1"]  # lines, for stream_order_test.cpp
         if sanitize:
             self.flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
         if threads:

@@ -396,9 +396,12 @@ template <class T, class Drop>
         v(call.v, call.shape.value_width);
     const detail::TiledHeads<T> out(y, call.shape.value_width);
     detail::allow_all_shared_memory(context, kernel);
-    detail::launch_attention<T>(context, call.shape, blocks, Tiles::threads, [&] {
-      kernel<<<blocks, Tiles::threads, Tiles::bytes(3), context.stream()>>>(call, drop, q, k, v, out, numbers);
-    }, call, drop, out, numbers);
+    detail::launch_attention<T>(
+        context, call.shape, blocks, Tiles::threads,
+        [&] {
+          kernel<<<blocks, Tiles::threads, Tiles::bytes(3), context.stream()>>>(call, drop, q, k, v, out, numbers);
+        },
+        call, drop, out, numbers);
   });
 }
 
@@ -417,9 +420,12 @@ template <class T, class Drop>
     const Scratch deltas(context, static_cast<std::size_t>(rows) * sizeof(R));
     const int64_t most = 8 * int64_t{context.multiprocessors()}, needed = (rows - 1) / (256 / warp_size) + 1;
     const auto delta_blocks = static_cast<unsigned>(needed < most ? needed : most);
-    detail::launch_attention<T>(context, shape, delta_blocks, 256, [&] {
-      detail::attention_deltas<T><<<delta_blocks, 256, 0, context.stream()>>>(shape, y, g, deltas.template as<R>());
-    }, y, g);
+    detail::launch_attention<T>(
+        context, shape, delta_blocks, 256,
+        [&] {
+          detail::attention_deltas<T><<<delta_blocks, 256, 0, context.stream()>>>(shape, y, g, deltas.template as<R>());
+        },
+        y, g);
     const detail::AttentionBackward<T> pass{
         {call.q, shape.width}, {call.k, shape.width}, {call.v, shape.value_width}, {g, shape.value_width},
         numbers.largests,      numbers.scales,        deltas.template as<R>(),     shape.rows};
@@ -428,19 +434,25 @@ template <class T, class Drop>
       const auto blocks = static_cast<unsigned>(detail::attention_blocks<Tiles>(shape, shape.rows));
       const detail::TiledHeads<T> out(dq.out, shape.width);
       detail::allow_all_shared_memory(context, kernel);
-      detail::launch_attention<T>(context, shape, blocks, Tiles::threads, [&] {
-        kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, out, dq.accumulate);
-      }, call, drop, pass, out);
+      detail::launch_attention<T>(
+          context, shape, blocks, Tiles::threads,
+          [&] {
+            kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, out, dq.accumulate);
+          },
+          call, drop, pass, out);
     }
     if (dk.out.data || dv.out.data) {
       const auto kernel = &detail::attention_key_gradients<T, Drop, width>;
       const auto blocks = static_cast<unsigned>(detail::attention_blocks<Tiles>(shape, shape.keys));
       const detail::TiledHeads<T> of_keys(dk.out, shape.width), of_values(dv.out, shape.value_width);
       detail::allow_all_shared_memory(context, kernel);
-      detail::launch_attention<T>(context, shape, blocks, Tiles::threads, [&] {
-        kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, of_keys, of_values,
-                                                                              dk.accumulate, dv.accumulate);
-      }, call, drop, pass, of_keys, of_values);
+      detail::launch_attention<T>(
+          context, shape, blocks, Tiles::threads,
+          [&] {
+            kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, of_keys, of_values,
+                                                                                  dk.accumulate, dv.accumulate);
+          },
+          call, drop, pass, of_keys, of_values);
     }
   });
 }

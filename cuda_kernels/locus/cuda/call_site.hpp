@@ -66,7 +66,8 @@ class CallSite {
   }
   /// The program's own name may be relative to a folder that it has left.
   [[nodiscard]] static std::string executable(const char* name) {
-    return std::strchr(name, '/') && name[0] == '/' ? std::string(name) : "/proc/" + std::to_string(::getpid()) + "/exe";
+    return std::strchr(name, '/') && name[0] == '/' ? std::string(name)
+                                                    : "/proc/" + std::to_string(::getpid()) + "/exe";
   }
 
   [[nodiscard]] static std::string first_of_program(const std::string& command) {

@@ -278,7 +278,7 @@ struct ReduceCall {
   bool in_order;  ///< an input reads as its index
   int widest;     ///< outputs of a thread at most
   std::size_t accumulator_bytes;
-  const void* arguments;      ///< the functor comes first
+  const void* arguments;  ///< the functor comes first
   std::size_t functor_bytes;
   void (*launch)(cudaStream_t stream, const void* arguments, const ReduceLaunch& launch);
 };
@@ -311,7 +311,8 @@ LOCUS_COLD inline void check_order(Context& context, const ReduceCall& call, con
     const int inner = writes ? 0 : reduced.rank;
     int64_t extent[2 * max_rank], stride[2 * max_rank], offset = kept.offset[i];
     for (int d = 0; d < kept.rank; ++d) extent[d] = kept.extent[d], stride[d] = kept.stride[i][d];
-    for (int d = 0; d < inner; ++d) extent[kept.rank + d] = reduced.extent[d], stride[kept.rank + d] = reduced.stride[i][d];
+    for (int d = 0; d < inner; ++d)
+      extent[kept.rank + d] = reduced.extent[d], stride[kept.rank + d] = reduced.stride[i][d];
     if (inner > 0) offset += reduced.offset[i];
     if (data) uses.add(data + offset * size, kept.rank + inner, extent, stride, size, writes);
   };

@@ -65,7 +65,7 @@ class StreamOrder {
     const auto begin = reinterpret_cast<std::uintptr_t>(block), end = begin + bytes;
     forget(begin, end);
     const Queue& queue = queue_of(stream);
-    const Shared<const Launch> use(new Launch({.verb = "an allocation"}, queue.number));
+    const Shared<const QueuedLaunch> use(new QueuedLaunch({.verb = "an allocation"}, queue.number));
     segments_.emplace(begin, Segment{end, ++allocations_, {queue.clock.of(queue.number), use}, {}, true});
   }
   /// Without tensors, the block is the owner's again, after the work of `current`, the stream of the thread that
@@ -109,7 +109,7 @@ class StreamOrder {
     const Lock lock(mutex_);
     Queue& queue = queue_of(stream);
     queue.clock.join(host_);
-    const Shared<const Launch> launch(new Launch(uses.launch(), queue.number));
+    const Shared<const QueuedLaunch> launch(new QueuedLaunch(uses.launch(), queue.number));
     for (const MemoryUse& memory : uses.memory())
       for_each_segment(memory, [&](const Segment& segment) {
         const bool writes = writes_to(segment, memory);
@@ -138,16 +138,9 @@ class StreamOrder {
     std::size_t number = 0;
     StreamClock clock;
   };
-  struct Launch : Counted {
-    Launch(const locus::detail::LaunchDescription& launch, std::size_t in)
-        : what(launch), stream(in), site(CallSite::here()) {}
-    locus::detail::LaunchDescription what;
-    std::size_t stream;
-    CallSite site;
-  };
   struct Use {
     std::uint64_t epoch = 0;
-    Shared<const Launch> by;
+    Shared<const QueuedLaunch> by;
   };
   /// Neighbouring bytes with the same uses.
   struct Segment {
@@ -225,34 +218,27 @@ class StreamOrder {
 
   // Errors.
 
-  [[nodiscard]] static std::string text_of(const Launch& launch) {
-    std::string text = launch.what.verb;
-    if (launch.what.function) text += " of " + std::string(locus::detail::expression_text(launch.what.function).view());
-    if (!launch.what.extents.empty()) text += " over " + to_string(launch.what.extents);
-    return join(text, " in stream ", launch.stream);
-  }
-  [[nodiscard]] static std::string line_of(const Launch& launch) {
-    return join("\n  stream ", launch.stream, ": ", launch.site.text());
-  }
-  [[noreturn]] static void fail_unordered(const Use& use, const Segment& segment, const Launch& launch, bool writes) {
+  [[noreturn]] static void fail_unordered(const Use& use, const Segment& segment, const QueuedLaunch& launch,
+                                          bool writes) {
     const bool was_written = &use == &segment.written;
-    fail<StreamError>({text_of(launch), writes ? " writes" : " reads", " memory that ", text_of(*use.by),
-                       !was_written    ? " reads"
+    fail<StreamError>({launch.text(), writes ? " writes" : " reads", " memory that ", use.by->text(),
+                       !was_written       ? " reads"
                        : segment.is_fresh ? " made"
-                                       : " writes",
+                                          : " writes",
                        ", and nothing orders the two: before it, let stream ", launch.stream,
-                       " wait, stream.wait(other.record()), or the host, other.synchronize()", line_of(*use.by),
-                       line_of(launch)});
+                       " wait, stream.wait(other.record()), or the host, other.synchronize()", use.by->line(),
+                       launch.line()});
   }
   [[nodiscard]] static std::string describe_release(const Use& use, std::size_t current) {
-    return join("a tensor was released in stream ", current, " while ", text_of(*use.by),
+    return join("a tensor was released in stream ", current, " while ", use.by->text(),
                 " may still use its memory: before the last handle goes, let stream ", current,
-                " wait, stream.wait(other.record()), or the host, other.synchronize()", line_of(*use.by), "\n  stream ",
+                " wait, stream.wait(other.record()), or the host, other.synchronize()", use.by->line(), "\n  stream ",
                 current, ": released from ", CallSite::here().text());
   }
 
   [[nodiscard]] static std::string*& pending() {
-    static thread_local std::string* text = nullptr;  // not destroyed: tensors of thread-local variables are released late
+    static thread_local std::string* text =
+        nullptr;  // not destroyed: tensors of thread-local variables are released late
     return text;
   }
   static void remember(const std::string& text) {

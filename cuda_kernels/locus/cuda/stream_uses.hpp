@@ -12,7 +12,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 struct MemoryUse {
   std::uintptr_t begin = 0, end = 0;
   bool writes = false;
-  bool is_guessed = false;  ///< from a pointer in a functor: a write where nothing was written yet, else a read
+  bool is_guessed = false;       ///< from a pointer in a functor: a write where nothing was written yet, else a read
   std::uint64_t allocation = 0;  ///< that the bytes belonged to; of captured launches
 };
 
@@ -59,6 +59,25 @@ class StreamUses {
 
   locus::detail::LaunchDescription launch_;
   std::vector<MemoryUse> memory_;
+};
+
+/// A launch in a stream, for error messages.
+struct QueuedLaunch : Counted {
+  QueuedLaunch(const locus::detail::LaunchDescription& launch, std::size_t in)
+      : what(launch), stream(in), site(CallSite::here()) {}
+
+  /// "map of x0 * c over (12,) in stream 1"
+  [[nodiscard]] std::string text() const {
+    std::string text = what.verb;
+    if (what.function) text += " of " + std::string(locus::detail::expression_text(what.function).view());
+    if (!what.extents.empty()) text += " over " + to_string(what.extents);
+    return join(text, " in stream ", stream);
+  }
+  [[nodiscard]] std::string line() const { return join("\n  stream ", stream, ": ", site.text()); }
+
+  locus::detail::LaunchDescription what;
+  std::size_t stream;  ///< its number
+  CallSite site;
 };
 
 }}}  // namespace locus::LOCUS_ABI::cuda
