@@ -214,6 +214,8 @@ TEST_CASE("without the checker, nothing is refused") {
   const Stream<Cuda> side;
   const Matrix x = twice(ones<float, Cuda>({3}));
   CHECK_NOTHROW((void)with_stream(side, [&] { return twice(x); }));
+  cuda::check_streams(true);  // knows nothing of uses before
+  CHECK_NOTHROW(x.fill_(2.f));
   here().wait(side.record());
   here().synchronize();
   cuda::check_streams(before);

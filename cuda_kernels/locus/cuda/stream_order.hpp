@@ -17,10 +17,6 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether each launch and copy checks that it follows the uses of its memory by other streams. For debugging.
-/// Initially the value of LOCUS_CHECK_STREAMS in the environment: 1, or 0 or nothing. Memory allocated before it was
-/// switched on is not checked. cost: when on, some microseconds per launch; when off, nothing to measure
-inline void check_streams(bool checked) { detail::checks_streams().store(checked, Order::relaxed); }
 [[nodiscard]] inline bool streams_are_checked() { return detail::checks_streams().load(Order::relaxed); }
 
 /// What is known of the order of all streams, and of the last uses of all memory. Work whose end any host thread has
@@ -101,6 +97,12 @@ class StreamOrder {
     const std::string text = *pending();
     delete std::exchange(pending(), nullptr);
     fail<StreamError>({text});
+  }
+
+  /// Without uses of any memory.
+  void forget() {
+    const Lock lock(mutex_);
+    segments_.clear();
   }
 
   /// Before a launch. throws StreamError if it does not follow the uses of its memory
@@ -245,11 +247,20 @@ class StreamOrder {
     std::fprintf(stderr, "locus: %s\n", text.c_str());
     if (!pending()) pending() = new std::string(text);
   }
+
   Mutex mutex_;
   std::map<Stream, Queue> queues_;
   StreamClock host_;
   Segments segments_;
   std::uint64_t allocations_ = 0;
 };
+
+/// Whether each launch and copy checks that it follows the uses of its memory by other streams. For debugging.
+/// Initially the value of LOCUS_CHECK_STREAMS in the environment: 1, or 0 or nothing. Memory allocated before it was
+/// switched on is not checked. cost: when on, some microseconds per launch; when off, nothing to measure
+inline void check_streams(bool checked) {
+  detail::checks_streams().store(checked, Order::relaxed);
+  if (!checked) StreamOrder::instance().forget();  // uses while it is off will not be known
+}
 
 }}}  // namespace locus::LOCUS_ABI::cuda
