@@ -28,11 +28,13 @@ class CallSite {
   /// "example.cpp:12": the innermost call outside of Locus's headers. Without debug information, the function, and the
   /// remedy.
   [[nodiscard]] LOCUS_OUT_OF_LINE std::string text() const {
+    bool is_in_locus = false;  // the innermost frames may be a sanitizer's, which replaces backtrace()
     for (int first = 0, last = 0; first < count_; first = last) {
       Dl_info module{};
       if (!::dladdr(at(first), &module)) return nowhere();
       for (last = first + 1; last < count_ && is_in(module, last);) ++last;
-      if (std::string found = first_of_program(addresses(module, first, last)); !found.empty()) return found;
+      if (std::string found = first_of_program(addresses(module, first, last), is_in_locus); !found.empty())
+        return found;
     }
     return nowhere();
   }
@@ -70,12 +72,14 @@ class CallSite {
                                                     : "/proc/" + std::to_string(::getpid()) + "/exe";
   }
 
-  [[nodiscard]] static std::string first_of_program(const std::string& command) {
+  /// The first line of the program after one of Locus; `is_in_locus`: whether there was one.
+  [[nodiscard]] static std::string first_of_program(const std::string& command, bool& is_in_locus) {
     FILE* const lines = command.empty() ? nullptr : ::popen(command.c_str(), "r");
     if (!lines) return {};
     std::string found;
     for (std::string line; next(lines, line);)
-      if (found.empty()) found = of_program(line);
+      if (is_locus(line)) is_in_locus = true;
+      else if (is_in_locus && found.empty()) found = of_program(line);
     ::pclose(lines);
     return found;
   }
@@ -86,7 +90,15 @@ class CallSite {
     return c != EOF || !line.empty();
   }
 
-  /// A line of addr2line, "FUNCTION at FILE:LINE", as this class gives it; empty for a line within Locus or a library.
+  /// Whether a line of addr2line, "FUNCTION at FILE:LINE", is in a header of Locus.
+  [[nodiscard]] static bool is_locus(const std::string& line) {
+    const std::size_t place = line.rfind(" at ");
+    if (place == std::string::npos) return false;
+    if (line.compare(place + 4, 2, "??") == 0) return name_of(line.substr(0, place)).starts_with("locus::");
+    return line.find("include/locus/", place) != std::string::npos ||
+           line.find("cuda_kernels/locus/", place) != std::string::npos;
+  }
+  /// A line of addr2line as this class gives it; empty for a line within a library.
   [[nodiscard]] static std::string of_program(const std::string& line) {
     constexpr std::string_view inlined = " (inlined by) ";
     const std::size_t begin = line.starts_with(inlined) ? inlined.size() : 0, end = line.rfind(" at ");
@@ -95,14 +107,10 @@ class CallSite {
     std::string place = line.substr(end + 4);
     if (const auto remark = place.find(" (discriminator"); remark != std::string::npos) place.resize(remark);
     if (place.starts_with("??")) {
-      if (function.empty() || function == "??" || function.starts_with("_") || function.starts_with("locus::") ||
-          function.starts_with("std::"))
-        return {};
+      if (function.empty() || function == "??" || function.starts_with("_") || function.starts_with("std::")) return {};
       return function + " (compile with -g for its line)";
     }
-    for (const char* library : {"include/locus/", "cuda_kernels/locus/", "/include/c++/"})
-      if (place.find(library) != std::string::npos) return {};
-    return place;
+    return place.find("/include/c++/") == std::string::npos ? place : "";
   }
   /// The function's qualified name, without its result, template arguments and parameters.
   [[nodiscard]] static std::string name_of(std::string function) {
@@ -111,6 +119,7 @@ class CallSite {
     std::string name;
     int depth = 0;
     for (const char c : function) {
+      if (depth == 0 && name == "decltype") name.clear();  // of a result
       if (depth == 0 && c == '(' && !name.empty()) break;
       if (c == '<' || c == '(' || c == '{' || c == '[') ++depth;
       else if (c == '>' || c == ')' || c == '}' || c == ']') depth -= depth > 0;
