@@ -43,7 +43,7 @@ class DeviceMemory {
     if (home.lender) count_for_step(home, block, size_class);
     detail::count_allocation(stats_, Sizes::bytes(size_class));
     if (streams_are_checked()) [[unlikely]]
-      StreamOrder::instance().allocated(block, Sizes::bytes(size_class), home.stream);
+      StreamOrder::instance().allocated(block, reuses_blocks_ ? Sizes::bytes(size_class) : bytes, home.stream);
     return block;
   }
 
@@ -56,7 +56,7 @@ class DeviceMemory {
     block->allocation = 0;
     StreamMemory& home = *block->owner;
     if (streams_are_checked()) [[unlikely]]
-      check_release(*block, home, current);
+      check_release(*block, reuses_blocks_ ? Sizes::bytes(block->size_class) : bytes, current);
     if (current && current != &home) {
       if (current->capturing) return (void)hold(*current->step, *block);
       if (!home.capturing || hold(*home.step, *block)) give_back_after(*current, *block);
@@ -190,9 +190,9 @@ class DeviceMemory {
 
   /// For the checker of stream order. Memory released during a capture is used again by replays, which follow the work
   /// of the stream that calls them.
-  static void check_release(const MemoryBlock& block, const StreamMemory& home, const StreamMemory* current) noexcept {
+  static void check_release(const MemoryBlock& block, std::size_t bytes, const StreamMemory* current) noexcept {
     StreamOrder& order = StreamOrder::instance();
-    const std::size_t bytes = Sizes::bytes(block.size_class);
+    const StreamMemory& home = *block.owner;
     if (home.capturing || (current && current->capturing)) order.forget(block.address, bytes);
     else order.released(block.address, bytes, home.stream, current ? current->stream : nullptr);
   }
