@@ -27,7 +27,7 @@ FIRST = (
 TESTS = "*_cuda_test"
 FOLDERS = ("tests", "tools", "examples", "benchmarks")  # folders of a build that hold programs
 
-TEST_ENVIRONMENT = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}  # as in tests/meson.build
+TEST_ENVIRONMENT = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive", "LOCUS_CHECK_STREAMS": "1"}  # as in tests/meson.build
 NO_DEVICE = "no CUDA device answers"  # the reason with which tests skip themselves: tests/support/skip.hpp
 TIMEOUT = 60  # seconds for the tests of one source
 SHORT_TIMEOUT = 15  # the limit after PATIENCE time-outs

@@ -330,11 +330,17 @@ __global__ void __launch_bounds__(AttentionTiles<compute_t<T>, width>::threads)
     store_tile<Tiles>(dv.head(block.batch, block.head), block.first, count, v_width, accumulate_v, of_values, plain);
 }
 
-/// Calls launch(), and counts it as one launch of attention.
-template <class T, class F>
-void launch_attention(Context& context, const AttentionShape& shape, unsigned blocks, int threads, const F& launch) {
-  ++locus::detail::launches.gemm;
+/// Calls launch(), and counts it as one launch of attention. `operands` are the kernel's arguments with pointers.
+template <class T, class F, class... Operands>
+void launch_attention(Context& context, const AttentionShape& shape, unsigned blocks, int threads, const F& launch,
+                      const Operands&... operands) {
   const std::array<std::int64_t, 4> extents{shape.batch, shape.heads, shape.rows, shape.keys};
+  if (streams_are_checked()) [[unlikely]] {
+    StreamUses uses({"attention", locus::detail::type_text<T>(), Shape(extents)});
+    (uses.guess(&operands, sizeof operands), ...);
+    context.check_order(uses);
+  }
+  ++locus::detail::launches.gemm;
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin({"attention", locus::detail::type_text<T>(), Shape(extents)});
@@ -390,9 +396,12 @@ template <class T, class Drop>
         v(call.v, call.shape.value_width);
     const detail::TiledHeads<T> out(y, call.shape.value_width);
     detail::allow_all_shared_memory(context, kernel);
-    detail::launch_attention<T>(context, call.shape, blocks, Tiles::threads, [&] {
-      kernel<<<blocks, Tiles::threads, Tiles::bytes(3), context.stream()>>>(call, drop, q, k, v, out, numbers);
-    });
+    detail::launch_attention<T>(
+        context, call.shape, blocks, Tiles::threads,
+        [&] {
+          kernel<<<blocks, Tiles::threads, Tiles::bytes(3), context.stream()>>>(call, drop, q, k, v, out, numbers);
+        },
+        call, drop, out, numbers);
   });
 }
 
@@ -411,9 +420,12 @@ template <class T, class Drop>
     const Scratch deltas(context, static_cast<std::size_t>(rows) * sizeof(R));
     const int64_t most = 8 * int64_t{context.multiprocessors()}, needed = (rows - 1) / (256 / warp_size) + 1;
     const auto delta_blocks = static_cast<unsigned>(needed < most ? needed : most);
-    detail::launch_attention<T>(context, shape, delta_blocks, 256, [&] {
-      detail::attention_deltas<T><<<delta_blocks, 256, 0, context.stream()>>>(shape, y, g, deltas.template as<R>());
-    });
+    detail::launch_attention<T>(
+        context, shape, delta_blocks, 256,
+        [&] {
+          detail::attention_deltas<T><<<delta_blocks, 256, 0, context.stream()>>>(shape, y, g, deltas.template as<R>());
+        },
+        y, g);
     const detail::AttentionBackward<T> pass{
         {call.q, shape.width}, {call.k, shape.width}, {call.v, shape.value_width}, {g, shape.value_width},
         numbers.largests,      numbers.scales,        deltas.template as<R>(),     shape.rows};
@@ -422,19 +434,25 @@ template <class T, class Drop>
       const auto blocks = static_cast<unsigned>(detail::attention_blocks<Tiles>(shape, shape.rows));
       const detail::TiledHeads<T> out(dq.out, shape.width);
       detail::allow_all_shared_memory(context, kernel);
-      detail::launch_attention<T>(context, shape, blocks, Tiles::threads, [&] {
-        kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, out, dq.accumulate);
-      });
+      detail::launch_attention<T>(
+          context, shape, blocks, Tiles::threads,
+          [&] {
+            kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, out, dq.accumulate);
+          },
+          call, drop, pass, out);
     }
     if (dk.out.data || dv.out.data) {
       const auto kernel = &detail::attention_key_gradients<T, Drop, width>;
       const auto blocks = static_cast<unsigned>(detail::attention_blocks<Tiles>(shape, shape.keys));
       const detail::TiledHeads<T> of_keys(dk.out, shape.width), of_values(dv.out, shape.value_width);
       detail::allow_all_shared_memory(context, kernel);
-      detail::launch_attention<T>(context, shape, blocks, Tiles::threads, [&] {
-        kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, of_keys, of_values,
-                                                                              dk.accumulate, dv.accumulate);
-      });
+      detail::launch_attention<T>(
+          context, shape, blocks, Tiles::threads,
+          [&] {
+            kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, of_keys, of_values,
+                                                                                  dk.accumulate, dv.accumulate);
+          },
+          call, drop, pass, of_keys, of_values);
     }
   });
 }

@@ -248,6 +248,7 @@ class CapturedStep final : public locus::detail::StepCapture {
 
   void set_capturing(bool capturing) noexcept {
     context().captured_step_ = capturing ? this : nullptr;
+    context().captured_uses_ = capturing ? &uses_ : nullptr;
     ContextRegistry::capturing_of_thread() = capturing ? &context() : nullptr;
     locus::detail::step_capture = capturing ? this : nullptr;
   }
@@ -273,6 +274,8 @@ class CapturedStep final : public locus::detail::StepCapture {
     for (const auto& observer : observers_) observer->before();
     if (std::exchange(replayed_, true))
       for (const auto& action : actions_) action->run();
+    if (streams_are_checked()) [[unlikely]]
+      for (StreamUses& uses : uses_) StreamOrder::instance().launch(caller.stream(), uses);
     LaunchTrace trace(caller);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin({.verb = "replay of a captured step"});
@@ -303,6 +306,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     restores_.clear();
     observers_.clear();
     done_beside_.clear();
+    uses_.clear();
     adds_to_ = nullptr;
     pool_->forget(blocks_);
   }
@@ -315,6 +319,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   double operations_ = 0;  ///< of a replay, by LaunchCounts
   std::vector<Shared<locus::detail::ReplayAction>> checks_, actions_, restores_;
   std::vector<Shared<locus::detail::LaunchObserver>> observers_;
+  std::vector<StreamUses> uses_;             ///< of a replay, where the order of streams is checked
   std::vector<Shared<Event>> done_beside_;   ///< after the work beside the step, by ticket
   detail::LaunchUpdate* adds_to_ = nullptr;  ///< receives the launches being captured; null: none
 };

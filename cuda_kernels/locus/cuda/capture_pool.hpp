@@ -114,10 +114,15 @@ class CapturePool {
   }
   /// Work queued in `second` from now on follows the work queued in `first` so far.
   void order(cudaStream_t first, cudaStream_t second) const {
-    const OrdinalGuard guard(caller_.ordinal());
-    Event event(caller_.ordinal());
-    event.record(first);
-    event.block(second);
+    try {
+      const OrdinalGuard guard(caller_.ordinal());
+      Event event(caller_.ordinal());
+      event.record(first);
+      event.block(second);
+    } catch (...) {  // a caller that goes on must find the work done
+      cuda::settle(first);
+      throw;
+    }
   }
   /// The step's graph is no longer replayed.
   void forget(CapturedBlocks& step) noexcept { memory().forget(context_.memory_, step); }

@@ -62,6 +62,8 @@ inline void refuse_captured_copy(const Context& context) {
 [[nodiscard]] inline Shared<const Event> copy_async(Context& context, void* block, const void* source, void* target,
                                                     std::size_t bytes, cudaMemcpyKind direction) {
   context.refuse_capture("an asynchronous copy", "copy before the step, and order or await the copy there");
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order({"copy_async"}, source, target, bytes);
   const OrdinalGuard guard(context.ordinal());
   const Shared<Event> done(new Event(context.ordinal()));
   if (bytes) {
@@ -72,7 +74,7 @@ inline void refuse_captured_copy(const Context& context) {
     done->record(context.stream());
     if (bytes) PinnedMemory::instance().used_until(block, Shared<const Event>(done.get()));
   } catch (...) {  // without an event nobody can await the copy: it completes before the error leaves
-    disregard(cudaStreamSynchronize(context.stream()));
+    settle(context.stream());
     throw;
   }
   return Shared<const Event>(done.get());
@@ -83,6 +85,8 @@ inline void copy_from_pinned(const void* source, Cuda to, void* target, std::siz
   if (bytes == 0) return;
   Context& context = Context::current(to.ordinal);
   detail::refuse_captured_copy(context);
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order({"copy from Pinned to Cuda"}, source, target, bytes);
   const OrdinalGuard guard(to.ordinal);
   check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, context.stream()), "copy from Pinned to Cuda");
   context.synchronize();
@@ -93,6 +97,8 @@ inline void copy_to_device(const void* source, Cuda to, void* target, std::size_
   if (bytes == 0) return;
   Context& context = Context::current(to.ordinal);
   detail::refuse_captured_copy(context);
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order({"copy from Cpu to Cuda"}, source, target, bytes);
   const OrdinalGuard guard(to.ordinal);
   context.state<detail::Staging>(Context::staging)
       .copy_to_device(static_cast<const std::byte*>(source), static_cast<std::byte*>(target), bytes);
@@ -103,6 +109,8 @@ inline void copy_to_host(Cuda from, const void* source, void* target, std::size_
   if (bytes == 0) return;
   Context& context = Context::current(from.ordinal);
   context.refuse_captured_wait();
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order({"copy from Cuda to the host"}, source, target, bytes);
   const OrdinalGuard guard(from.ordinal);
   check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, context.stream()), "copy from Cuda to the host");
   context.synchronize();
@@ -114,6 +122,8 @@ inline void copy_on_device(Cuda from, const void* source, Cuda to, void* target,
   if (bytes == 0) return;
   Context& target_context = Context::current(to.ordinal);
   if (from == to) {
+    if (streams_are_checked()) [[unlikely]]
+      target_context.check_order({"copy on Cuda"}, source, target, bytes);
     const OrdinalGuard guard(to.ordinal);
     check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, target_context.stream()), "copy on Cuda");
     return;
@@ -126,8 +136,15 @@ inline void copy_on_device(Cuda from, const void* source, Cuda to, void* target,
   const OrdinalGuard guard(to.ordinal);
   check(cudaMemcpyPeerAsync(target, to.ordinal, source, from.ordinal, bytes, target_context.stream()),
         "copy between two GPUs");
-  copied.record(target_context.stream());
-  copied.block(source_context.stream());
+  try {
+    if (streams_are_checked()) [[unlikely]]  // after the call: if it fails, nothing uses the source
+      target_context.check_order({"copy between two GPUs"}, source, target, bytes);
+    copied.record(target_context.stream());
+    copied.block(source_context.stream());
+  } catch (...) {  // nothing would keep the source until it is copied
+    settle(target_context.stream());
+    throw;
+  }
 }
 
 }}}  // namespace locus::LOCUS_ABI::cuda

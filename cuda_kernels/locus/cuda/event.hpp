@@ -4,6 +4,7 @@
 #include <locus/core/std/shared.hpp>
 #include <locus/cuda/fault.hpp>
 #include <locus/cuda/ordinal.hpp>
+#include <locus/cuda/stream_order.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
@@ -34,12 +35,21 @@ class Event : public Counted {
     }
   }
 
-  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  void record(cudaStream_t stream) {
+    check(cudaEventRecord(event_, stream), "cudaEventRecord");
+    if (streams_are_checked()) [[unlikely]]
+      StreamOrder::instance().record(clock_, stream);
+  }
   /// The stream waits for the event; the host does not.
-  void block(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
+  void block(cudaStream_t stream) const {
+    check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
+    if (streams_are_checked()) [[unlikely]]
+      StreamOrder::instance().wait(stream, clock_);
+  }
   /// throws CudaError, or the GPU's fault
   void wait() const {
     check(cudaEventSynchronize(event_), "cudaEventSynchronize");
+    note_wait();
     Faults::require_none(ordinal_);
   }
   /// Whether the event has completed. True also where the GPU no longer answers.
@@ -50,9 +60,28 @@ class Event : public Counted {
     return answer != cudaErrorNotReady;
   }
 
+  /// For the checker of stream order: the host knows that the event has completed. throws StreamError for a release
+  void note_wait() const {
+    if (!streams_are_checked()) [[likely]]
+      return;
+    StreamOrder::instance().completed(clock_);
+    StreamOrder::throw_pending();
+  }
+
  private:
   int ordinal_;
   cudaEvent_t event_ = nullptr;
+  StreamClock clock_;  ///< of the stream when it was last recorded, where the order of streams is checked
 };
+
+/// Waits for the stream's work, where an event that should order it could not be recorded or awaited.
+inline void settle(cudaStream_t stream) noexcept {
+  disregard(cudaStreamSynchronize(stream));
+  try {
+    if (streams_are_checked()) [[unlikely]]
+      StreamOrder::instance().completed(stream);
+  } catch (const std::bad_alloc&) {  // the checker knows one order less
+  }
+}
 
 }}}  // namespace locus::LOCUS_ABI::cuda

@@ -150,6 +150,8 @@ void for_each_row(Context& context, int64_t rows, int64_t cols, const F& f) {
   static_assert(std::is_trivially_copyable_v<F>,
                 "for_each_row: the functor is copied to the GPU, so it must be trivially copyable: values and device "
                 "pointers only");
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order(locus::detail::describe_rows(locus::detail::type_text<F>(), rows, cols, 0), &f, sizeof f);
   ++locus::detail::launches.rows;
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]

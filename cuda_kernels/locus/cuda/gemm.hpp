@@ -17,6 +17,25 @@ struct UnfusedProduct {
   const void* state = nullptr;
 };
 
+namespace detail {
+/// For the checker of stream order.
+LOCUS_COLD inline void check_order(Context& context, const BlasProduct& p) {
+  StreamUses uses(locus::detail::describe_gemm(nullptr, p.count, p.n, p.m, p.k, bytes_of(p.type)));
+  const auto add = [&](const void* data, std::int64_t rows, std::int64_t cols, std::int64_t ld, std::int64_t of_batch,
+                       bool writes) {
+    const std::int64_t extent[] = {p.count, cols, rows}, stride[] = {of_batch, ld, 1};
+    uses.add(data, 3, extent, stride, bytes_of(p.type), writes);
+  };
+  add(p.a.data, p.a.transposed ? p.k : p.m, p.a.transposed ? p.m : p.k, p.a.ld, p.a.batch_stride, false);
+  add(p.b.data, p.b.transposed ? p.n : p.k, p.b.transposed ? p.k : p.n, p.b.ld, p.b.batch_stride, false);
+  add(p.c, p.m, p.n, p.c_ld, p.c_batch_stride, true);
+  if (p.sums_b() || p.sums_c()) uses.write(p.bias, (p.sums_b() ? p.n : p.m) * bytes_of(p.type));
+  else uses.read(p.bias, p.m * bytes_of(p.type));
+  uses.guess(&p.kept, sizeof p.kept);
+  context.check_order(uses);
+}
+}  // namespace detail
+
 /// One context's cuBLASLt. cost: a lookup and the call itself once a product of the same form has been made
 class Blas {
  public:
@@ -53,6 +72,8 @@ class Blas {
   /// False, without effect, where cuBLASLt refuses the plan's algorithm.
   [[nodiscard]] bool launch(detail::GemmPlan& plan, const BlasProduct& p) {
     const Scratch workspace(context_, plan.workspace);
+    if (streams_are_checked()) [[unlikely]]
+      detail::check_order(context_, p);
     LaunchTrace trace(context_);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin(locus::detail::describe_gemm(nullptr, p.count, p.n, p.m, p.k, detail::bytes_of(p.type)));

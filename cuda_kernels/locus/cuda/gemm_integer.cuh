@@ -52,6 +52,18 @@ template <class T, class E>
 void integer_gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
                   const MatrixRef<T>& c, const E& epilogue) {
   const ProductTiles tiles(batch.count, c.rows, c.cols);
+  if (streams_are_checked()) [[unlikely]] {
+    StreamUses uses(
+        locus::detail::describe_gemm(locus::detail::type_text<E>(), batch.count, c.rows, c.cols, a.cols, sizeof(T)));
+    const auto add = [&](const auto& matrix, int64_t batch_stride, bool writes) {
+      const int64_t extent[] = {batch.count, matrix.rows, matrix.cols};
+      const int64_t stride[] = {batch_stride, matrix.row_stride, matrix.col_stride};
+      uses.add(matrix.data, 3, extent, stride, sizeof(T), writes);
+    };
+    add(a, batch.a_stride, false), add(b, batch.b_stride, false), add(c, batch.c_stride, true);
+    uses.guess(&epilogue, sizeof epilogue);
+    context.check_order(uses);
+  }
   ++locus::detail::launches.gemm;
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]

@@ -45,6 +45,12 @@ void count(Context& context, const Bin* bins, int64_t n, int64_t* counts, int64_
   const int64_t most = 4 * static_cast<int64_t>(context.multiprocessors()) + (n >> 32);
   const auto blocks = static_cast<unsigned>(needed < most ? needed : most);
   auto* const target = reinterpret_cast<unsigned long long*>(counts);
+  if (streams_are_checked()) [[unlikely]] {
+    StreamUses uses({"count", nullptr, Shape{n}});
+    uses.read(bins, n * int64_t{sizeof(Bin)});
+    uses.write(counts, bin_count * int64_t{sizeof(int64_t)});
+    context.check_order(uses);
+  }
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin({"count", nullptr, Shape{n}, n * int64_t{sizeof(Bin)}});

@@ -160,7 +160,7 @@ struct MapCall {
   int width;             ///< of vectors, in elements
   MapTraffic traffic;
   void* arguments;  ///< of the kernel; the functor comes first
-  std::size_t argument_bytes;
+  std::size_t functor_bytes, argument_bytes;
   const OperandSlot* operands;  ///< pointers into the arguments
   // The kernels; each returns how many arguments it takes.
   std::size_t (*contiguous)(const MapLaunch& launch, const void* arguments, uint32_t elements, int64_t first_index);
@@ -188,10 +188,21 @@ LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const MapCall
           .bytes = bytes};
 }
 
+LOCUS_COLD inline void check_order(Context& context, const MapCall& call, const Piece& piece) {
+  StreamUses uses(describe(call, piece));
+  for (int i = 0; i < piece.operands; ++i)
+    uses.add(call.operands[i].data(), piece.rank, piece.extent, piece.stride[i], call.operands[i].size,
+             i >= call.inputs);
+  uses.guess(call.arguments, call.functor_bytes);
+  context.check_order(uses);
+}
+
 LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const Piece& plan, bool in_order) {
   const GpuWidth gpu{context.multiprocessors(), context.resident_threads(), context.compute_capability()};
   const auto launch = [&](const Piece& piece) {
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(piece.offset[i]);
+    if (streams_are_checked()) [[unlikely]]
+      check_order(context, call, piece);
     ++locus::detail::launches.map;
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
@@ -230,6 +241,7 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
                                width,
                                Kernels::traffic,
                                &arguments,
+                               sizeof f,
                                sizeof arguments,
                                operands,
                                &Kernels::launch_contiguous,

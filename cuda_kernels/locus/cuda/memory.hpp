@@ -3,6 +3,7 @@
 
 #include <locus/core/std/posix.hpp>
 #include <locus/cuda/blocks.hpp>
+#include <locus/cuda/stream_order.hpp>
 #include <locus/cuda/system_memory.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
@@ -41,6 +42,8 @@ class DeviceMemory {
     if (!block) block = from_system(home, bytes, size_class);
     if (home.lender) count_for_step(home, block, size_class);
     detail::count_allocation(stats_, Sizes::bytes(size_class));
+    if (streams_are_checked()) [[unlikely]]
+      StreamOrder::instance().allocated(block, reuses_blocks_ ? Sizes::bytes(size_class) : bytes, home.stream);
     return block;
   }
 
@@ -52,6 +55,8 @@ class DeviceMemory {
     if (!block) return;
     block->allocation = 0;
     StreamMemory& home = *block->owner;
+    if (streams_are_checked()) [[unlikely]]
+      check_release(*block, reuses_blocks_ ? Sizes::bytes(block->size_class) : bytes, current);
     if (current && current != &home) {
       if (current->capturing) return (void)hold(*current->step, *block);
       if (!home.capturing || hold(*home.step, *block)) give_back_after(*current, *block);
@@ -181,6 +186,15 @@ class DeviceMemory {
     } catch (const Error&) {
       return false;
     }
+  }
+
+  /// For the checker of stream order. Memory released during a capture is used again by replays, which follow the work
+  /// of the stream that calls them.
+  static void check_release(const MemoryBlock& block, std::size_t bytes, const StreamMemory* current) noexcept {
+    StreamOrder& order = StreamOrder::instance();
+    const StreamMemory& home = *block.owner;
+    if (home.capturing || (current && current->capturing)) order.forget(block.address, bytes);
+    else order.released(block.address, bytes, home.stream, current ? current->stream : nullptr);
   }
 
   /// Keeps a freed block while the step lives. If it returns false, the block must never be reused.

@@ -24,6 +24,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 /// to the source.
 inline void copy_in_stream(Context& context, void* target, const void* source, int source_ordinal, std::size_t bytes) {
   if (bytes == 0) return;
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order({"copy between two ranks"}, source, target, bytes);
   const OrdinalGuard guard(context.ordinal());
   check(cudaMemcpyPeerAsync(target, context.ordinal(), source, source_ordinal, bytes, context.stream()),
         "copy between two ranks");

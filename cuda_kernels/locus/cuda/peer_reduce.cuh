@@ -88,6 +88,12 @@ void launch_peers(Context& context, const char* name, int64_t count, unsigned bl
 
 template <class T, class Op, int width>
 void combine_vectors(Context& context, const PeerOperands<T>& operands, int64_t count) {
+  if (streams_are_checked()) [[unlikely]] {
+    StreamUses uses({"all_reduce", nullptr, Shape{count}});
+    for (int i = 0; i < operands.sources; ++i) uses.read(operands.source[i], count * int64_t{sizeof(T)});
+    for (int i = 0; i < operands.targets; ++i) uses.write(operands.target[i], count * int64_t{sizeof(T)});
+    context.check_order(uses);
+  }
   const unsigned blocks = peer_blocks(context, count / width);
   launch_peers(context, "all_reduce", count, blocks,
                [&] { combine_peers<T, Op, width><<<blocks, peer_threads, 0, context.stream()>>>(operands, count); });
@@ -130,6 +136,13 @@ void combine_partial(Context& context, const void* sum, const void* x, void* out
                      int ranks) {
   using A = compute_t<T>;
   if (count == 0) return;
+  if (streams_are_checked()) [[unlikely]] {
+    StreamUses uses({"all_reduce (ring)", nullptr, Shape{count}});
+    uses.read(sum, count * (first ? int64_t{sizeof(T)} : int64_t{sizeof(A)}));
+    uses.read(x, count * int64_t{sizeof(T)});
+    uses.write(out, count * (last ? int64_t{sizeof(T)} : int64_t{sizeof(A)}));
+    context.check_order(uses);
+  }
   const unsigned blocks = detail::peer_blocks(context, count);
   const T* const mine = static_cast<const T*>(x);
   detail::launch_peers(context, "all_reduce (ring)", count, blocks, [&] {

@@ -272,12 +272,14 @@ struct ReduceLaunch {
 struct ReduceCall {
   const char* function;  ///< type_text() of the functor
   const OperandSlot* inputs;
+  void* out;
   int out_bytes;  ///< of an element
   Piece kept, reduced;
   bool in_order;  ///< an input reads as its index
   int widest;     ///< outputs of a thread at most
   std::size_t accumulator_bytes;
-  const void* arguments;
+  const void* arguments;  ///< the functor comes first
+  std::size_t functor_bytes;
   void (*launch)(cudaStream_t stream, const void* arguments, const ReduceLaunch& launch);
 };
 
@@ -300,12 +302,37 @@ LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const ReduceC
           .bytes = bytes};
 }
 
+/// For the checker of stream order: a step reads the inputs or the results of other steps, which lie in memory of the
+/// same stream, and writes the outputs or such results.
+LOCUS_COLD inline void check_order(Context& context, const ReduceCall& call, const ReduceLaunch& launch) {
+  const Piece &kept = launch.kept, &reduced = launch.step.reduced;
+  StreamUses uses(describe(call, launch));
+  const auto add = [&](const std::byte* data, int i, int size, bool writes) {
+    const int inner = writes ? 0 : reduced.rank;
+    int64_t extent[2 * max_rank], stride[2 * max_rank], offset = kept.offset[i];
+    for (int d = 0; d < kept.rank; ++d) extent[d] = kept.extent[d], stride[d] = kept.stride[i][d];
+    for (int d = 0; d < inner; ++d)
+      extent[kept.rank + d] = reduced.extent[d], stride[kept.rank + d] = reduced.stride[i][d];
+    if (inner > 0) offset += reduced.offset[i];
+    if (data) uses.add(data + offset * size, kept.rank + inner, extent, stride, size, writes);
+  };
+  if (!launch.step.folded) {
+    for (int i = 0; i + 1 < kept.operands; ++i) add(call.inputs[i].data(), i, call.inputs[i].size, false);
+    uses.guess(call.arguments, call.functor_bytes);
+  }
+  if (launch.step.folded || !launch.partials)
+    add(static_cast<const std::byte*>(call.out), kept.operands - 1, call.out_bytes, true);
+  context.check_order(uses);
+}
+
 LOCUS_OUT_OF_LINE inline void reduce_piece(Context& context, const ReduceCall& call, const FoldPlan& plan) {
   const std::size_t slot_bytes = static_cast<std::size_t>(plan.kept.elements) * call.accumulator_bytes;
   const Scratch scratch(context, plan.slots() * slot_bytes);
   auto* const partials = scratch.template as<unsigned char>();
   plan.for_each_step([&](const FoldStep& step) {
     const ReduceLaunch launch{plan.kept, step, partials ? partials + step.slot * slot_bytes : nullptr, plan.width};
+    if (streams_are_checked()) [[unlikely]]
+      check_order(context, call, launch);
     ++locus::detail::launches.reduce;
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
@@ -336,8 +363,8 @@ struct TypedReduce {
     Arguments arguments{f, op, inputs, {}, {}, {}, previous, out, nullptr, false, {}};
     const auto slots = slots_of(arguments.inputs, std::make_integer_sequence<int, N>{});
     const Piece kept(plan.kept), reduced(plan.reduced);
-    detail::run(context, {locus::detail::type_text<F>(), slots.data(), static_cast<int>(sizeof(T)), kept, reduced,
-                          (std::is_same_v<I, LinearIndex> || ...), widest, sizeof(A), &arguments, &launch});
+    detail::run(context, {locus::detail::type_text<F>(), slots.data(), out, static_cast<int>(sizeof(T)), kept, reduced,
+                          (std::is_same_v<I, LinearIndex> || ...), widest, sizeof(A), &arguments, sizeof f, &launch});
   }
 
  private:

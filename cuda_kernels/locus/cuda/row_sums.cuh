@@ -115,6 +115,11 @@ __global__ void __launch_bounds__(ReduceTiles::threads)
 template <class T>
 void launch_column_sums(Context& context, int64_t cols, int64_t sets, const compute_t<T>* partials,
                         const ColumnSum<T>* sums) {
+  if (streams_are_checked()) [[unlikely]] {
+    StreamUses uses({"reduce (column sums)", nullptr, Shape{cols, sets}});
+    for (const ColumnSum<T>* sum : {sums, sums + 1}) uses.write(sum->out, cols * int64_t{sizeof(T)});
+    context.check_order(uses);
+  }
   ++locus::detail::launches.reduce;
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]
@@ -146,6 +151,8 @@ template <class F, class T>
   const RowPlan plan = plan_row_sums(rows, cols, static_cast<int>(sizeof(T)), static_cast<int>(sizeof(R)),
                                      detail::summing_device<F, R>(context, cols), detail::row_traffic<F>());
   if (plan.blocks == 0) return false;
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order(locus::detail::describe_rows(locus::detail::type_text<F>(), rows, cols, 0), &f, sizeof f);
   ++locus::detail::launches.rows;
   const auto sets = int64_t{plan.blocks} / plan.cluster;
   const Scratch partials(context, static_cast<std::size_t>(sets * 2 * cols) * sizeof(R));

@@ -68,6 +68,8 @@ void order_rows(Context& context, Key* keys, std::uint32_t* positions, int64_t f
     sort_pairs(context, by_row, moved, items, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(rows - 1))));
   }
   if (moved.Current() == positions) return;
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order({"sort"}, moved.Current(), positions, static_cast<std::size_t>(items) * sizeof(std::uint32_t));
   check(cudaMemcpyAsync(positions, moved.Current(), static_cast<std::size_t>(items) * sizeof(std::uint32_t),
                         cudaMemcpyDeviceToDevice, context.stream()),
         "cudaMemcpyAsync");

@@ -57,6 +57,10 @@ class Context {
     refuse_captured_wait();
     const OrdinalGuard guard(ordinal_);  // or the call would start the current GPU
     check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+    if (streams_are_checked()) [[unlikely]] {
+      StreamOrder::instance().completed(stream());
+      StreamOrder::throw_pending();
+    }
     Faults::require_none(ordinal_);
   }
 
@@ -72,6 +76,27 @@ class Context {
     if (captured_step_) [[unlikely]] {
       fail<CaptureError>({"capture: the step cannot be captured for replay, because of ", operation, "; ", remedy});
     }
+  }
+
+  /// Before each launch and copy, where streams_are_checked(). throws StreamError unless it follows the uses of its
+  /// memory by other streams
+  LOCUS_COLD void check_order(StreamUses& uses) {
+    if (!captured_uses_) return StreamOrder::instance().launch(stream(), uses);
+    StreamOrder::instance().captured(uses);
+    captured_uses_->push_back(uses);
+  }
+  /// The same for a launch with the functor `f`, and for a copy.
+  LOCUS_COLD void check_order(const locus::detail::LaunchDescription& launch, const void* f, std::size_t bytes) {
+    StreamUses uses(launch);
+    uses.guess(f, bytes);
+    check_order(uses);
+  }
+  LOCUS_COLD void check_order(const locus::detail::LaunchDescription& copy, const void* source, void* target,
+                              std::size_t bytes) {
+    StreamUses uses(copy);
+    uses.read(source, static_cast<std::int64_t>(bytes));
+    uses.write(target, static_cast<std::int64_t>(bytes));
+    check_order(uses);
   }
 
   /// After each launch. throws the launch's error, naming it and its extents; with LOCUS_SYNC=1 the error of its run
@@ -131,6 +156,7 @@ class Context {
   int ordinal_;
   DeviceMemory& device_memory_;
   CapturedStep* captured_step_ = nullptr;
+  std::vector<StreamUses>* captured_uses_ = nullptr;  ///< receives the launches of a step that is being captured
   StreamMemory memory_;
   std::size_t shared_memory_ = 0, cache_ = 0;
   int multiprocessors_ = 1, resident_threads_ = 1, compute_capability_ = 0;

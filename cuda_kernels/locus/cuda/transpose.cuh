@@ -83,6 +83,12 @@ void transpose(Context& context, const Piece& whole, const Element* source, Elem
                           Transposition::pack_of(whole, piece, reinterpret_cast<std::uintptr_t>(from),
                                                  reinterpret_cast<std::uintptr_t>(to), sizeof(Element)));
     const Span<const int64_t> extents(piece.extent, static_cast<std::size_t>(piece.rank));
+    if (streams_are_checked()) [[unlikely]] {
+      StreamUses uses({"map (transpose)", nullptr, Shape(extents)});
+      uses.add(from, piece.rank, piece.extent, piece.stride[0], sizeof(Element), false);
+      uses.add(to, piece.rank, piece.extent, piece.stride[1], sizeof(Element), true);
+      context.check_order(uses);
+    }
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin({"map (transpose)", nullptr, Shape(extents), 2 * piece.elements * int64_t{sizeof(Element)}});

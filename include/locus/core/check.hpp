@@ -39,6 +39,9 @@ struct CudaError : Error {
 struct CaptureError : Error {
   using Error::Error;
 };  ///< a step that cannot be captured for replay
+struct StreamError : Error {
+  using Error::Error;
+};  ///< a use of memory that nothing orders after another stream's use of it
 struct OutOfMemory : Error {
   using Error::Error;
 };  ///< an allocation failed; the program may go on

@@ -183,6 +183,9 @@ inline void autotune_gemm(bool) {}
 /// Whether the host waits for every launch; without a GPU, there is none.
 inline void await_launches(bool) {}
 [[nodiscard]] inline bool launches_are_awaited() { return false; }
+/// Whether launches and copies check the order of streams; without a GPU, there are none.
+inline void check_streams(bool) {}
+[[nodiscard]] inline bool streams_are_checked() { return false; }
 
 [[noreturn]] inline void require_device(int ordinal) {
   fail<CudaUnavailable>({"cuda:", ordinal, ": ", unavailable_reason()});

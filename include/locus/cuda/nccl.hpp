@@ -112,10 +112,12 @@ class NcclRank {
   // Within queue().
 
   void send(const void* data, std::int64_t bytes, int peer) const {
+    check_order("send", data, bytes, nullptr, 0);
     if (bytes > 0)
       unless_in_progress(ncclSend(data, static_cast<std::size_t>(bytes), ncclInt8, peer, rank_, stream()), "ncclSend");
   }
   void receive(void* data, std::int64_t bytes, int peer) const {
+    check_order("receive", nullptr, 0, data, bytes);
     if (bytes > 0)
       unless_in_progress(ncclRecv(data, static_cast<std::size_t>(bytes), ncclInt8, peer, rank_, stream()), "ncclRecv");
   }
@@ -125,24 +127,38 @@ class NcclRank {
     ncclRedOp_t op;
   };
   void all_reduce(const void* source, void* target, std::int64_t count, Reduction by) const {
+    check_order("all_reduce", source, 1, target, 1);
     unless_in_progress(ncclAllReduce(source, target, size(count), by.type, by.op, rank_, stream()), "ncclAllReduce");
   }
   /// `target` is null on ranks other than the root.
   void reduce(const void* source, void* target, std::int64_t count, Reduction by, int root) const {
+    check_order("reduce", source, 1, target, 1);
     unless_in_progress(ncclReduce(source, target, size(count), by.type, by.op, root, rank_, stream()), "ncclReduce");
   }
   void reduce_scatter(const void* source, void* target, std::int64_t count, Reduction by) const {
+    check_order("reduce_scatter", source, 1, target, 1);
     unless_in_progress(ncclReduceScatter(source, target, size(count), by.type, by.op, rank_, stream()),
                        "ncclReduceScatter");
   }
   void broadcast(const void* source, void* target, std::int64_t bytes, int root) const {
+    check_order("broadcast", source, bytes, target, bytes);
     unless_in_progress(ncclBroadcast(source, target, size(bytes), ncclInt8, root, rank_, stream()), "ncclBroadcast");
   }
   void all_gather(const void* source, void* target, std::int64_t bytes) const {
+    check_order("all_gather", source, bytes, target, bytes);
     unless_in_progress(ncclAllGather(source, target, size(bytes), ncclInt8, rank_, stream()), "ncclAllGather");
   }
 
  private:
+  /// Of sums, the first byte stands for all.
+  void check_order(const char* call, const void* source, std::int64_t read, void* target, std::int64_t written) const {
+    if (!cuda::streams_are_checked()) [[likely]]
+      return;
+    cuda::StreamUses uses({call});
+    uses.read(source, read);
+    uses.write(target, written);
+    cuda::Context::current(device_.ordinal).check_order(uses);
+  }
   [[nodiscard]] cudaStream_t stream() const { return cuda::Context::current(device_.ordinal).stream(); }
   static void check(ncclResult_t status, const char* call) {
     if (status != ncclSuccess) fail<CudaError>({call, ": ", ncclGetErrorString(status)});

@@ -18,7 +18,12 @@ class Event<Cuda> {
   void wait() const {
     if (event_) event_->wait();
   }
-  [[nodiscard]] bool done() const { return !event_ || event_->done(); }
+  [[nodiscard]] bool done() const {
+    if (!event_) return true;
+    if (!event_->done()) return false;
+    event_->note_wait();
+    return true;
+  }
 
  private:
   friend class Stream<Cuda>;

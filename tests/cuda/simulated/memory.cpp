@@ -297,7 +297,7 @@ TEST_CASE("memory that another thread frees while a step is captured is reused o
   CHECK(in_new_process({}, [] {
     const auto x = full<float, Cuda>({wide}, 1.f), y = zeros<float, Cuda>({wide});
     Tensor<float, Cuda> kept;
-    std::optional<Event<Cuda>> read;
+    std::optional<Event<Cuda>> made, read;
     const void* block = nullptr;
     int calls = 0;
     {
@@ -305,12 +305,14 @@ TEST_CASE("memory that another thread frees while a step is captured is reused o
       auto step = capture<Cuda>([&] {
         if (++calls != 2) return;
         std::thread([&] {
+          Stream<Cuda>::current().wait(*made);
           y.copy_(kept);
           kept = {};
           read = Stream<Cuda>::current().record();
         }).join();
       });
       keeping(), step();
+      made = Stream<Cuda>::current().record();
       block = kept.data();
       simulated::late = true;
       step();

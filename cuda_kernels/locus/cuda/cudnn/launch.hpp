@@ -22,6 +22,10 @@ class Operands {
     calls.execute(machine.handle, way.plan, pack);
   }
 
+  void check_order(Context& context, const locus::detail::LaunchDescription& launch) const {
+    context.check_order(launch, data_, static_cast<std::size_t>(count_) * sizeof(void*));
+  }
+
  private:
   static constexpr int most = 16;
   std::int64_t names_[most];
@@ -57,11 +61,14 @@ template <class Computation>
     tell_refusal(computation, join("no memory for a workspace of ", way.workspace, " bytes"));
     return Launched::out_of_memory;
   }
+  const Operands operands = operands_of(computation);
+  if (streams_are_checked()) [[unlikely]]
+    operands.check_order(context, description_of(computation));
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin(description_of(computation));
   Calls calls(computation);
-  operands_of(computation).launch(calls, machine, way, workspace.as<void>());
+  operands.launch(calls, machine, way, workspace.as<void>());
   const LaunchName name = launch_name(computation);
   if (!calls.succeeded()) {
     cuda::check(cudaGetLastError(), name.verb);  // A sticky error is an earlier launch's.
