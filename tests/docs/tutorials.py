@@ -37,9 +37,9 @@ def rows(text):
 def vocabulary(root=common.ROOT):
     """The words of public headers, examples and scripts."""
     words = set()
-    for folder in ("include", "examples", "scripts"):
+    for folder in ("include", "cuda_kernels", "examples", "scripts"):
         for path in (root / folder).rglob("*"):
-            if path.is_file() and path.suffix in (".hpp", ".inc", ".cpp", ".py", ""):
+            if path.is_file() and path.suffix in (".hpp", ".cuh", ".inc", ".cpp", ".py", ""):
                 words.update(NAME.findall(path.read_text(errors="ignore")))
     return words
 
