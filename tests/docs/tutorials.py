@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks docs/tutorials.md: each item of the tutorials has an answer and a link that leads somewhere, and names in the
-column "in Locus" exist in headers, examples or scripts.
+column "in Locus" exist in headers, examples or scripts. Checks docs/training-on-a-gpu.md: each question of its quiz is a
+case of docs/compile-errors.md, with the same code and message.
 
 usage: tutorials.py
 """
@@ -14,6 +15,9 @@ import common  # noqa: E402
 import readme  # noqa: E402
 
 PAGE = common.ROOT / "docs" / "tutorials.md"
+LESSON = common.ROOT / "docs" / "training-on-a-gpu.md"
+CASES = common.ROOT / "docs" / "compile-errors.md"
+QUESTIONS = 10  # of the quiz
 ITEMS = 113  # of the tutorials, at least
 HEAD = "| the tutorial says | in Locus | where |"
 CODE = re.compile(r"`([^`]+)`")
@@ -72,7 +76,25 @@ def problem_of_row(cells, words, page=PAGE, root=common.ROOT):
     return f"not in headers, examples or scripts: {', '.join(missing)}" if missing else None
 
 
+def problem_of_question(anchor, code, message, cases):
+    """Of a question whose answer is the case with this anchor on the page of compile errors."""
+    _, found, case = cases.partition(f'<a id="{anchor}">')
+    case = case.partition("<a id=")[0]
+    if not found:
+        return f"no case {anchor}"
+    return None if f"```cpp\n{code}```" in case and f"\n{message}\n" in case else f"the case {anchor} has other code, or another message"
+
+
+def questions(text):
+    """[(anchor, code, message)] of the quiz."""
+    return re.findall(r"\(compile-errors\.md#(\w+)\)\n\n```cpp\n(.*?)```\n\n```text\n(.*?)\n```", readme.section(text, "Quiz"), re.DOTALL)
+
+
 def check(report):
+    quiz, cases = questions(LESSON.read_text()), CASES.read_text()
+    report.add("questions of the quiz", None if len(quiz) == QUESTIONS else f"{len(quiz)} questions; expected {QUESTIONS}")
+    for question in quiz:
+        report.add(f"quiz: {question[0]}", problem_of_question(*question, cases))
     items, words = rows(PAGE.read_text()), vocabulary()
     report.add("items of the tutorials", None if len(items) >= ITEMS else f"{len(items)} items; expected {ITEMS} or more")
     for cells in items:

@@ -84,6 +84,15 @@ class Tutorials(Scratch):
         self.assertEqual(self.problem(says, "`x.moved<Cuda>()`", where), "not in headers, examples or scripts: moved")
         self.assertEqual(self.problem(says, "`examples/none.cpp --device`", where), "not in headers, examples or scripts: examples/none.cpp")
 
+    def test_questions_that_are_no_cases(self):
+        text = "## Quiz\n\n1. [Fix](compile-errors.md#sum)\n\n```cpp\nx + w;\n```\n\n```text\nclang 14: a + b\n```\n"
+        self.assertEqual(tutorials.questions(text), [question := ("sum", "x + w;\n", "clang 14: a + b")])
+        case = '<a id="sum"></a>\n```cpp\nx + w;\n```\n```text\nclang 14: a + b\n```\n'
+        self.assertIsNone(tutorials.problem_of_question(*question, case))
+        self.assertEqual(tutorials.problem_of_question(*question, ""), "no case sum")
+        for changed in (case.replace("x + w", "w + x"), case.replace("a + b", "a * b")):
+            self.assertEqual(tutorials.problem_of_question(*question, changed), "the case sum has other code, or another message")
+
 
 class Refusals(Scratch):
     def test_a_message_lists_the_fields_of_the_struct(self):
