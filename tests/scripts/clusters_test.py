@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The scripts for Slurm are valid, and tell ranks their numbers; the Dockerfile installs the packages of scripts/test."""
+"""The scripts for Slurm are valid, and tell ranks their numbers; the Dockerfile installs the packages of scripts/test;
+notebooks compile with the options of the README."""
 
 import os
 import pathlib
@@ -42,6 +43,15 @@ class Slurm(unittest.TestCase):
         for name, address in (("one_node", "127.0.0.1"), ("several_nodes", "first")):
             lines = self.run_job(ROOT / "scripts" / "slurm" / f"{name}.sbatch")
             self.assertEqual(lines, [f"{rank} 2 0 {address} 32345 64 two words" for rank in (0, 1)])
+
+
+class Notebook(unittest.TestCase):
+    def test_the_cell_compiles_as_the_readme_says(self):
+        """The same options of nvcc, but for the folder of the clone, -O2 and names of files."""
+        def options(page):
+            command = re.search(r"nvcc (-x cu .*?)[`\n]", (ROOT / page).read_text())[1].replace("-Ilocus/", "-I")
+            return [word for word in command.split() if word.startswith("-") and word not in ("-O2", "-o")]
+        self.assertEqual(options("docs/clusters.md"), options("README.md"))
 
 
 class Docker(unittest.TestCase):
