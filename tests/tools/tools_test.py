@@ -41,6 +41,7 @@ import generated_code_test as generated  # noqa: E402
 import json_text  # noqa: E402
 import kernels  # noqa: E402
 import reference_page  # noqa: E402
+import tutorials  # noqa: E402
 import words  # noqa: E402
 
 
@@ -56,6 +57,41 @@ class ShortMembers(unittest.TestCase):
                      "  template <class T>\n  struct F {\n    T x;\n  };\n",
                      f"  template <class T>\n  T f(T x) {{\n    return {'x' * 90};\n  }}\n"]:
             self.assertEqual(layout.join_short_members(text), text)
+
+
+class Tutorials(Scratch):
+    ITEM = ["`.cuda()`", "`x.to<Cuda>()`", "[Copies](copies.md#between-devices)"]
+
+    def problem(self, *cells):
+        self.write("docs/copies.md", "# Copies\n\n## Between devices\n")
+        return tutorials.problem_of_row(list(cells), {"x", "to", "Cuda"}, self.root / "docs" / "page.md", self.root)
+
+    def test_an_item_with_its_answer(self):
+        text = f"{tutorials.HEAD}\n|---|---|---|\n| {' | '.join(self.ITEM)} |\n\n| another | table |\n"
+        self.assertEqual(tutorials.rows(text), [self.ITEM])
+        self.assertIsNone(self.problem(*self.ITEM))
+
+    def test_items_that_lack_something(self):
+        says, answer, where = self.ITEM
+        self.assertEqual(self.problem(says, answer), "2 cells; expected the tutorial's words, the answer, and where it stands")
+        self.assertEqual(self.problem(says, "", where), "a cell is empty")
+        self.assertEqual(self.problem(says, answer, "Copies"), "the last cell has no link")
+        self.assertEqual(self.problem(says, answer, "[a](none.md)"), "link to none.md#: leads nowhere")
+        self.assertEqual(self.problem(says, answer, "[a](copies.md#none)"), "link to copies.md#none: no heading of this name")
+
+    def test_names_that_do_not_exist(self):
+        says, _, where = self.ITEM
+        self.assertEqual(self.problem(says, "`x.moved<Cuda>()`", where), "not in headers, examples or scripts: moved")
+        self.assertEqual(self.problem(says, "`examples/none.cpp --device`", where), "not in headers, examples or scripts: examples/none.cpp")
+
+    def test_questions_that_are_no_cases(self):
+        text = "## Quiz\n\n1. [Fix](compile-errors.md#sum)\n\n```cpp\nx + w;\n```\n\n```text\nclang 14: a + b\n```\n"
+        self.assertEqual(tutorials.questions(text), [question := ("sum", "x + w;\n", "clang 14: a + b")])
+        case = '<a id="sum"></a>\n```cpp\nx + w;\n```\n```text\nclang 14: a + b\n```\n'
+        self.assertIsNone(tutorials.problem_of_question(*question, case))
+        self.assertEqual(tutorials.problem_of_question(*question, ""), "no case sum")
+        for changed in (case.replace("x + w", "w + x"), case.replace("a + b", "a * b")):
+            self.assertEqual(tutorials.problem_of_question(*question, changed), "the case sum has other code, or another message")
 
 
 class Refusals(Scratch):

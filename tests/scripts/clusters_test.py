@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The scripts for Slurm are valid, and tell ranks their numbers; the Dockerfile installs the packages of scripts/test;
+notebooks compile with the options of the README."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SBATCH = sorted((ROOT / "scripts" / "slurm").glob("*.sbatch"))
+# A job of two tasks on two machines: runs the command after the options once for each.
+SRUN = """#!/usr/bin/env bash
+while [[ $1 == --* ]]; do shift; done
+for task in 0 1; do SLURM_PROCID=$task SLURM_LOCALID=0 SLURM_NTASKS=2 "$@"; done
+"""
+SCONTROL = "#!/usr/bin/env bash\necho first\necho second\n"
+
+
+class Slurm(unittest.TestCase):
+    def run_job(self, script):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("srun", SRUN), ("scontrol", SCONTROL)):
+                (tool := pathlib.Path(folder, name)).write_text(text)
+                tool.chmod(0o755)
+            env = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", SLURM_JOB_ID="12345", SLURM_JOB_NODELIST="n[1-2]")
+            report = 'echo "$RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $MASTER_PORT ${#LOCUS_DIST_SECRET} $1"'
+            done = subprocess.run(["bash", script, "bash", "-c", report, "program", "two words"], env=env, text=True,
+                                  capture_output=True, check=True, timeout=60)
+            return done.stdout.splitlines()
+
+    def test_scripts_are_valid(self):
+        self.assertEqual([script.name for script in SBATCH], ["mpi.sbatch", "one_node.sbatch", "several_nodes.sbatch"])
+        for script in SBATCH:
+            self.assertEqual(subprocess.run(["bash", "-n", script], check=False).returncode, 0, script)
+            head = re.match(r"#!/usr/bin/env bash\n(?:#SBATCH --[a-z-]+=\S+\n)+(?!#SBATCH)", script.read_text())
+            self.assertIsNotNone(head, f"{script}: options of sbatch stand before the first command")
+
+    def test_ranks_know_their_numbers(self):
+        for name, address in (("one_node", "127.0.0.1"), ("several_nodes", "first")):
+            lines = self.run_job(ROOT / "scripts" / "slurm" / f"{name}.sbatch")
+            self.assertEqual(lines, [f"{rank} 2 0 {address} 32345 64 two words" for rank in (0, 1)])
+
+
+class Notebook(unittest.TestCase):
+    def test_the_cell_compiles_as_the_readme_says(self):
+        """The same options of nvcc, but for the folder of the clone, -O2 and names of files."""
+        def options(page):
+            command = re.search(r"nvcc (-x cu .*?)[`\n]", (ROOT / page).read_text())[1].replace("-Ilocus/", "-I")
+            return [word for word in command.split() if word.startswith("-") and word not in ("-O2", "-o")]
+        self.assertEqual(options("docs/clusters.md"), options("README.md"))
+
+
+class Docker(unittest.TestCase):
+    def setUp(self):
+        self.text = (ROOT / "scripts" / "docker" / "Dockerfile").read_text().replace("\\\n", " ")
+
+    def test_packages_are_those_of_the_fast_tests(self):
+        wanted = re.search(r"^packages=\((.*?)\)", (ROOT / "scripts" / "test").read_text(), re.DOTALL | re.MULTILINE)[1].split()
+        given = re.search(r"--no-install-recommends (.*?) &&", self.text)[1].split()
+        self.assertEqual(given, wanted)
+
+    def test_commands_exist(self):
+        commands = re.findall(r"\b(scripts/\w+)((?: --\w+)*)", re.sub(r"^#.*$", "", self.text, flags=re.MULTILINE))
+        self.assertEqual([path for path, _ in commands], ["scripts/test", "scripts/demo"])
+        for path, options in commands:
+            for option in options.split():
+                self.assertIn(option, (ROOT / path).read_text())
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
