@@ -38,6 +38,7 @@ struct Backend<Cpu> {
   }
   [[nodiscard]] static MemoryStats memory_stats(Cpu) { return cpu::MemoryPool::instance().stats(); }
   static void restart_peak(Cpu, std::int64_t least) { cpu::MemoryPool::instance().restart_peak(least); }
+  static std::int64_t release_unused(Cpu) { return cpu::MemoryPool::instance().release_unused(); }
 
   /// Everything on Cpu is done when its call returns.
   static void synchronize(Cpu) {}

@@ -46,6 +46,10 @@ struct Backend<Cuda> {
     cuda::require_device(device.ordinal);
     cuda::DeviceMemory::of(device.ordinal).restart_peak(least);
   }
+  static std::int64_t release_unused(Cuda device) {
+    cuda::require_device(device.ordinal);
+    return cuda::DeviceMemory::of(device.ordinal).release_unused();
+  }
 
   /// throws ArgumentError for a pointer to memory of the host, DeviceError for one to memory of another GPU
   static void require_here(Cuda device, const void* data) { cuda::require_memory_of(device.ordinal, data); }
@@ -198,6 +202,7 @@ struct Backend<Cuda> {
   static void deallocate(Cuda, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Cuda device) { cuda::require_device(device.ordinal); }
   static void restart_peak(Cuda device, std::int64_t) { cuda::require_device(device.ordinal); }
+  static std::int64_t release_unused(Cuda device) { cuda::require_device(device.ordinal); }
   static void require_here(Cuda device, const void*) { cuda::require_device(device.ordinal); }
   static void synchronize(Cuda device) { cuda::require_device(device.ordinal); }
 

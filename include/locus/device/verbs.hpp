@@ -177,6 +177,20 @@ void reset_peak_memory_stats(D place = {}) {
   Backend<D>::restart_peak(place, 0);
 }
 
+/// A place whose pool gives unused blocks back: `release_unused(device)` of its Backend returns their bytes.
+template <class D>
+concept ReleasesUnused = MemorySpace<D> && requires(const D device) {
+  { Backend<D>::release_unused(device) } -> std::same_as<std::int64_t>;
+};
+
+/// Gives the pool's unused blocks back to the system, for other programs and libraries: `torch.cuda.empty_cache()`.
+/// Returns their bytes, by which memory_stats(place).reserved_bytes falls. Tensors and captured steps keep their
+/// memory. cost: on Cuda the host waits for queued work; later requests ask the system again
+template <ReleasesUnused D>
+std::int64_t release_unused(D place = {}) {
+  return Backend<D>::release_unused(place);
+}
+
 /// A place that can compute with tensors. Its verbs, all members of Backend<D>:
 ///
 ///     synchronize(device)
