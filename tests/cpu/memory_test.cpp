@@ -9,6 +9,9 @@
 #include <cstring>
 
 #include <unistd.h>
+#include <filesystem>
+#include <fstream>
+#include <support/temporary_folder.hpp>
 
 using namespace locus;
 
@@ -48,4 +51,34 @@ TEST_CASE("release_unused gives the blocks of freed tensors back to the system, 
   CHECK(before - resident() > all * 9 / 10);
 #endif
   Backend<Cpu>::deallocate({}, held, 4096);
+}
+
+TEST_CASE("memory_info is the host's memory, within the limits of the process's control groups and their parents") {
+  const locus_test::TemporaryFolder folder;
+  const auto write = [&](const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(folder.path / path).parent_path());
+    std::ofstream(folder.path / path) << text;
+  };
+  const auto found = [&] {
+    const auto [free, total] = cpu::detail::host_memory(folder.path);
+    return std::pair(free, total);
+  };
+  CHECK(found() == std::pair<std::int64_t, std::int64_t>(0, 0));
+  write("proc/meminfo", "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   600 kB\n");
+  CHECK(found() == std::pair<std::int64_t, std::int64_t>(600 * 1024, 1000 * 1024));
+  write("proc/self/cgroup", "0::/a/b\n");
+  write("sys/fs/cgroup/a/b/memory.max", "max\n");
+  write("sys/fs/cgroup/a/b/memory.current", "5\n");
+  CHECK(found().second == 1000 * 1024);
+  write("sys/fs/cgroup/a/memory.max", "300000\n");
+  write("sys/fs/cgroup/a/memory.current", "200000\n");
+  write("sys/fs/cgroup/a/memory.stat", "anon 7\ninactive_file 50000\n");
+  CHECK(found() == std::pair<std::int64_t, std::int64_t>(150000, 300000));
+  write("proc/self/cgroup", "5:cpu:/x\n4:memory:/docker/1\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "400000\n");
+  write("sys/fs/cgroup/memory/memory.usage_in_bytes", "400001\n");
+  CHECK(found() == std::pair<std::int64_t, std::int64_t>(0, 400000));
+  const auto [free, total] = memory_info(Cpu{});
+  CHECK(free > 0);
+  CHECK(free <= total);
 }

@@ -36,6 +36,12 @@ struct MemoryStats {
   void restart_peak(std::int64_t least) { peak_bytes = least > allocated_bytes ? least : allocated_bytes; }
 };
 
+/// Memory of a device in bytes, of all programs.
+struct MemoryInfo {
+  std::int64_t free = 0;
+  std::int64_t total = 0;
+};
+
 /// The implementation of a device or memory; specialize it to add one.
 template <class D>
 struct Backend;
@@ -189,6 +195,22 @@ concept ReleasesUnused = MemorySpace<D> && requires(const D device) {
 template <ReleasesUnused D>
 std::int64_t release_unused(D place = {}) {
   return Backend<D>::release_unused(place);
+}
+
+/// A device that reports its memory by `memory_info(device)` of its Backend.
+template <class D>
+concept ReportsMemory = MemorySpace<D> && requires(const D device) {
+  { Backend<D>::memory_info(device) } -> std::same_as<MemoryInfo>;
+};
+
+/// Free and total bytes of the device: `torch.cuda.mem_get_info()`. Unused blocks of this program's pool are not free.
+/// On Cpu: the memory available without swapping, or the rest of a lower limit of a control group (container). On Cuda
+/// the call starts the GPU for this process. throws CudaUnavailable
+///
+///     const auto [free, total] = memory_info(Cuda{});
+template <ReportsMemory D>
+[[nodiscard]] MemoryInfo memory_info(D device = {}) {
+  return Backend<D>::memory_info(device);
 }
 
 /// A place that can compute with tensors. Its verbs, all members of Backend<D>:

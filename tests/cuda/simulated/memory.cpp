@@ -195,6 +195,15 @@ TEST_CASE("release_unused gives the system what no tensor and no captured step h
   }));
 }
 
+TEST_CASE("memory_info is the free and total memory of a GPU") {
+  simulated::free_memory = 5 << 20;
+  const auto [free, total] = memory_info(Cuda{1});
+  simulated::free_memory = std::size_t{1} << 34;
+  CHECK(free == 5 << 20);
+  CHECK(total == std::int64_t{1} << 34);
+  CHECK_THROWS_AS((void)memory_info(Cuda{2}), CudaUnavailable);
+}
+
 TEST_CASE("sizes beyond any memory are out of memory, whatever the driver calls that") {
   for (const int bits : {40, 52, 62}) {
     CAPTURE(bits);
