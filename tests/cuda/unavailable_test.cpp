@@ -79,6 +79,8 @@ TEST_CASE("without a GPU every use of Cuda is refused with the reason, and askin
            refusal([] { (void)Backend<Cuda>::allocate({}, 1); }),
            refusal([] { (void)Backend<Cuda>::memory_stats({}); }),
            refusal([] { reset_peak_memory_stats(Cuda{}); }),
+           refusal([] { (void)release_unused(Cuda{}); }),
+           refusal([] { (void)memory_info(Cuda{}); }),
            refusal([] { Backend<Cuda>::synchronize(Cuda{3}); }),
            refusal([&] { Backend<Cuda>::map({}, plan, Fill{}, Pack<>{}, Pack<float*>{&value}); }),
            refusal([] { Backend<Cuda>::for_each_row({}, 1, 1, Rows{}); }),

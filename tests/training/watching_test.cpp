@@ -52,11 +52,21 @@ int stand_in_rates(void* device, unsigned* percent) {
   percent[1] = 12;
   return device == &stand_in_status ? 0 : 1;
 }
+int stand_in_temperature(void* device, int sensor, unsigned* degrees) {
+  *degrees = 61;
+  return device == &stand_in_status && sensor == 0 ? 0 : 1;
+}
+int stand_in_power(void* device, unsigned* milliwatts) {
+  *milliwatts = 312'500;
+  return device == &stand_in_status ? 0 : 1;
+}
 void* stand_in(const char* name) {
   const std::string_view wanted = name;
   if (wanted == "nvmlInit_v2") return reinterpret_cast<void*>(&stand_in_init);
   if (wanted == "nvmlDeviceGetHandleByPciBusId_v2") return reinterpret_cast<void*>(&stand_in_by_bus);
   if (wanted == "nvmlDeviceGetUtilizationRates") return reinterpret_cast<void*>(&stand_in_rates);
+  if (wanted == "nvmlDeviceGetTemperature") return reinterpret_cast<void*>(&stand_in_temperature);
+  if (wanted == "nvmlDeviceGetPowerUsage") return reinterpret_cast<void*>(&stand_in_power);
   return nullptr;
 }
 
@@ -293,11 +303,18 @@ TEST_CASE("a progress bar writes its line anew on a terminal, and elsewhere a li
   for (const int each : {terminal, its_program, errors, file}) close(each);
 }
 
-TEST_CASE("utilization of a GPU is what NVML says; unknown without it, and where it fails") {
+TEST_CASE("utilization, temperature and power of a GPU are as NVML says; unknown without it, and where it fails") {
   using cuda::detail::Nvml;
   const auto is_unknown = [](double x) { return x != x; };
   CHECK(Nvml(stand_in).utilization("0000:01:00.0") == 0.87);
   CHECK(is_unknown(Nvml(stand_in).utilization("0000:02:00.0")));
+  CHECK(Nvml(stand_in).temperature("0000:01:00.0") == 61);
+  CHECK(Nvml(stand_in).power("0000:01:00.0") == 312.5);
+  CHECK(is_unknown(Nvml(stand_in).temperature("0000:02:00.0")));
+  CHECK(is_unknown(Nvml(stand_in).power("0000:02:00.0")));
+  CHECK(is_unknown(Nvml([](const char*) -> void* { return nullptr; }).power("0000:01:00.0")));
+  CHECK(is_unknown(cuda::temperature(Cuda{99})));
+  CHECK(is_unknown(cuda::power(Cuda{99})));
   CHECK(is_unknown(Nvml([](const char*) -> void* { return nullptr; }).utilization("0000:01:00.0")));
   stand_in_status = 9;  // the driver is not loaded
   CHECK(is_unknown(Nvml(stand_in).utilization("0000:01:00.0")));

@@ -170,6 +170,16 @@ class DeviceMemory {
     const Lock lock(mutex_);
     stats_.restart_peak(least);
   }
+  /// Gives unused blocks that no captured step uses back to the system, after the work queued so far; returns their
+  /// bytes.
+  std::int64_t release_unused() {
+    const Lock lock(mutex_);
+    const OrdinalGuard guard(ordinal_);
+    const UncapturedCalls anything_goes;
+    const std::int64_t before = stats_.reserved_bytes;
+    free_unused();
+    return before - stats_.reserved_bytes;
+  }
 
  private:
   explicit DeviceMemory(int ordinal)
@@ -346,7 +356,7 @@ class DeviceMemory {
     cudaError_t error = allocate(&block);
     if (detail::means_out_of_memory(error)) {
       (void)cudaGetLastError();
-      release_unused();
+      free_unused();
       error = allocate(&block);
     }
     if (detail::means_out_of_memory(error)) out_of_memory(bytes);
@@ -386,7 +396,7 @@ class DeviceMemory {
     stats_.reserved_bytes -= static_cast<std::int64_t>(Sizes::bytes(block.size_class));
     blocks_.erase(block.address);
   }
-  void release_unused() noexcept {
+  void free_unused() noexcept {
     for (StreamMemory* home : homes_) {
       if (home->lender) continue;
       home->unused.drain([&](void* block, std::size_t) { release(*blocks_.find(block)); });

@@ -51,6 +51,15 @@ class PinnedMemory {
     const Lock lock(mutex_);
     stats_.restart_peak(least);
   }
+  /// Unlocks unused blocks and gives them back to the system; returns their bytes.
+  std::int64_t release_unused() {
+    const Lock lock(mutex_);
+    const UncapturedCalls anything_goes;
+    collect();
+    const std::int64_t before = stats_.reserved_bytes;
+    free_unused();
+    return before - stats_.reserved_bytes;
+  }
 
  private:
   [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {
@@ -62,7 +71,7 @@ class PinnedMemory {
         rounded < bytes ? cudaErrorMemoryAllocation : cudaHostAlloc(&block, rounded, cudaHostAllocPortable);
     if (detail::means_out_of_memory(error) && rounded >= bytes) {
       (void)cudaGetLastError();
-      unused_.drain([&](void* cached, std::size_t cached_bytes) { release(cached, cached_bytes); });
+      free_unused();
       error = cudaHostAlloc(&block, rounded, cudaHostAllocPortable);
     }
     if (detail::means_out_of_memory(error)) {
@@ -78,6 +87,10 @@ class PinnedMemory {
   void release(void* block, std::size_t bytes) noexcept {
     disregard(cudaFreeHost(block));
     stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
+  }
+
+  void free_unused() noexcept {
+    unused_.drain([&](void* block, std::size_t bytes) { release(block, bytes); });
   }
 
   /// A copy that was in flight at the last check.

@@ -1,6 +1,7 @@
 #pragma once
 // The host as a device; device/verbs.hpp specifies its verbs.
 
+#include <locus/cpu/host_memory.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/memory.hpp>
 #include <locus/cpu/threads/parallel.hpp>
@@ -38,6 +39,8 @@ struct Backend<Cpu> {
   }
   [[nodiscard]] static MemoryStats memory_stats(Cpu) { return cpu::MemoryPool::instance().stats(); }
   static void restart_peak(Cpu, std::int64_t least) { cpu::MemoryPool::instance().restart_peak(least); }
+  [[nodiscard]] static MemoryInfo memory_info(Cpu) { return cpu::detail::host_memory(); }
+  static std::int64_t release_unused(Cpu) { return cpu::MemoryPool::instance().release_unused(); }
 
   /// Everything on Cpu is done when its call returns.
   static void synchronize(Cpu) {}

@@ -6,6 +6,9 @@
 #include <locus/device/verbs.hpp>
 
 #include <sys/mman.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include <cstdint>
 #include <cstdlib>
@@ -93,6 +96,16 @@ class MemoryPool {
     const Lock lock(mutex_);
     stats_.restart_peak(least);
   }
+  /// Gives unused blocks back to the system; returns their bytes.
+  LOCUS_COLD std::int64_t release_unused() noexcept {
+    const Lock lock(mutex_);
+    const auto released = static_cast<std::int64_t>(cached_);
+    free_unused();
+#if defined(__GLIBC__)
+    (void)malloc_trim(0);  // or else free pages below a block in use stay resident
+#endif
+    return released;
+  }
 
  private:
   using Sizes = SizeClass<alignment>;
@@ -125,7 +138,7 @@ class MemoryPool {
   [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {
     void* block = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
     if (!block && rounded >= bytes) {
-      release_unused();
+      free_unused();
       block = std::aligned_alloc(alignment, rounded);
     }
     if (!block) {
@@ -139,7 +152,7 @@ class MemoryPool {
     return block;
   }
 
-  void release_unused() noexcept {
+  void free_unused() noexcept {
     stats_.reserved_bytes -= static_cast<std::int64_t>(cached_);
     for (int size_class = 0; size_class < Sizes::classes; ++size_class)
       while (void* const block = pop(size_class)) std::free(block);

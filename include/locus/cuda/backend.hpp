@@ -46,6 +46,17 @@ struct Backend<Cuda> {
     cuda::require_device(device.ordinal);
     cuda::DeviceMemory::of(device.ordinal).restart_peak(least);
   }
+  static std::int64_t release_unused(Cuda device) {
+    cuda::require_device(device.ordinal);
+    return cuda::DeviceMemory::of(device.ordinal).release_unused();
+  }
+  [[nodiscard]] static MemoryInfo memory_info(Cuda device) {
+    cuda::require_device(device.ordinal);
+    const cuda::OrdinalGuard guard(device.ordinal);
+    std::size_t free = 0, total = 0;
+    cuda::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+  }
 
   /// throws ArgumentError for a pointer to memory of the host, DeviceError for one to memory of another GPU
   static void require_here(Cuda device, const void* data) { cuda::require_memory_of(device.ordinal, data); }
@@ -201,6 +212,8 @@ struct Backend<Cuda> {
   static void deallocate(Cuda, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Cuda device) { cuda::require_device(device.ordinal); }
   static void restart_peak(Cuda device, std::int64_t) { cuda::require_device(device.ordinal); }
+  [[nodiscard]] static MemoryInfo memory_info(Cuda device) { cuda::require_device(device.ordinal); }
+  static std::int64_t release_unused(Cuda device) { cuda::require_device(device.ordinal); }
   static void require_here(Cuda device, const void*) { cuda::require_device(device.ordinal); }
   static void synchronize(Cuda device) { cuda::require_device(device.ordinal); }
 

@@ -21,6 +21,7 @@ struct Backend<Pinned> {
   }
   [[nodiscard]] static MemoryStats memory_stats(Pinned) { return cuda::PinnedMemory::instance().stats(); }
   static void restart_peak(Pinned, std::int64_t least) { cuda::PinnedMemory::instance().restart_peak(least); }
+  static std::int64_t release_unused(Pinned) { return cuda::PinnedMemory::instance().release_unused(); }
 };
 
 /// Waits until the source may change; copy_async (tensor/copy_async.hpp) does not.
@@ -47,6 +48,7 @@ struct Backend<Pinned> {
   static void deallocate(Pinned, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Pinned) { return {}; }
   static void restart_peak(Pinned, std::int64_t) {}
+  static std::int64_t release_unused(Pinned) { return 0; }
 };
 
 template <>

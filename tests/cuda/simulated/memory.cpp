@@ -164,6 +164,46 @@ TEST_CASE("what the pool keeps is given back where memory runs short, and asked 
   }
 }
 
+TEST_CASE("release_unused gives the system what no tensor and no captured step holds") {
+  for (const Environment& environment : {Environment{}, Environment{{"LOCUS_SIMULATED_POOLS", "0"}}}) {
+    CHECK(in_new_process(environment, [] {
+      constexpr std::size_t bytes = 1 << 20;
+      void* const held = allocate(bytes);
+      void* const freed = allocate(2 * bytes);
+      deallocate(freed, 2 * bytes);
+      bool is_right = simulated::size_of(freed) == 2 * bytes && release_unused(Cuda{}) == 2 * bytes;
+      is_right &= reserved() == bytes && simulated::size_of(freed) == 0 && simulated::size_of(held) == bytes;
+      deallocate(held, bytes);
+      is_right &= release_unused(Cuda{}) == bytes && release_unused(Cuda{}) == 0 && reserved() == 0;
+      void* const locked = Backend<Pinned>::allocate({}, bytes);
+      is_right &= release_unused(Pinned{}) == 0;
+      Backend<Pinned>::deallocate({}, locked, bytes);
+      return is_right && release_unused(Pinned{}) == bytes && memory_stats(Pinned{}).reserved_bytes == 0;
+    }));
+  }
+  CHECK(in_new_process({}, [] {
+    const auto x = full<float, Cuda>({1 << 18}, 1.f);
+    float result = 0;
+    {
+      auto step = capture<Cuda>([&] { x.copy_((x * 2.f).eval() + 1.f); });
+      for (int i = 0; i < 2; ++i) step();
+      (void)release_unused(Cuda{});
+      step();  // replays in memory that it kept
+      result = x.to<Cpu>().data()[0];
+    }
+    return result == 15.f && release_unused(Cuda{}) >= 1 << 20 && reserved() <= (1 << 20) + 8192;
+  }));
+}
+
+TEST_CASE("memory_info is the free and total memory of a GPU") {
+  simulated::free_memory = 5 << 20;
+  const auto [free, total] = memory_info(Cuda{1});
+  simulated::free_memory = std::size_t{1} << 34;
+  CHECK(free == 5 << 20);
+  CHECK(total == std::int64_t{1} << 34);
+  CHECK_THROWS_AS((void)memory_info(Cuda{2}), CudaUnavailable);
+}
+
 TEST_CASE("sizes beyond any memory are out of memory, whatever the driver calls that") {
   for (const int bits : {40, 52, 62}) {
     CAPTURE(bits);
