@@ -3,14 +3,18 @@
 
 #include <locus/data/loading/loader.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/distributed/start/spawn.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
+#include <locus/ops/matmul.hpp>
 #include <locus/optim/sgd.hpp>
+#include <locus/tensor/factory.hpp>
 #include <locus/tensor/from.hpp>
 #include <locus/training/fit.hpp>
 
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <vector>
 
@@ -19,6 +23,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace locus;
@@ -44,10 +49,10 @@ template <class F>
 std::vector<io::TracedPhase> traced(const F& f) {
   const TemporaryFolder folder;
   const std::string path = folder.path / "trace.json";
-  trace_phases(path);
+  trace_to(path);
   CHECK(phases_are_traced());
   f();
-  trace_phases("");
+  trace_to("");
   CHECK(!phases_are_traced());
   CHECK(content_of(path).ends_with("}\n]\n"));
   return io::read_phases(path);
@@ -114,16 +119,17 @@ TEST_CASE(
 }
 
 TEST_CASE("a trace that cannot be written is refused at once, and given up later, which stderr says once") {
-  CHECK(message_of<DataError>([] { trace_phases("/proc/none/trace.json"); }) ==
+  CHECK(message_of<DataError>([] { trace_to("/proc/none/trace.json"); }) ==
         "cannot write the trace '/proc/none/trace.json': No such file or directory; expected a file that you may write "
         "to");
-  CHECK(contains(message_of<DataError>([] { trace_phases("/dev/full"); }), "No space left on device"));
+  CHECK(contains(message_of<DataError>([] { trace_to("/dev/full"); }), "No space left on device"));
   CHECK(!phases_are_traced());
 
   const TemporaryFolder folder;
   const std::string path = folder.path / "trace.json", told = folder.write("err", "");
-  trace_phases(path);
+  trace_to(path);
   { const Phase phase("kept"); }
+  detail::TraceFile::instance().flush();
   struct stat wanted {
   }, info{};
   REQUIRE(stat(path.c_str(), &wanted) == 0);
@@ -135,22 +141,23 @@ TEST_CASE("a trace that cannot be written is refused at once, and given up later
   dup2(full, file);
   dup2(log, STDERR_FILENO);
   const History history = train();
+  detail::TraceFile::instance().flush();
   dup2(errors, STDERR_FILENO);
   for (const int each : {full, errors, log}) close(each);
   CHECK(history.records().size() == 2);
   CHECK(content_of(told) == join("locus: cannot write the trace '", path,
                                  "': No space left on device; training goes on, nothing more is traced\n"));
   CHECK(!phases_are_traced());
-  trace_phases("");
+  trace_to("");
   CHECK(names_of(io::read_phases(path)) == "kept");
 }
 
 TEST_CASE("a trace that was cut off anywhere has its whole events; what is no trace is refused") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "trace.json";
-  trace_phases(path);
+  trace_to(path);
   for (const char* name : {"a", "b", "c"}) const Phase phase(name);
-  trace_phases("");
+  trace_to("");
   const std::string whole = content_of(path);
   std::size_t most = 0;
   for (std::size_t bytes = whole.find('}') + 2; bytes <= whole.size(); ++bytes) {
@@ -172,6 +179,87 @@ TEST_CASE("a trace that was cut off anywhere has its whole events; what is no tr
                          doctest::Contains("; expected "), DataError);
   }
   CHECK_THROWS_AS((void)io::read_phases(folder.path / "missing.json"), DataError);
+}
+
+TEST_CASE("a trace has each launch beside the phases, with what it computes, and the memory of the device") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "trace.json";
+  trace_to(path);
+  CHECK(detail::launches_are_observed());
+  {
+    const Phase phase("mine");
+    const Tensor x = from({1, 2, 3, 4}).reshape({2, 2});
+    const Tensor y = x * 2.f + x;
+    const Tensor z = matmul(x, y);
+  }
+  trace_to("");
+  CHECK_FALSE(detail::launches_are_observed());
+  const std::string text = content_of(path);
+  for (const char* const part :
+       {"{\"name\":\"map x0 * c + "
+        "x1\",\"cat\":\"launch\",\"args\":{\"verb\":\"map\",\"device\":\"cpu\",\"extents\":\"(4,)\"",
+        "\"verb\":\"gemm\",\"device\":\"cpu\",\"extents\":\"(1, 2, 2, 2)\",\"bytes\":48,\"flops\":16}",
+        "{\"name\":\"memory of cpu\",\"cat\":\"memory\",\"ph\":\"C\"", "\"name\":\"process_name\"",
+        "{\"name\":\"mine\",\"cat\":\"phase\",\"ph\":\"X\""}) {
+    CAPTURE(part);
+    CHECK(contains(text, part));
+  }
+  CHECK(names_of(io::read_phases(path)) == "mine");
+}
+
+TEST_CASE("ranks that are threads are processes of a trace, with their collectives on a track of their own") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "trace.json";
+  trace_to(path);
+  dist::spawn<Cpu>(2, [](const dist::Communicator<Cpu>& comm) {
+    const Tensor x = full({3}, static_cast<float>(comm.rank()));
+    comm.all_reduce(x);
+    const auto later = comm.all_reduce_async(x);
+  });
+  trace_to("");
+  const std::string text = content_of(path);
+  for (const char* const part :
+       {"\"args\":{\"name\":\"rank 0\"}}", "\"args\":{\"name\":\"rank 1\"}}", "\"args\":{\"name\":\"communication\"}}",
+        "{\"name\":\"all_reduce\",\"cat\":\"communication\",\"args\":{\"engine\":\"threads\",\"type\":\"float32\","
+        "\"bytes\":12,"
+        "\"op\":\"sum\"}"}) {
+    CAPTURE(part);
+    CHECK(contains(text, part));
+  }
+  const auto phases = io::read_phases(path);
+  CHECK(phases.size() == 4);
+  for (const auto& phase : phases) CHECK(phase.process % (1 << 22) == getpid());
+}
+
+TEST_CASE("the trace of a killed process, and of a fork, has whole events and each of them once") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "trace.json";
+  const pid_t killed = fork();
+  if (killed == 0) {
+    trace_to(path);
+    for (int i = 0; i < 1000; ++i) const Phase phase("one");
+    detail::TraceFile::instance().flush();
+    for (int i = 0; i < 1000; ++i) const Phase phase("one");
+    raise(SIGKILL);
+  }
+  waitpid(killed, nullptr, 0);
+  const std::size_t kept = io::read_phases(path).size();
+  CHECK(kept >= 1000);
+  CHECK(kept <= 2000);
+
+  trace_to(path);
+  { const Phase phase("parent"); }
+  const pid_t child = fork();
+  if (child == 0) {
+    {
+      const Phase phase("child");
+    }
+    trace_to("");
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  trace_to("");
+  CHECK(names_of(io::read_phases(path)) == "child parent");
 }
 
 TEST_CASE("shares of phases: what is within another counts once, validation and other threads do not") {
@@ -220,9 +308,9 @@ TEST_CASE("a timeline shows typical steps, not the one with validation, and a la
 TEST_CASE("a report of a run has curves, costs, the parts of a step and tables, in one file") {
   const TemporaryFolder folder;
   const std::string trace = folder.path / "trace.json", path = folder.path / "run.html";
-  if (!std::getenv("LOCUS_TRACED_TEST")) trace_phases(trace);  // else to the file that the environment names
+  if (!std::getenv("LOCUS_TRACED_TEST")) trace_to(trace);  // else to the file that the environment names
   const History history = train();
-  if (!std::getenv("LOCUS_TRACED_TEST")) trace_phases("");
+  if (!std::getenv("LOCUS_TRACED_TEST")) trace_to("");
   else return;
   io::write_report(path, history, {.title = "A <line>", .labels = {.data = "4 points"}, .trace = trace});
   const std::string html = content_of(path);

@@ -151,9 +151,9 @@ TEST_CASE("so it does where it accumulates, and stops early with the best weight
 
 TEST_CASE("a trace of two ranks has the phases of each, and the communication within their backward passes") {
   const TemporaryFolder folder;
-  trace_phases(folder.path / "trace.json");
+  trace_to(folder.path / "trace.json");
   const Outcome outcome = trained(2, 12, {.epochs = 3});
-  trace_phases("");
+  trace_to("");
   const auto phases = io::read_phases(folder.path / "trace.json");
   std::size_t steps = 0, within = 0;
   for (const auto& phase : phases) {

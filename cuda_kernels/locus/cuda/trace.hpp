@@ -19,7 +19,8 @@ class LaunchTrace {
   }
 
   LOCUS_COLD void begin(const locus::detail::LaunchDescription& description) {
-    launch_ = new Launch{description, locus::detail::launch_ranges.load(locus::Order::relaxed)};
+    launch_ = new Launch{description, locus::detail::launch_ranges.load(locus::Order::relaxed),
+                         locus::detail::TraceFile::now()};
     if (launch_->ranges) push_range(*launch_->ranges, description);
     if (!launches_are_traced() || context_.captured_step()) return;
     for (cudaEvent_t* event : {&launch_->begin, &launch_->end}) check(cudaEventCreate(event), "cudaEventCreate");
@@ -35,13 +36,15 @@ class LaunchTrace {
   struct Launch {
     locus::detail::LaunchDescription description;
     const locus::detail::LaunchRanges* ranges;
+    std::int64_t called;
     cudaEvent_t begin = nullptr, end = nullptr;
   };
 
   LOCUS_COLD void print(unsigned blocks, unsigned threads) {
-    if (!launches_are_traced()) return;
     launch_->description.blocks = blocks;
     launch_->description.threads = threads;
+    if (locus::detail::launches_are_events()) add_event();
+    if (!launches_are_traced()) return;
     float milliseconds = -1;
     if (launch_->begin) {
       check(cudaEventRecord(launch_->end, context_.stream()), "cudaEventRecord");
@@ -51,6 +54,15 @@ class LaunchTrace {
     const std::string device = join(to_string(Cuda{context_.ordinal()}), launch_->begin ? "" : " (captured)");
     locus::detail::print_launch(device.c_str(), launch_->description, static_cast<double>(milliseconds) * 1e-3,
                                 peak_bandwidth());
+  }
+  /// The host's call; the kernel runs later.
+  LOCUS_COLD void add_event() const {
+    auto& file = locus::detail::TraceFile::instance();
+    const std::int64_t end = locus::detail::TraceFile::now();
+    const std::string device = to_string(Cuda{context_.ordinal()});
+    auto event = locus::detail::event_of(launch_->description, device);
+    file.add(locus::detail::end_event(event, file.here(), launch_->called, end));
+    file.count_memory(1 + context_.ordinal(), device, DeviceMemory::of(context_.ordinal()).stats().allocated_bytes);
   }
   LOCUS_COLD static void leave(const Launch* launch) noexcept {
     if (launch->ranges) launch->ranges->pop();

@@ -2,11 +2,11 @@
 // The host as a device; device/verbs.hpp specifies its verbs.
 
 #include <locus/cpu/host_memory.hpp>
+#include <locus/cpu/host_trace.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/memory.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/device/trace/launch_log.hpp>
-#include <locus/device/trace/launch_trace.hpp>
 #include <locus/device/verbs.hpp>
 
 #if LOCUS_DEVICE_PASS

@@ -12,7 +12,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
-/// An event of a trace.
+/// A phase of a trace.
 struct TracedPhase {
   std::string name;
   double start = 0, seconds = 0;  ///< `start` by a clock of the machine
@@ -21,14 +21,31 @@ struct TracedPhase {
 };
 
 namespace detail {
+/// Whether a line has as many closing braces as opening ones, outside of strings; a trace has no escapes in them.
+[[nodiscard]] inline bool is_whole_event(std::string_view line) {
+  bool in_string = false;
+  std::int64_t open = 0;
+  for (const char c : line) {
+    in_string ^= c == '"';
+    if (!in_string) open += (c == '{') - (c == '}');
+  }
+  return !in_string && open == 0;
+}
+/// Drops the event in which the file of a killed process ends, and closes the array.
+inline void complete_events(std::string& text) {
+  const std::size_t last = text.find_last_not_of(" \n\r\t,");
+  if (last == std::string::npos || text[last] == ']' || text.find('}') == std::string::npos) return;
+  const std::size_t line = text.rfind('\n', last);
+  text.resize(last + 1);
+  if (line != std::string::npos && !is_whole_event(std::string_view(text).substr(line)))
+    text.resize(text.find_last_not_of(" \n\r\t,[", line) + 1);
+  text += text.empty() ? "[]" : "]";
+}
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::vector<TracedPhase> phases_of(const std::string& path) {
   InputFile file(path, "a trace of LOCUS_TRACE=json");
   std::string text(file.bytes(), '\0');
   text.resize(file.read(text.data(), text.size()));
-  const std::size_t last = text.find_last_not_of(" \n\r\t");
-  if (last != std::string::npos && text[last] == '}') text += ']';
-  else if (last != std::string::npos && text[last] != ']' && text.find('}') != std::string::npos)
-    text = text.substr(0, text.rfind('}') + 1) + ']';
+  complete_events(text);
   const std::string name =
       join("the trace '", locus::detail::printable(path, 200), "'");  // the reader keeps a view of it
   JsonReader reader(text, name);
@@ -47,17 +64,18 @@ namespace detail {
   if (reader.take(']')) return phases;
   do {
     TracedPhase phase;
-    bool is_complete = false;
+    bool is_complete = false, is_phase = true;  // of another program, every complete event
     reader.object([&](const std::string& key) {
       if (key == "name" && reader.next() == '"') phase.name = reader.string();
       else if (key == "ph" && reader.next() == '"') is_complete = reader.string() == "X";
+      else if (key == "cat" && reader.next() == '"') is_phase = reader.string() == "phase";
       else if (key == "ts") phase.start = 1e-6 * number_of("ts", most_microseconds);
       else if (key == "dur") phase.seconds = 1e-6 * number_of("dur", most_microseconds);
       else if (key == "pid") phase.process = static_cast<std::int64_t>(number_of("pid", most_id));
       else if (key == "tid") phase.thread = static_cast<std::int64_t>(number_of("tid", most_id));
       else (void)reader.value();
     });
-    if (is_complete) phases.push_back(std::move(phase));
+    if (is_complete && is_phase) phases.push_back(std::move(phase));
   } while (reader.take(','));
   reader.expect(']');
   reader.expect_end();
@@ -65,9 +83,9 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Reads the events that a program wrote with LOCUS_TRACE=json, in the order of the file: by their ends. The file of a
-/// killed process gives the events until then. throws DataError for a file that cannot be read, or is no such trace;
-/// OutOfMemory
+/// Reads the phases that a program wrote with LOCUS_TRACE=json, those of a thread in the order of their ends; launches
+/// and other events are left out. The file of a killed process gives the phases that it had written. throws DataError
+/// for a file that cannot be read, or is no such trace; OutOfMemory
 [[nodiscard]] inline std::vector<TracedPhase> read_phases(const std::string& path) {
   return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"},
                                          [&] { return detail::phases_of(path); });

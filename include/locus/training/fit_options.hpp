@@ -86,7 +86,7 @@ struct FitOptions {
   /// model's own host code (counting, printing, choosing) runs in the first two steps only. With `accumulate`, it runs
   /// in the first two parts of each kind (first, middle, last). It runs once more where a tensor, such as one that a
   /// metric keeps, holds memory that the replay would overwrite. No capture while phases are traced, see
-  /// trace_phases().
+  /// trace_to().
   bool capture = true;
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
   /// Batches whose gradients are accumulated for one step, as if they were one batch; the last step of an epoch takes

@@ -2,10 +2,10 @@
 // Operands of any stride, for loops over dense arrays: an operand that is not dense is gathered into, or scattered
 // from, a tile in cache.
 
+#include <locus/cpu/host_trace.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/loops/streaming.hpp>
 #include <locus/cpu/threads/parallel.hpp>
-#include <locus/device/trace/launch_trace.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <cstring>

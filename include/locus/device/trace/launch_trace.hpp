@@ -1,22 +1,13 @@
 #pragma once
-// LOCUS_TRACE=1: a line on stderr for every launch, with the expression that it computes.
+// LOCUS_TRACE=1: a line on stderr for every launch, with the expression that it computes. LOCUS_TRACE=json: an event.
 
-#include <locus/core/std/atomic.hpp>
-#include <locus/core/std/posix.hpp>
-#include <locus/core/system/environment.hpp>
 #include <locus/device/trace/expression_text.hpp>
+#include <locus/device/trace/trace_file.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <cstdio>
 
 namespace locus { inline namespace LOCUS_ABI {
-
-namespace detail {
-[[nodiscard]] LOCUS_OUT_OF_LINE inline Atomic<bool>& tracing() {
-  static Atomic<bool> traces{trace_from_environment() == "1"};
-  return traces;
-}
-}  // namespace detail
 
 /// Whether every launch waits for its end and then prints on stderr its time, the minimum bytes moved and their rate,
 /// its extents, and its expression; on Cuda, also the share of the peak bandwidth and the grid. Initially set by
@@ -24,8 +15,10 @@ namespace detail {
 /// text, when it is first read
 ///
 ///     locus: cpu  map  0.0210 ms  12 MB  571 GB/s  (1000, 1000)  relu(x0 * x1 + c)
-inline void trace_launches(bool traced) { detail::tracing().store(traced, Order::relaxed); }
-[[nodiscard]] inline bool launches_are_traced() { return detail::tracing().load(Order::relaxed); }
+inline void trace_launches(bool traced) { detail::set_tracing(detail::trace_lines, traced); }
+[[nodiscard]] inline bool launches_are_traced() {
+  return (detail::tracing().load(Order::relaxed) & detail::trace_lines) != 0;
+}
 
 namespace detail {
 
@@ -46,9 +39,13 @@ struct LaunchRanges {
 };
 inline Atomic<const LaunchRanges*> launch_ranges{nullptr};
 
-/// Whether launches are traced or have callbacks.
+/// Whether launches are traced, as lines or events, or have callbacks.
 [[nodiscard]] inline bool launches_are_observed() {
-  return launches_are_traced() || launch_ranges.load(Order::relaxed) != nullptr;
+  return tracing().load(Order::relaxed) != 0 || launch_ranges.load(Order::relaxed) != nullptr;
+}
+/// Whether launches are events of the trace file. Opens the file that LOCUS_TRACE names.
+[[nodiscard]] inline bool launches_are_events() {
+  return (tracing().load(Order::relaxed) & trace_events) != 0 && TraceFile::instance().is_open();
 }
 
 LOCUS_COLD inline void push_range(const LaunchRanges& ranges, const LaunchDescription& launch) {
@@ -121,37 +118,23 @@ template <class F>
           2. * products * static_cast<double>(k)};
 }
 
-/// A launch on the host, timed from begin() to destruction. Almost free without begin().
-class HostTrace {
- public:
-  HostTrace() = default;
-  HostTrace(const HostTrace&) = delete;
-  HostTrace& operator=(const HostTrace&) = delete;
-  ~HostTrace() {
-    if (launch_) [[unlikely]]
-      end(launch_);
-  }
-  LOCUS_COLD void begin(const LaunchDescription& launch) {
-    const LaunchRanges* const ranges = launch_ranges.load(Order::relaxed);
-    if (ranges) push_range(*ranges, launch);
-    launch_ = new Launch{launch, ranges, {}};
-  }
-
- private:
-  struct Launch {
-    LaunchDescription description;
-    const LaunchRanges* ranges;
-    Stopwatch watch;
-  };
-  LOCUS_COLD static void end(const Launch* launch) noexcept {
-    const double seconds = launch->watch.seconds();
-    if (launch->ranges) launch->ranges->pop();
-    if (launches_are_traced()) print_launch("cpu", launch->description, seconds);
-    delete launch;
-  }
-
-  const Launch* launch_ = nullptr;
-};
+/// The event of a launch, without its time.
+[[nodiscard]] LOCUS_COLD inline EventText event_of(const LaunchDescription& launch, std::string_view device) {
+  EventText event;
+  event.add("{\"name\":\"").add_plain(launch.verb);
+  if (launch.function) event.add(" ").add_plain(expression_text(launch.function).view());
+  event.add("\",\"cat\":\"launch\",\"args\":{\"verb\":\"")
+      .add_plain(launch.verb)
+      .add("\",\"device\":\"")
+      .add(device)
+      .add("\"");
+  if (!launch.extents.empty()) event.add(",\"extents\":\"").add(to_string(launch.extents)).add("\"");
+  if (launch.bytes > 0) event.add(",\"bytes\":").add(launch.bytes);
+  if (launch.flops > 0) event.add(",\"flops\":").add(static_cast<std::int64_t>(launch.flops));
+  if (launch.blocks > 0)
+    event.add(",\"grid\":\"").add(std::int64_t{launch.blocks}).add(" x ").add(std::int64_t{launch.threads}).add("\"");
+  return event.add("}");
+}
 
 }  // namespace detail
 }}  // namespace locus::LOCUS_ABI

@@ -2,8 +2,8 @@
 // A rank of a process: its engine, its count of calls, and the threads that make asynchronous calls.
 
 #include <locus/core/system/out_of_memory.hpp>
-#include <locus/device/trace/phase_trace.hpp>
 #include <locus/distributed/communicator/handle.hpp>
+#include <locus/distributed/communicator/traced_call.hpp>
 
 #include <sched.h>
 
@@ -24,7 +24,9 @@ struct Prepared {
     return kind() != Kind::recv || engine.has_come(message, waited);
   }
   void operator()(Engine<D>& engine) const {
-    const Phase phase("communication");
+    const bool is_message = kind() == Kind::send || kind() == Kind::recv;
+    const Fingerprint what = is_message ? message.fingerprint(kind()) : call.what;
+    const TracedCall traced(engine.name(), what);
     if (kind() == Kind::send) engine.send(message);
     else if (kind() == Kind::recv) engine.take(message);
     else engine.run(call);
@@ -43,7 +45,7 @@ struct Prepared<void, D> {
   [[nodiscard]] Kind kind() const { return call.what.kind; }
   [[nodiscard]] bool is_ready(Engine<D>&, double) const { return true; }
   void operator()(Engine<D>& engine) const {
-    const Phase phase("communication");
+    const TracedCall traced(engine.name(), call.what);
     engine.run(call);
   }
   void set(std::int64_t sequence, const Owner* owner) {
@@ -101,6 +103,7 @@ class PreparedJob final : public CallJob<D> {
 
  private:
   bool run() override {
+    const locus::detail::TracedRank of(rank_);
     if (!prepared_.is_ready(*engine_, watch_.seconds())) return false;
     if constexpr (StreamingDevice<D>) {
       if (locus::detail::is_capturing()) return capture(), true;
@@ -123,6 +126,7 @@ class PreparedJob final : public CallJob<D> {
   Prepared<T, D> prepared_;
   typename EventOf<D>::type ready_{};
   Stopwatch watch_{};
+  int rank_ = locus::detail::traced_rank_of_thread;
 };
 
 template <class D>
@@ -177,7 +181,8 @@ class RankContext : public Counted {
   /// See Engine::split. After the collectives in flight.
   [[nodiscard]] Shared<Engine<D>> split(GroupChoice choice) {
     collectives_.finish();
-    const Phase phase("communication");
+    const Fingerprint what{.kind = Kind::split};
+    const TracedCall traced(engine->name(), what);
     return engine->split(choice, ++collectives_called_);
   }
 

@@ -28,6 +28,10 @@ class DeviceEngine : public StagedEngine<Cuda> {
   DeviceEngine(const Shared<Host>& host, Cuda device)
       : StagedEngine<Cuda>(Shared<Engine<Cpu>>(host.get()), device), link_(host, device) {}
 
+  [[nodiscard]] const char* name() const override {
+    if constexpr (requires { Link::name; }) return Link::name;
+    else return StagedEngine<Cuda>::name();
+  }
   void run(const Call& call) override {
     link_.run(call, [&] {
       if constexpr (requires { link_.makes(call); })

@@ -153,6 +153,8 @@ class Engine : public Counted {
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] D device() const { return device_; }
   [[nodiscard]] const Options& options() const { return options_; }
+  /// In traces: "threads", "tcp", "mpi" or "nccl"; of another engine, "dist".
+  [[nodiscard]] virtual const char* name() const { return "dist"; }
 
   /// Returns when the target may be read and the source changed; on a device with streams, by work that the calling
   /// thread queues afterwards. throws CollectiveError

@@ -24,6 +24,7 @@ class StagedEngine : public Engine<D> {
   StagedEngine(Shared<Engine<Cpu>> host, D device)
       : Engine<D>(host->rank(), host->size(), device, host->options()), host_(std::move(host)) {}
 
+  [[nodiscard]] const char* name() const override { return host_->name(); }
   void run(const Collective<D>& call) override {
     const int n = this->size();
     const Kind kind = call.what.kind;

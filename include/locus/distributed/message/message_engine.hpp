@@ -36,6 +36,10 @@ class MessageEngine : public Engine<D> {
             [&] { return detail::Machines(this->size(), [&](int rank) { return peers->link.machine_of(rank); }); })),
         scratch_(peers->or_fail([] { return new Scratch; })) {}
 
+  [[nodiscard]] const char* name() const override {
+    if constexpr (requires { Link::name; }) return Link::name;
+    else return Engine<D>::name();
+  }
   void run(const Call& call) override {
     collective(call, [&] { move(call); });
   }

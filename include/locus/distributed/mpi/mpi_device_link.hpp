@@ -27,6 +27,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 /// time. MPI knows no streams: the host waits for the copies before it passes memory to MPI.
 class MpiDeviceLink {
  public:
+  static constexpr const char* name = "mpi";
   static constexpr int most_distances = 1 << 20;  ///< MPI has no groups
 
   MpiDeviceLink(const Shared<MpiEngine<Cpu>>& host, Cuda device)

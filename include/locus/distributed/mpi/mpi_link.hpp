@@ -23,6 +23,7 @@ class MpiCollectives;
 /// program.
 class MpiLink {
  public:
+  static constexpr const char* name = "mpi";
   class Transfers;
   class InFlight;
   template <class D>

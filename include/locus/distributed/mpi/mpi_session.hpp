@@ -4,6 +4,7 @@
 // Used where <mpi.h> is found, as by mpicxx, unless LOCUS_MPI is defined as 0.
 
 #include <locus/core/generator.hpp>
+#include <locus/device/trace/trace_file.hpp>
 #include <locus/distributed/engine/background_thread.hpp>
 
 #include <cstdio>
@@ -132,6 +133,7 @@ class MpiSession {
     int rank = 0;
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
     locus::detail::become_rank(rank);
+    locus::detail::traced_rank_of_process.store(rank);
   }
   ~MpiSession() {
     BackgroundThread::finish();

@@ -82,6 +82,7 @@ class NcclLaunches final : public locus::detail::LaunchObserver {
 /// See DeviceEngine.
 class NcclLink {
  public:
+  static constexpr const char* name = "nccl";
   static constexpr int most_distances = NcclRank::most_operations / 2;
   static constexpr bool queues = true;
 

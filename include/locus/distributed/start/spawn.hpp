@@ -30,6 +30,7 @@ struct Spawned {
       or_leave(*rank.member->engine, [&] {
         try {
           const locus::detail::ThreadRank numbers(rank.member->engine->rank(), seed);
+          const locus::detail::TracedRank in_traces(rank.member->engine->rank());
           f(Communicator<D>(rank.member));
         } catch (...) {
           note_failure();  // before others hear of it, and throw

@@ -204,6 +204,7 @@ class Processes {
     const bool is_well = words.ending == FinalStatus::well;
     if (is_well) TcpLink::finish_sends();
     std::fflush(nullptr);
+    if (phases_are_traced()) locus::detail::TraceFile::instance().flush();  // _exit() would lose the last events
     [[maybe_unused]] const auto written = write(write_.number(), &words, sizeof words);
     if (!is_well) TcpLink::finish_sends();
     return is_well ? 0 : 1;

@@ -14,6 +14,7 @@ namespace detail {
   using Peers = MessagePeers<TcpLink>;
   const Shared peers(new Peers(options.timeout, place, options.timeout));
   locus::detail::become_rank(place.rank);
+  locus::detail::traced_rank_of_process.store(place.rank);
   return peers->or_fail([&] { return Shared<Engine<Cpu>>(new MessageEngine<Cpu, TcpLink>(peers, Cpu{}, options)); });
 }
 }  // namespace detail

@@ -11,6 +11,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
 
 class TcpLink {
  public:
+  static constexpr const char* name = "tcp";
   class Transfers;
   /// A rank's contribution to the rendezvous: where it listens, and its machine. Others reach an address that stands
   /// for all, or a loopback address, where rank 0 has seen the rank.

@@ -80,6 +80,7 @@ class CudaEngine : public Engine<Cuda> {
   CudaEngine(Shared<Group> group, int rank, const Options& options)
       : Engine<Cuda>(rank, group->size(), group->room(rank).device, options), group_(std::move(group)) {}
 
+  [[nodiscard]] const char* name() const override { return "threads"; }
   void run(const Call& call) override {
     Result result;  // others may read it until guard() has waited for them
     group_->guard(rank(), [&] { collective(call, result); });

@@ -45,6 +45,7 @@ class ThreadEngine : public Engine<D> {
   ThreadEngine(Shared<Group> group, int rank, D device, const Options& options)
       : Engine<D>(rank, group->size(), device, options), group_(std::move(group)) {}
 
+  [[nodiscard]] const char* name() const override { return "threads"; }
   void run(const Call& call) override {
     group_->guard(this->rank(), [&] { collective(call); });
   }
