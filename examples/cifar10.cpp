@@ -146,7 +146,7 @@ int main(int argc, char** argv) try {
   const AnyDevice chosen = parse_device(options.device);
   manual_seed(options.seed);
   require_writable(options);
-  const CifarImages images = read_images(options);
+  const CifarImages images = read_images(options.data, {options.images, options.test_images}, options.seed);
   with_device(chosen, [&]<Device D>(D device) {
     std::fprintf(stderr, "training in %s on %s with %lld %simages, testing with %lld\n", options.type.c_str(),
                  to_string(device).c_str(), static_cast<long long>(images.train.size()),

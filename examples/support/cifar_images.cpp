@@ -41,11 +41,10 @@ data::LabelledImages first_of(const data::LabelledImages& images, std::int64_t c
 
 }  // namespace
 
-CifarImages read_images(const CifarOptions& options) {
+CifarImages read_images(const std::string& folder, const ImageCounts& counts, std::uint64_t seed) {
   const auto or_all = [](std::int64_t given, std::int64_t all) { return given == 0 ? all : given; };
-  if (options.data.empty())
-    return {draw_images(or_all(options.images, 2000), 2 * options.seed),
-            draw_images(or_all(options.test_images, 200), 2 * options.seed + 1)};
-  return {first_of(data::cifar10(options.data, data::Part::train), options.images),
-          first_of(data::cifar10(options.data, data::Part::test), options.test_images)};
+  if (folder.empty())
+    return {draw_images(or_all(counts.train, 2000), 2 * seed), draw_images(or_all(counts.test, 200), 2 * seed + 1)};
+  return {first_of(data::cifar10(folder, data::Part::train), counts.train),
+          first_of(data::cifar10(folder, data::Part::test), counts.test)};
 }
