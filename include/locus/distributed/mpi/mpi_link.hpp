@@ -155,12 +155,12 @@ class MpiLink {
     }
   }
   void meet_processes() {
-    char name[256] = {};
-    gethostname(name, sizeof name - 1);
+    char host[256] = {};
+    gethostname(host, sizeof host - 1);
     struct stat space {};
     stat("/proc/self/ns/pid", &space);
     std::uint64_t machine = static_cast<std::uint64_t>(space.st_ino);
-    for (const char c : name)
+    for (const char c : host)
       machine = (machine ^ static_cast<std::uint64_t>(static_cast<unsigned char>(c))) * 0x100000001b3u;
     const Process mine{getpid(), machine, 0};
     processes_.resize(static_cast<std::size_t>(size_));
