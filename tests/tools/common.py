@@ -1,6 +1,7 @@
 """Shared by the checks: paths of the tree and the compilers, parallel runs, counts of cases."""
 
 import functools
+import json
 import os
 import pathlib
 import re
@@ -13,6 +14,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
 CXX = ["-std=c++20"]
 INCLUDES = [f"-I{ROOT / 'include'}"]
+
+
+def without_record(path):
+    """Header and tensors of a checkpoint, without the record of the run that wrote it."""
+    content = path.read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    del header["__metadata__"]["run"]
+    return header, content[end:]
 
 
 class Report:
