@@ -208,11 +208,26 @@ def check_definitions(root):
     return problems
 
 
+def check_version(root):
+    """LOCUS_VERSION, and the newest version of the changelog, differ from the build's."""
+    config, build, changes = root / "include/locus/core/config.hpp", root / "meson.build", root / "CHANGELOG.md"
+    if not build.exists():
+        return []
+    version = re.search(r"version: '([^']+)'", build.read_text())[1]
+    found = ((config, r'#define LOCUS_VERSION "([^"]+)"'), (changes, r"^## \[(\d[^\]]*)\]"))
+    problems = []
+    for path, pattern in found:
+        told = re.search(pattern, path.read_text(), re.MULTILINE)
+        is_right = told and told[1] == version
+        problems.append((path, [] if is_right else [f"says version {told and told[1]}; meson.build has {version}"]))
+    return problems
+
+
 def check_tree(root):
     """[(path, problems)] of every file that was looked at."""
     looked = [(path, check_public(root, path)) for path in common.sources("include/locus", root=root)]
     looked += [(path, check_kernels(root, path)) for path in common.sources("cuda_kernels/locus", root=root)]
-    looked += check_rooms(root) + check_instances(root) + check_definitions(root)
+    looked += check_rooms(root) + check_instances(root) + check_definitions(root) + check_version(root)
     looked += [(path, check_program(path)) for path in common.sources("compiled", "examples", "benchmarks", root=root)]
     return looked + check_listed(root)
 

@@ -172,6 +172,12 @@ class Layering(Scratch):
         self.write("examples/mnist.cpp", 'auto text = "<<<";\n')
         self.assertEqual(self.problems(), [])
 
+    def test_a_version_that_differs(self):
+        self.write("meson.build", "project('locus', 'cpp',\n  version: '0.2.0',\n")
+        self.write("CHANGELOG.md", "# Changelog\n\n## [0.2.0] - 2026-01-01\n")
+        self.write("include/locus/core/config.hpp", '#pragma once\n#define LOCUS_VERSION "0.1.0"\n')
+        self.assert_only_problem("core/config.hpp", "says version 0.1.0; meson.build has 0.2.0")
+
     def test_upward_include(self):
         self.write("include/locus/tensor/tensor.hpp", "#pragma once\n#include <locus/ops/reduce.hpp>\n")
         self.assert_only_problem("tensor/tensor.hpp", "<locus/ops/reduce.hpp>, which is not below it")

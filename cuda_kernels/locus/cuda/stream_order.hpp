@@ -19,7 +19,7 @@ namespace detail {
 
 [[nodiscard]] inline bool streams_are_checked() { return detail::checks_streams().load(Order::relaxed); }
 
-/// What is known of the order of all streams, and of the last uses of all memory. Work whose end any host thread has
+/// The known order of all streams, and the last uses of all memory. Work whose end any host thread has
 /// awaited happened before everything that is queued later, by any thread.
 class StreamOrder {
  public:

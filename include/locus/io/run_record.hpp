@@ -1,5 +1,5 @@
 #pragma once
-// What a run was: program, command line, compiler, processor, GPU, library versions, seed.
+// The record of a run: program, command line, compiler, processor, GPU, library versions, seed.
 
 #include <locus/core/generator.hpp>
 #include <locus/core/system/environment.hpp>

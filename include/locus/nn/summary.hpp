@@ -10,8 +10,8 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
-/// A layer of a Summary. Parameters, buffers and multiply-adds are the layer's own, without those of the layers within
-/// it, and parameters that several layers share count in the first: columns add up to the totals.
+/// A layer of a Summary. Parameters, buffers and multiply-adds are the layer's own; layers within it have their own
+/// rows, and parameters that several layers share count in the first: columns add up to the totals.
 struct LayerSummary {
   std::string name;               ///< full, such as "layer1.0.conv1"; empty for the model itself
   std::string kind;               ///< name of its class, such as "Conv2d"
@@ -112,7 +112,7 @@ class SummaryObserver final : public LayerObserver {
     if (call.row < addresses_.size()) {
       layers_[call.row].multiply_adds += (all - call.within) / 2;
       if (!open_.empty()) open_.back().within += all;
-    } else if (!open_.empty()) {  // a layer that is no member: its operations are those of the layer around it
+    } else if (!open_.empty()) {  // a layer that is no member: its operations count for the layer around it
       open_.back().within += call.within;
     }
   }

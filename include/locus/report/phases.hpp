@@ -83,7 +83,7 @@ inline void complete_events(std::string& text) {
 }
 }  // namespace detail
 
-/// Reads the phases that a program wrote with LOCUS_TRACE=json, those of a thread in the order of their ends; launches
+/// Reads the phases that a program wrote with LOCUS_TRACE=json, of each thread in the order of their ends; launches
 /// and other events are left out. The file of a killed process gives the phases that it had written. throws DataError
 /// for a file that cannot be read, or is no such trace; OutOfMemory
 [[nodiscard]] inline std::vector<TracedPhase> read_phases(const std::string& path) {

@@ -3,7 +3,6 @@
 
 #include <locus/core/config.hpp>
 
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -22,9 +21,13 @@ class EventText {
     return *this;
   }
   LOCUS_COLD EventText& add(std::int64_t number) {
-    char digits[24];
-    const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-    return add({digits, static_cast<std::size_t>(end - digits)});
+    char digits[20];
+    std::size_t begin = sizeof digits;
+    auto rest = number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
+    do digits[--begin] = static_cast<char>('0' + rest % 10);
+    while ((rest /= 10) != 0);
+    if (number < 0) add("-");
+    return add({digits + begin, sizeof digits - begin});
   }
   /// As the content of a JSON string: characters that would need an escape become '_'.
   LOCUS_COLD EventText& add_plain(std::string_view text) {

@@ -121,8 +121,8 @@ class TraceFile {
     if (!std::exchange(identity.communicates, true)) add(event_about("thread_name", track, "communication"));
     return track;
   }
-  /// Adds the bytes that tensors hold on a device, unless they are those of the last call. `slot`: 0 for the host,
-  /// 1 + ordinal for a GPU.
+  /// Adds the bytes that tensors hold on a device, unless they are unchanged since the last call. `slot`: 0 for the
+  /// host, 1 + ordinal for a GPU.
   LOCUS_COLD void count_memory(int slot, std::string_view device, std::int64_t bytes) {
     if (slot < 0 || slot >= slots || !changes(bytes_[slot], bytes)) return;
     EventText event;
