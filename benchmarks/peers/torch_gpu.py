@@ -512,7 +512,8 @@ class Peer:
     def transfer(self, work):
         count, side = work["sizes"][0] // 4, 16 if self.dry_run else 4096
         host, a, copies = torch.randn(count), self.randn(side, side), torch.cuda.Stream()
-        pinned, here, to_pinned = host.pin_memory(), host.to(self.device.name), torch.empty(count).pin_memory()
+        pinned, here = host.pin_memory(), host.to(self.device.name)
+        to_pageable, to_pinned = torch.empty(count), torch.empty(count).pin_memory()  # used again, as by the pool of Locus
 
         def beside():
             with torch.cuda.stream(copies):
@@ -522,7 +523,7 @@ class Peer:
             arriving.record_stream(torch.cuda.current_stream())
             return arriving, product
 
-        run = {"pageable to gpu": lambda: (host.to(self.device.name),), "pageable from gpu": lambda: (here.cpu(),),
+        run = {"pageable to gpu": lambda: (host.to(self.device.name),), "pageable from gpu": lambda: (to_pageable.copy_(here),),
                "pinned to gpu": lambda: (pinned.to(self.device.name),), "pinned from gpu": lambda: (to_pinned.copy_(here),),
                "pinned beside a product": beside}[work["operation"]]
         return {"PyTorch eager": Variant(run, lambda: 0.0 if torch.equal(run()[0].cpu(), host) else float("inf"))}

@@ -88,13 +88,14 @@ TEST_CASE("after its first batch a delivery takes no memory from the system, whe
   if (!locus_test::memory_is_pooled()) SKIP_TEST("LOCUS_CUDA_POOL=0: no block is used again");
   for (const bool early : {false, true}) {
     INFO("the second is ready early: ", early);
-    data::detail::Delivery<data::LabelledImages, Cuda> delivery{data::detail::hold(data::LabelledImages().compact()),
-                                                                Cuda{}};
-    const auto take = [early](data::detail::staged_t<data::LabelledImages, Cuda>& staged) {
-      const std::int64_t samples = early ? 5001 : 9001;  // of sizes that nothing else asks for
-      staged = {zeros<std::uint8_t, Pinned>({samples, 1}), zeros<std::int64_t, Pinned>({samples})};
-      return true;
-    };
+    data::detail::Delivery<data::LabelledImages, Cuda, Pinned> delivery{
+        data::detail::hold(data::LabelledImages().compact()), Cuda{}};
+    const auto take =
+        [early](data::detail::tensors_t<data::detail::prepared_t<data::LabelledImages, Cuda>, Pinned>& staged) {
+          const std::int64_t samples = early ? 5001 : 9001;  // of sizes that nothing else asks for
+          staged = {zeros<std::uint8_t, Pinned>({samples, 1}), zeros<std::int64_t, Pinned>({samples})};
+          return true;
+        };
     std::int64_t allocations = -1;
     for (int i = 0; i < 8; ++i) {
       data::Batch<float, Cuda> batch;

@@ -22,6 +22,11 @@ struct Twice : nn::Layer<Twice, float, Cpu> {
     visit("unused", unused);
   }
 };
+struct Noisy : nn::Layer<Noisy, float, Cpu> {
+  nn::Linear<float, Cpu> inner{4, 4};
+  auto forward(const auto& x) const { return inner(x + randn<float>({4})); }
+  void members(const auto& visit) const { visit("inner", inner); }
+};
 const nn::LayerSummary& row(const nn::Summary& summary, std::string_view name) {
   for (const auto& each : summary.layers)
     if (each.name == name) return each;
@@ -58,6 +63,15 @@ TEST_CASE("a summary lists layers, their shapes, parameters and multiply-adds") 
   CHECK(contains(out.str(), "  1: Linear       (2, 32)       25,120  100,480         50,176\n"));
   CHECK(contains(out.str(), "parameters 25,514, trainable 426, frozen 25,088\n"));
 }
+TEST_CASE("a summary draws no random numbers of the program") {
+  const Noisy model;
+  manual_seed(7);
+  const Tensor expected = randn<float>({3});
+  manual_seed(7);
+  (void)nn::summary(model, ones<float>({1, 4}));
+  CHECK(allclose(randn<float>({3}), expected));
+}
+
 TEST_CASE("layers that are called twice, or not at all; operations of a layer around them are its own") {
   const nn::Summary summary = nn::summary(Twice{}, ones<float>({3, 4}));
   CHECK(row(summary, "inner").calls == 2);

@@ -170,15 +170,15 @@ TEST_CASE("the next batch is on its way before this one is used, and no more tha
   NEEDS_CUDA();
   [[maybe_unused]] const Late late;
   int taken = 0;
-  const auto take = [&](data::detail::staged_t<data::LabelledImages, Cuda>& staged) {
+  const auto take = [&](data::detail::tensors_t<data::detail::prepared_t<data::LabelledImages, Cuda>, Pinned>& staged) {
     if (taken == 6) return false;
     ++taken;
     staged = {Tensor<std::uint8_t, Pinned>({4, 1, 1, 1}), Tensor<std::int64_t, Pinned>({4})};
     get<1>(staged).fill_(taken);
     return true;
   };
-  data::detail::Delivery<data::LabelledImages, Cuda> delivery(data::detail::hold(data::LabelledImages().compact()),
-                                                              Cuda{});
+  data::detail::Delivery<data::LabelledImages, Cuda, Pinned> delivery(
+      data::detail::hold(data::LabelledImages().compact()), Cuda{});
   data::Batch<float, Cuda> batch;
   bool ready = true;
   for (int i = 1; delivery.next(batch, take, [&] { return ready; }); ++i) {
