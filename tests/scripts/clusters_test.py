@@ -10,6 +10,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+import cases  # noqa: E402
+import common  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SBATCH = sorted((ROOT / "scripts" / "slurm").glob("*.sbatch"))
 # A job of two tasks on two machines: runs the command after the options once for each.
@@ -17,7 +21,7 @@ SRUN = """#!/usr/bin/env bash
 while [[ $1 == --* ]]; do shift; done
 for task in 0 1; do SLURM_PROCID=$task SLURM_LOCALID=0 SLURM_NTASKS=2 "$@"; done
 """
-SCONTROL = "#!/usr/bin/env bash\necho first\necho second\n"
+SCONTROL = "#!/usr/bin/env bash\necho first\nseq 100000\n"  # more than a pipe holds: nobody waits for the end
 
 
 class Slurm(unittest.TestCase):
@@ -72,4 +76,4 @@ class Docker(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    common.main(cases.check)
