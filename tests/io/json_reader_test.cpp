@@ -155,7 +155,7 @@ TEST_CASE("it accepts what another reader of JSON accepts, and decodes the same"
 }
 
 TEST_CASE("headers of weights are JSON for another reader, too") {
-  io::detail::HeaderWriter header;
+  io::detail::HeaderWriter header("");
   header.add("a \"\\\n\x01 \xc3\xa4", ElementType::float32, {2, 3}, 24);
   header.add("", ElementType::boolean, {}, 1);
   const std::string text = header.text();

@@ -118,7 +118,7 @@ class JsonLines {
     clock_gettime(CLOCK_REALTIME, &now);
     JsonWriter json(JsonWriter::Form::compact);
     json.begin_object().member("event", event);
-    json.member("time", static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec / 1000000));
+    json.member("time", static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec));
     return json;
   }
   static void add_number(JsonWriter& json, const std::string& name, double number) {
