@@ -14,9 +14,11 @@
 
 #include <optional>
 #include <support/skip.hpp>
+#include <support/thrown.hpp>
 #include <thread>
 
 using namespace locus;
+using namespace locus_test;
 
 namespace {
 using Matrix = Tensor<float, Cuda>;
@@ -29,17 +31,6 @@ struct Checked {
 };
 [[nodiscard]] Stream<Cuda> here() { return Stream<Cuda>::current(); }
 [[nodiscard]] Matrix twice(const Matrix& x) { return x * 2.f; }
-
-template <class F>
-[[nodiscard]] std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const StreamError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-[[nodiscard]] bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 }  // namespace
 
 TEST_CASE("a stream that reads a tensor of another stream, and did not wait") {
@@ -48,7 +39,7 @@ TEST_CASE("a stream that reads a tensor of another stream, and did not wait") {
   const Stream<Cuda> side;
   const Matrix x = twice(ones<float, Cuda>({3, 4}));
   [[maybe_unused]] const int line = __LINE__ + 1;
-  const std::string error = error_of([&] { (void)with_stream(side, [&] { return (x * 2.f).eval(); }); });
+  const std::string error = message_of<StreamError>([&] { (void)with_stream(side, [&] { return (x * 2.f).eval(); }); });
   INFO(error);
   CHECK(contains(error, "map of x0 * c over (12,) in stream "));
   CHECK(contains(error, " reads memory that map of x0 * c over (12,) in stream "));
@@ -97,7 +88,7 @@ TEST_CASE("a write after another stream's read") {
   side.wait(here().record());
   const Matrix y = with_stream(side, [&] { return twice(x); });
   CHECK_NOTHROW((void)twice(x));  // two readers
-  const std::string error = error_of([&] { x.fill_(2.f); });
+  const std::string error = message_of<StreamError>([&] { x.fill_(2.f); });
   INFO(error);
   CHECK(contains(error, " writes memory that map of x0 * c over (6,) in stream "));
   CHECK(contains(error, " reads, and nothing orders the two"));
@@ -147,7 +138,7 @@ TEST_CASE("a tensor that is released while another stream uses it") {
   const Matrix y = with_stream(side, [&] { return twice(*x); });
   SUBCASE("") {
     x.reset();
-    const std::string error = error_of([&] { here().synchronize(); });
+    const std::string error = message_of<StreamError>([&] { here().synchronize(); });
     INFO(error);
     CHECK(contains(error, "a tensor was released in stream "));
     CHECK(contains(error, " while map of x0 * c over (8,) in stream "));
@@ -189,7 +180,7 @@ TEST_CASE("threads: each has its stream") {
   const Event<Cuda> ready = here().record();
   std::string error;
   std::thread([&] {
-    error = error_of([&] { (void)twice(x); });
+    error = message_of<StreamError>([&] { (void)twice(x); });
     here().wait(ready);
     CHECK(sum(x).item() == 10.f);
   }).join();
