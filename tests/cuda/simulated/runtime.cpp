@@ -558,8 +558,7 @@ cudaError_t cudaMallocAsync(void** block, std::size_t bytes, cudaStream_t stream
 cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory freed within a capture");
-  simulated::reach_end(stream);
-  release(block);
+  simulated::enqueue(stream, [block] { release(block); });
   return cudaSuccess;
 }
 /// Queued work may still use the block: a GPU would wait for all of it, but no documentation says so.

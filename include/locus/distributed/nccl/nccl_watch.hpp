@@ -53,8 +53,8 @@ class NcclWatch : public Counted {
       wake();
       pthread_join(thread_, nullptr);
     }
-    if (has_thread_ && !has_failed_.load()) nccl.finish();
-    else nccl.abort();
+    if (has_left_ && !has_failed_.load()) nccl.finish();
+    else nccl.abort();  // by an exception, calls may be in flight that never end
     cuda::Faults::disown(this);
   }
 
