@@ -16,6 +16,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/free_port.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
 
@@ -168,7 +169,7 @@ TEST_CASE("a checkpoint of ranks that died loads on the ranks that are left") {
 }
 
 TEST_CASE("under a launcher that restarts processes, a process is one attempt") {
-  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+  const int port = free_port();
   CHECK_NOTHROW(dist::spawn_processes<Cpu>(1, [&](const Comm&) {
     for (const auto& [name, value] :
          {Tuple("RANK", "0"), Tuple("WORLD_SIZE", "1"), Tuple("TORCHELASTIC_RESTART_COUNT", "2")})

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/free_port.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
 
@@ -82,7 +83,7 @@ TEST_CASE("srun is known by its number of tasks, and must have said how they rea
 TEST_CASE("a process that torchrun started is the rank that it says") {
   const Variable size("WORLD_SIZE", "1");
   setenv("RANK", "0", 1);
-  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+  const int port = free_port();
   setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
   int calls = 0;
   dist::launch<Cpu>(0, [&](const Comm& comm) { calls += comm.size(); });

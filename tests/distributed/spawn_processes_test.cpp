@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <support/collectives.hpp>
+#include <support/free_port.hpp>
 #include <support/rank_numbers.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
@@ -117,7 +118,7 @@ TEST_CASE("a rank that ends after another does not wait for it") {
 }
 
 TEST_CASE("a process that is a rank itself starts ranks whose letters arrive, and whose numbers are their own") {
-  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+  const int port = free_port();
   (void)dist::tcp<Cpu>(dist::TcpPlace{"127.0.0.1", port, 0, 1, 0});
   wait_for_idle_threads();
   CHECK_NOTHROW(dist::spawn_processes<Cpu>(2, [](const Comm& comm) {
@@ -181,7 +182,7 @@ TEST_CASE("a rank that dies while a group of ranks meets is named at once, at ea
   for (const bool has_met : {false, true}) {
     const Stopwatch watch;
     const TemporaryFolder folder;
-    const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+    const int port = free_port();
     const auto died = error_of(3, [&](const Comm& comm) {
       dist::detail::TcpLink link(dist::TcpPlace{"127.0.0.1", port, comm.rank(), 3, comm.rank()}, 20);
       const dist::detail::Subgroup group(std::vector<dist::GroupChoice>(3), comm.rank());
@@ -280,7 +281,7 @@ TEST_CASE("a process that a rank leaves behind is not waited for") {
 }
 
 TEST_CASE("a child of fork() lets go of a communicator without a word to other ranks") {
-  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+  const int port = free_port();
   CHECK_NOTHROW(dist::spawn_processes<Cpu>(2, [port](const Comm& started) {
     const int rank = started.rank();
     std::optional<Comm> comm(dist::tcp<Cpu>(dist::TcpPlace{"127.0.0.1", port, rank, 2, rank}, {.timeout = 20}));

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/free_port.hpp>
 #include <support/skip.hpp>
 
 #include <arpa/inet.h>
@@ -21,6 +22,7 @@
 
 using namespace locus;
 using dist::TcpPlace;
+using locus_test::free_port;
 
 namespace {
 
@@ -29,9 +31,6 @@ const std::string secret = "0123456789abcdef";
 
 /// Calls of getaddrinfo() that name "late-host", which resolves from the third on.
 int late_calls = 0;
-
-/// A port that was free a moment ago.
-int free_port() { return dist::detail::Socket::listening(dist::detail::loopback_address()).port(); }
 
 /// The result of a process: "bytes bytes ..." of all ranks, or "rank: error". Without CHECK, which in another process
 /// fails no test.

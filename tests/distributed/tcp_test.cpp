@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <support/collectives.hpp>
+#include <support/free_port.hpp>
 #include <support/no_threads.hpp>
 
 #include <atomic>
@@ -19,12 +20,13 @@
 #include <vector>
 
 using namespace locus;
+using locus_test::free_port;
 
 namespace {
 /// Calls f(comm) on each rank, in a thread; checks that it throws nothing.
 template <class F>
 void in_ranks(int ranks, double timeout, const F& f) {
-  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+  const int port = free_port();
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   threads.reserve(errors.size());
@@ -79,8 +81,7 @@ int on_machines(const std::vector<int>& machines, dist::Options options, const F
   options = dist::detail::from_environment(options);
   OnMachines::machines = machines;
   OnMachines::between = 0;
-  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port(),
-            ranks = static_cast<int>(machines.size());
+  const int port = free_port(), ranks = static_cast<int>(machines.size());
   std::vector<std::string> errors(machines.size());
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
@@ -170,7 +171,7 @@ TEST_CASE("letters arrive whose receiver asks for them after the time-out, while
 }
 
 TEST_CASE("a rank that waits for something else hears of one that failed, and minds none that came to its end") {
-  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+  const int port = free_port();
   std::vector<std::thread> threads;
   std::atomic<bool> has_failed{false};
   std::string error;
@@ -220,7 +221,7 @@ TEST_CASE("errors of a group name the ranks of the run, too") {
 TEST_CASE("a group that does not meet names the ranks of the run, too") {
   using Peers = dist::detail::MessagePeers<Apart>;
   const auto options = dist::detail::from_environment({.timeout = 20});
-  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+  const int port = free_port();
   std::string errors[4];
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 4; ++rank)

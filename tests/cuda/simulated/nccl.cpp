@@ -13,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/free_port.hpp>
 #include <support/sharded_training.hpp>
 #include <support/skip.hpp>
 #include <support/spread_training.hpp>
@@ -69,7 +70,7 @@ std::vector<std::string> in_ranks(int ranks, const F& f, dist::Options options =
 template <class Over, class F>
 std::vector<std::string> in_ranks_by_tcp(int ranks, const F& f, dist::Options options = {}) {
   options = dist::detail::from_environment(options);
-  const int port = dist::detail::Socket::listening(dist::detail::loopback_address()).port();
+  const int port = free_port();
   const auto host = [&](int rank) {
     return dist::detail::tcp_engine({.address = "127.0.0.1", .port = port, .rank = rank, .size = ranks}, options);
   };
