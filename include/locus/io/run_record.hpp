@@ -168,10 +168,6 @@ LOCUS_OUT_OF_LINE inline void add_variables(RunRecord& record) {
 #endif
   return std::string(variable);
 }
-[[nodiscard]] inline std::uint64_t seed_now() {
-  const Lock lock(locus::detail::global_seed().mutex);
-  return locus::detail::current_seed().seed;
-}
 
 /// The record as an object of strings.
 inline void write_record(JsonWriter& json, const RunRecord& record) {
@@ -212,7 +208,7 @@ inline void write_record(JsonWriter& json, const RunRecord& record) {
   const std::size_t line = locus::detail::smaller(versions.find('\n'), versions.size());
   record.set("gpu", versions.substr(0, line));
   if (line < versions.size()) record.set("libraries", versions.substr(line + 1));
-  record.set("seed", join(detail::seed_now()));
+  record.set("seed", join(locus::detail::seed_now().seed));
   detail::add_variables(record);
   return record;
 }
