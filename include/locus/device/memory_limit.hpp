@@ -56,8 +56,8 @@ namespace detail {
     const bool is_gpu = name.starts_with("cuda:") && whole_number(name.substr(5)) >= 0;
     if (bytes < 0 || (name != "cpu" && name != "cuda" && name != "pinned" && !is_gpu))
       fail<ArgumentError>(
-          {"LOCUS_MEMORY_LIMIT is \"", printable(list), "\", with \"", printable(entry),
-           "\"; expected PLACE=BYTES, separated by commas, such as cpu=8G,cuda=20G,pinned=512M: places ",
+          {"LOCUS_MEMORY_LIMIT is \"", printable(list), "\", where \"", printable(entry),
+           "\" is no limit; expected PLACE=BYTES, separated by commas, such as cpu=8G,cuda=20G,pinned=512M: places ",
            "cpu, cuda, cuda:N and pinned, and whole numbers of bytes or of K, M, G or T (1024 K are 1 M)"});
     if (name == place) of_place = bytes;
     else if (name == "cuda" && place.starts_with("cuda:")) of_kind = bytes;

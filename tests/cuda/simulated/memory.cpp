@@ -273,7 +273,7 @@ TEST_CASE("LOCUS_MEMORY_LIMIT is the first limit of each GPU and of page-locked 
   const auto said = in_new_process({{"LOCUS_MEMORY_LIMIT", "cuda=20 GB"}},
                                    [] { return text_of<ArgumentError>([] { (void)allocate(64); }); });
   CHECK(std::string(said.data())
-            .find("LOCUS_MEMORY_LIMIT is \"cuda=20 GB\", with \"cuda=20 GB\"; expected PLACE=BYTES") == 0);
+            .find("LOCUS_MEMORY_LIMIT is \"cuda=20 GB\", where \"cuda=20 GB\" is no limit; expected PLACE=BYTES") == 0);
 }
 
 TEST_CASE("captured steps hold their blocks until they are destroyed: no release and no lower limit takes them") {
