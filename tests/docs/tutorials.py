@@ -25,6 +25,9 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 LITERAL = re.compile(r'"[^"]*"|--?[a-z][\w-]*')  # texts, options of programs
 FILE = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
 OTHERS = {"torchrun", "nvidia", "smi", "sbatch"}  # programs that are not of this repository
+CALLED = re.compile(r"(?<![\w:])([a-z_]\w*)(?:<[^()]*>)?\(|\.([a-z_]\w*)\b")  # a function or a member
+QUALIFIED = re.compile(r"(?:[a-z_]\w*::)+[A-Za-z_]\w*")
+ALIASES = {"nn::cross_entropy", "data::FakeData"}  # using-declarations, which the reference has by their other name
 PLACES = {"f", "n", "x", "s", "t", "two", "FILE", "batches", "digits"}  # arguments that an item leaves open
 
 
@@ -46,6 +49,27 @@ def vocabulary(root=common.ROOT):
             if path.is_file() and path.suffix in (".hpp", ".cuh", ".inc", ".cpp", ".py", ""):
                 words.update(NAME.findall(path.read_text(errors="ignore")))
     return words
+
+
+def documented(root=common.ROOT):
+    """(qualified names of the index, words of code) of the reference, and the ends of the names."""
+    names = set(re.findall(r"^\| \[?`([^`]+)`", (root / "docs" / "reference.md").read_text(), re.MULTILINE))
+    words = {name.rpartition("::")[2] for name in names}
+    for page in (root / "docs" / "reference").glob("*.md"):
+        for code in re.findall(r"`([^`\n]+)`", page.read_text()):
+            words.update(NAME.findall(code))
+    return names, words
+
+
+def undocumented(cell, reference):
+    """Qualified names, functions and members of the column "in Locus" that the reference does not have."""
+    names, words = reference
+    missing = []
+    for code in CODE.findall(cell):
+        code = FILE.sub(" ", LITERAL.sub(" ", code))
+        missing += [name for name in QUALIFIED.findall(code) if not name.startswith("std::") and name not in names | ALIASES]
+        missing += [name for pair in CALLED.findall(code) for name in pair if name and name not in words | PLACES]
+    return missing
 
 
 def missing_names(cell, words, root=common.ROOT):
