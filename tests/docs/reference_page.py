@@ -43,7 +43,7 @@ SECTIONS = [
                    "ops/operation.hpp"]),
     ("Layers", ["nn/layer.hpp", "nn/module.hpp", "nn/linear.hpp", "nn/embedding.hpp", "nn/batch_norm.hpp", "nn/layer_norm.hpp", "nn/group_norm.hpp", "nn/attention.hpp",
                 "nn/activation.hpp", "nn/bounded_activation.hpp", "nn/prelu.hpp", "nn/softmax.hpp", "nn/dropout.hpp", "nn/conv.hpp", "nn/conv3d.hpp", "nn/pool.hpp", "nn/upsample.hpp", "nn/pixel_shuffle.hpp", "nn/flatten.hpp", "nn/channels_last.hpp", "nn/sequential.hpp", "nn/buffer.hpp",
-                "nn/init.hpp", "nn/orthogonal.hpp", "nn/state_dict.hpp", "nn/averaged_model.hpp", "nn/advise.hpp", "nn/summary.hpp", "nn/layer_text.hpp"]),
+                "nn/init.hpp", "nn/orthogonal.hpp", "nn/state_dict.hpp", "nn/averaged_model.hpp", "nn/frozen.hpp", "nn/advise.hpp", "nn/summary.hpp", "nn/layer_text.hpp"]),
     ("Models", ["models/mlp.hpp", "models/lenet5.hpp", "models/resnet.hpp", "models/gpt2.hpp"]),
     ("Optimizers", ["optim/optimizer.hpp", "optim/method.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/rmsprop.hpp",
                     "optim/adadelta.hpp", "optim/adagrad.hpp", "optim/lion.hpp", "optim/clip.hpp", "optim/grad_scaler.hpp", "optim/scaled_optimizer.hpp",

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks docs/tutorials.md: each item of the tutorials has an answer and a link that leads somewhere, and names in the
 column "in Locus" exist in headers, examples or scripts. Checks docs/training-on-a-gpu.md: each question of its quiz is a
-case of docs/compile-errors.md, with the same code and message.
+case of docs/compile-errors.md, with the same code and message. Checks docs/tutorial-programs.md: its excerpts are lines
+of the examples, and each counterpart in PyTorch has one, beside one of the program in Locus.
 
 usage: tutorials.py
 """
@@ -16,6 +17,7 @@ import readme  # noqa: E402
 
 PAGE = common.ROOT / "docs" / "tutorials.md"
 LESSON = common.ROOT / "docs" / "training-on-a-gpu.md"
+PROGRAMS = common.ROOT / "docs" / "tutorial-programs.md"
 CASES = common.ROOT / "docs" / "compile-errors.md"
 QUESTIONS = 10  # of the quiz
 ITEMS = 113  # of the tutorials, at least
@@ -90,7 +92,36 @@ def questions(text):
     return re.findall(r"\(compile-errors\.md#(\w+)\)\n\n```cpp\n(.*?)```\n\n```text\n(.*?)\n```", readme.section(text, "Quiz"), re.DOTALL)
 
 
+def excerpts(text):
+    """[(file, code)] of the blocks whose first line is a comment that names a file of examples."""
+    return re.findall(r"^```(?:cpp|python)\n(?://|#) (examples/\S+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def is_within(code, source):
+    """Whether the lines of `code` stand in `source` one after another, all of them indented by as much."""
+    wanted, lines = code.splitlines(), source.splitlines()
+    for at in range(len(lines) - len(wanted) + 1):
+        indent = lines[at][:len(lines[at]) - len(wanted[0])]
+        if not indent.strip() and lines[at:at + len(wanted)] == [line and indent + line for line in wanted]:
+            return True
+    return False
+
+
+def check_programs(report, text, root=common.ROOT):
+    shown = set()
+    for name, code in excerpts(text):
+        # A line of three points stands for lines that are left out.
+        parts = re.split(r"^ *(?:// )?\.\.\.\n", code, flags=re.MULTILINE)
+        source = (root / name).read_text() if (root / name).exists() else ""
+        report.add(f"excerpt of {name}", None if all(is_within(part, source) for part in parts) else f"not lines of {name}:\n{code}")
+        shown.add(name)
+    for path in sorted((root / "examples" / "pytorch").glob("*.py")):
+        pair = {f"examples/pytorch/{path.name}", f"examples/{path.stem}.cpp"}
+        report.add(f"{path.stem} side by side", None if pair <= shown else f"no excerpt of {', '.join(sorted(pair - shown))}")
+
+
 def check(report):
+    check_programs(report, PROGRAMS.read_text())
     quiz, cases = questions(LESSON.read_text()), CASES.read_text()
     report.add("questions of the quiz", None if len(quiz) == QUESTIONS else f"{len(quiz)} questions; expected {QUESTIONS}")
     for question in quiz:

@@ -93,6 +93,23 @@ class Tutorials(Scratch):
         for changed in (case.replace("x + w", "w + x"), case.replace("a + b", "a * b")):
             self.assertEqual(tutorials.problem_of_question(*question, changed), "the case sum has other code, or another message")
 
+    def test_excerpts_that_are_not_lines_of_their_file(self):
+        self.write("examples/pytorch/sum.py", "for x in batches:\n    y = x\n\n    y += 1\n    y *= 2\n")
+        self.write("examples/sum.cpp", "for (x : batches) {\n  y = x;\n}\n")
+        good = "```python\n# examples/pytorch/sum.py\ny = x\n\ny += 1\n```\n```cpp\n// examples/sum.cpp\nfor (x : batches) {\n// ...\n}\n```\n"
+
+        def failures(page):
+            with contextlib.redirect_stdout(io.StringIO()):
+                tutorials.check_programs(report := common.Report(), page, self.root)
+            return report.failed
+
+        self.assertEqual(failures(good), 0)
+        self.assertEqual(failures(good.replace("+= 1", "+= 2")), 1)
+        self.assertEqual(failures(good.replace("y += 1", "  y += 1")), 1)
+        self.assertEqual(failures(good.replace("y = x\n\n", "y = x\n")), 1)
+        self.assertEqual(failures(good.replace("# examples/pytorch/sum.py\n", "")), 1)
+        self.assertEqual(failures(good.replace("sum.cpp", "none.cpp")), 2)
+
 
 class Refusals(Scratch):
     def test_a_message_lists_the_fields_of_the_struct(self):
