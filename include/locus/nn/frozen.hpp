@@ -20,7 +20,6 @@ template <class X>
 }
 }  // namespace detail
 
-LOCUS_REFUSALS_BEGIN
 /// A model whose layers act as in inference on traced tensors, too, as on frozen(x): batch norm uses its running
 /// statistics and leaves them unchanged, dropout drops nothing. PyTorch's eval() of a model, or of a part of it, that
 /// is trained. Parameters get their gradients as usual: requires_grad_(false) leaves them out. Layers after it act as
@@ -81,7 +80,6 @@ class Frozen final : public Layer<Frozen<M>, value_of<M>, device_of<M>>, public 
  private:
   M model_;
 };
-LOCUS_REFUSALS_END
 
 namespace detail {
 /// A call of the wrapper is checked as a call of the model.
