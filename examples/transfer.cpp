@@ -22,14 +22,15 @@ template <Device D>
 bool train(const std::string& path, const CifarImages& images, int epochs, const std::string& output, D device) {
   const auto weights = io::load<D>(path, device);
   const Tensor stem = weights.template get<float>("conv1.weight"), head = weights.template get<float>("fc.weight");
-  auto model = models::resnet18<float>(
-      {.classes = head.size(0), .small_images = stem.size(-1) == 3, .width = stem.size(0)}, device);
+  const bool small = stem.size(-1) == 3;  // the stem for images of 32 x 32
+  auto model = models::resnet18<float>({.classes = head.size(0), .small_images = small, .width = stem.size(0)}, device);
   nn::load_state_dict(model, weights);
   model.requires_grad_(false);                                      // no gradient for these parameters
   model.fc = nn::Linear<float, D>{head.size(1), 10, true, device};  // a new layer is trained
   optim::Adam optimizer{model.fc.parameters(), {.lr = 0.01}};
 
-  const data::Normalize as_trained{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};  // ImageNet's
+  const auto as_trained = data::compose(data::Resize{small ? 32 : 224},
+                                        data::Normalize{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}});  // ImageNet's
   auto batches = data::loader(data::transformed(images.train, as_trained), {.batch_size = 64, .shuffle = true}, device);
   auto test = data::loader(data::transformed(images.test, as_trained), {.batch_size = 250}, device);
   const Evaluation before = evaluate(model, test);

@@ -16,14 +16,16 @@ from torchvision.models import resnet18
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 torch.manual_seed(0)
 weights, folder, images = load_file(sys.argv[1]), sys.argv[2], int((sys.argv[3:] or ["50000"])[0])
-as_trained = transforms.Compose([transforms.ToTensor(), transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
+small = weights["conv1.weight"].shape[-1] == 3  # the stem for images of 32 x 32
+as_trained = transforms.Compose([transforms.Resize(32 if small else 224), transforms.ToTensor(),
+                                 transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
 train_set = datasets.CIFAR10(folder, train=True, transform=as_trained, download=True)
 test_set = datasets.CIFAR10(folder, train=False, transform=as_trained)
 train_loader = DataLoader(Subset(train_set, range(images)), batch_size=64, shuffle=True)
 test_loader = DataLoader(Subset(test_set, range(images // 5)), batch_size=250)
 
 model = resnet18(num_classes=len(weights["fc.bias"]))
-if weights["conv1.weight"].shape[-1] == 3:  # the stem for small images
+if small:
     model.conv1, model.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
 model.load_state_dict(weights)
 for parameter in model.parameters():
