@@ -1,5 +1,5 @@
 // ResNet-18 on random images by several ranks: a distributed sampler, averaged gradients, checkpoints of rank 0, from
-// which a killed run goes on.
+// which a killed run goes on. The same in PyTorch: pytorch/ddp_resnet.py.
 //
 //     ddp_resnet --ranks 4 --device cpu                                       threads of one process
 //     torchrun --nproc-per-node 4 --no-python ./ddp_resnet --device cuda      processes, with a GPU each

@@ -1,5 +1,5 @@
 // A DCGAN draws handwritten digits: a generator of transposed convolutions against a discriminator of convolutions.
-// Writes a picture of 64 images before the first epoch and after each.
+// Writes a picture of 64 images before the first epoch and after each. The same in PyTorch: pytorch/gan.py.
 //
 //     gan --device cuda --data folder/of/mnist --output results
 

@@ -84,6 +84,7 @@
 #include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>
 #include <locus/nn/flatten.hpp>
+#include <locus/nn/frozen.hpp>
 #include <locus/nn/group_norm.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>

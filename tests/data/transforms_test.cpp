@@ -361,6 +361,36 @@ LOCUS_DEVICE_TEST("what is drawn for an image depends on the seed and its number
   CHECK(!difference(augment(x, 2), reference(one), 0).empty());
 }
 
+LOCUS_DEVICE_TEST("images are resized as torchvision's Resize does it, smaller and larger, bytes within one level", D) {
+  struct Golden {
+    Size2d from, to;
+    std::vector<double> values;  // torchvision.transforms.v2.Resize(to)(image.float())
+  };
+  const Golden smaller{
+      {7, 9},
+      {3, 4},
+      {128.861, 161.753, 160.742, 129.245, 161.314, 140.04, 138.66, 132.376, 161.473, 89.537, 132.15, 81.302}};
+  const Golden larger{
+      {4, 5}, {6, 7}, {0,       27.429,  82.857, 170,     127.143, 116,     124,     106,     92.857,  97.571, 134,
+                       131.857, 106.571, 74,     214.333, 171.476, 126.857, 95.667,  147.81,  121.952, 59.667, 223.667,
+                       224.238, 185.143, 86.333, 192.762, 221.191, 202.333, 134,     178,     181,     106,    175.286,
+                       221.429, 246,     42,     118.571, 162.286, 128,     146.571, 196.857, 254}};
+  for (const auto& [from, to, values] : {smaller, larger}) {
+    Tensor<std::uint8_t> image({1, 1, from.height, from.width});
+    for (std::int64_t i = 0; i < image.elements(); ++i)
+      image.data()[i] = static_cast<std::uint8_t>(i * i * 37 + i * 11);
+    const auto resize = compose(data::Resize{to});
+    const auto given = resize(image.template as<float>().template to<D>(), 1);
+    REQUIRE(given.shape() == Shape{1, 1, to.height, to.width});
+    const Images found = read_images(given);
+    for (std::size_t i = 0; i < values.size(); ++i) CHECK(found.values[i] == doctest::Approx(values[i]).epsilon(1e-4));
+  }
+  const auto x = sample<float, D>({2, 3, 4, 5});
+  CHECK_CLOSE(compose(data::Resize{{4, 5}})(x, 1), reference(x), 1e-6);
+  const auto both = compose(data::Resize{8}, data::RandomCrop{{.size = {8, 4}}}, data::Normalize{0.5, 2});
+  CHECK(both(x, 1).shape() == Shape{2, 3, 8, 4});
+}
+
 LOCUS_DEVICE_TEST("images of other element types, strides and sizes", D) {
   const auto augment = compose(data::RandomCrop{{.padding = 1}}, data::Normalize{0.5, 0.25});
   const auto x = sample<double, D>({4, 2, 3, 4});
@@ -406,6 +436,8 @@ TEST_CASE("transforms refuse images that they do not take, and options out of ra
   CHECK_THROWS_AS((void)data::RandomCrop({.padding = INT64_MAX}), ArgumentError);
   CHECK_THROWS_WITH_AS((void)data::RandomHorizontalFlip({.probability = 1.5}),
                        "RandomHorizontalFlip: probability is 1.5; expected a number from 0 to 1", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)data::Resize({1, 0}), "Resize: width is 0 pixels; expected 1 to 1048576", ArgumentError);
+  CHECK_THROWS_AS((void)compose(data::Resize{2}).shape_of({3, 0, 4}), ShapeError);
   CHECK_THROWS_AS((void)data::Cutout({.size = 0}), ArgumentError);
   CHECK_THROWS_AS((void)data::Cutout({.probability = std::nan("")}), ArgumentError);
   CHECK_THROWS_AS((void)data::ColorJitter({.brightness = -0.1}), ArgumentError);

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""The examples gan, transfer and ddp_resnet: they learn or write their results, a killed run goes on with the same end,
-and unusable files are named.
+"""The examples gan, transfer, ddp_resnet and logistic: they learn or write their results, a killed run goes on with the
+same end, and unusable files are named.
 
-usage: tutorial_programs_test.py GAN TRANSFER DDP_RESNET
+usage: tutorial_programs_test.py GAN TRANSFER DDP_RESNET LOGISTIC CIFAR10
+
+With LOCUS_DATA, logistic learns MNIST, of LOCUS_DATA/mnist. CIFAR10, the example, trains the weights for transfer.
 """
 
 import json
+import os
 import pathlib
-import random
 import re
 import signal
 import struct
@@ -18,60 +20,21 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import cases  # noqa: E402
 import common  # noqa: E402
 
-GAN, TRANSFER, DDP_RESNET = sys.argv[1:] if len(sys.argv) > 3 else ("", "", "")
+GAN, TRANSFER, DDP_RESNET, LOGISTIC, CIFAR10 = sys.argv[1:] if len(sys.argv) > 5 else ("",) * 5
 
 
-def resnet_shapes(width, classes):
-    """Names and shapes of torchvision's resnet18, with the stem for small images, in another width."""
-    def norm(name, channels):
-        for part in "weight", "bias", "running_mean", "running_var":
-            yield f"{name}.{part}", (channels,)
-        yield f"{name}.num_batches_tracked", ()
-
-    yield "conv1.weight", (width, 3, 3, 3)
-    yield from norm("bn1", width)
-    before = width
-    for stage in range(4):
-        channels = width << stage
-        for block in range(2):
-            name = f"layer{stage + 1}.{block}"
-            yield f"{name}.conv1.weight", (channels, before, 3, 3)
-            yield from norm(f"{name}.bn1", channels)
-            yield f"{name}.conv2.weight", (channels, channels, 3, 3)
-            yield from norm(f"{name}.bn2", channels)
-            if before != channels:
-                yield f"{name}.downsample.0.weight", (channels, before, 1, 1)
-                yield from norm(f"{name}.downsample.1", channels)
-            before = channels
-    yield "fc.weight", (classes, before)
-    yield "fc.bias", (classes,)
-
-
-def resnet_weights(width=8, classes=20):
-    """Random weights as a safetensors file: https://github.com/huggingface/safetensors"""
-    numbers = random.Random(1)
-    header, content = {}, b""
-    for name, shape in resnet_shapes(width, classes):
-        count = 1
-        for extent in shape:
-            count *= extent
-        if name.endswith("num_batches_tracked"):
-            kind, data = "I64", struct.pack("<q", 1)
-        elif len(shape) > 1:
-            deviation = (2 / (count / shape[0])) ** 0.5
-            kind, data = "F32", struct.pack(f"<{count}f", *(numbers.gauss(0, deviation) for _ in range(count)))
-        else:
-            value = 0.3 if name.endswith("bn2.weight") else 1.0 if name.endswith(("running_var", ".weight")) else 0.0
-            kind, data = "F32", struct.pack(f"<{count}f", *([value] * count))
-        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(content), len(content) + len(data)]}
-        content += data
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + content
+def tensors_of(path):
+    """{name: bytes} of a safetensors file: https://github.com/huggingface/safetensors"""
+    content = path.read_bytes()
+    begin = 8 + struct.unpack_from("<Q", content)[0]
+    header = json.loads(content[8:begin])
+    header.pop("__metadata__", None)
+    return {name: content[begin + of["data_offsets"][0]:begin + of["data_offsets"][1]] for name, of in header.items()}
 
 
 class TutorialPrograms(cases.Scratch):
     def run_it(self, program, *options, status=0):
-        done = subprocess.run([program, "--device", "cpu", *map(str, options)], capture_output=True, timeout=120, text=True)
+        done = subprocess.run([program, "--device", "cpu", *map(str, options)], capture_output=True, timeout=240, text=True)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout if status == 0 else done.stderr
 
@@ -88,12 +51,27 @@ class TutorialPrograms(cases.Scratch):
         self.assertIn("cannot", said)
         self.assertNotIn("epoch 1", said)  # before any training
 
-    def test_transfer_trains_the_last_layer(self):
-        weights = self.root / "resnet18.safetensors"
-        weights.write_bytes(resnet_weights())
-        said = self.run_it(TRANSFER, "--weights", weights, "--images", 300, "--epochs", 3)
-        before, *_, after = (float(number) for number in re.findall(r"loss ([\d.]+), accuracy [\d.]+ %", said))
-        self.assertLess(after, before - 0.1)
+    def test_logistic_reaches_the_accuracy_of_pytorch_on_mnist(self):
+        folder = pathlib.Path(os.environ.get("LOCUS_DATA", "nowhere")) / "mnist"
+        if not folder.exists():
+            self.skipTest("LOCUS_DATA/mnist is not here")
+        said = self.run_it(LOGISTIC, "--data", folder)
+        accuracy = float(re.search(r"test images: loss [\d.]+, accuracy ([\d.]+) %", said)[1])
+        self.assertAlmostEqual(accuracy, 86.26, delta=0.5)  # of examples/pytorch/logistic.py
+
+    def test_transfer_trains_the_last_layer_and_nothing_else(self):
+        weights, tuned = self.root / "weights.safetensors", self.root / "tuned.safetensors"
+        self.run_it(CIFAR10, "--images", 600, "--test-images", 100, "--epochs", 4, "--batch", 16, "--lr", 0.05, "--width", 8,
+                    "--average", 0, "--seed", 1, "--output", self.root)  # other images than transfer's
+        said = self.run_it(TRANSFER, "--weights", weights, "--images", 200, "--epochs", 3, "--output", tuned)
+        before = float(re.search(r"^before training: loss [\d.]+, accuracy ([\d.]+) %$", said, re.MULTILINE)[1])
+        after = float(re.search(r" ([\d.]+)% +[\d.]+ +\d+$", said.rstrip())[1])
+        self.assertLess(before, 40, said)
+        self.assertGreater(after, 65, said)
+        before, after = tensors_of(weights), tensors_of(tuned)
+        self.assertEqual(before.keys(), after.keys())
+        self.assertGreater(len(before), 100)
+        self.assertEqual({name for name in before if before[name] != after[name]}, {"fc.weight", "fc.bias"})
 
     def test_transfer_names_weights_that_it_cannot_use(self):
         self.assertIn("expected --weights FILE", self.run_it(TRANSFER, status=1))

@@ -5,6 +5,9 @@
 #include <locus/autograd/checkpoint.hpp>
 #include <locus/nn/averaged_model.hpp>
 #include <locus/nn/batch_norm.hpp>
+#include <locus/nn/dropout.hpp>
+#include <locus/nn/embedding.hpp>
+#include <locus/nn/frozen.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/state_dict.hpp>
@@ -367,4 +370,53 @@ LOCUS_DEVICE_TEST("batch norm of frozen weights learns statistics in training, a
   const RunningStatistics<float, D> running{norm.running_mean.value(), norm.running_var.value(), {}};
   CHECK_CLOSE(batch_norm(x, running, trace(norm.weight), norm.bias), reference(wanted), 0);
   CHECK_CLOSE(batch_norm(x, running, norm.weight, norm.bias), reference(norm(x)), 0);
+}
+
+LOCUS_DEVICE_TEST("layers of a Frozen model act as in inference, and those after it as in training", D) {
+  const nn::BatchNorm1d<float, D> norm{6}, after{6};
+  norm.running_mean.value().fill_(0.5f);
+  const nn::Frozen part{nn::Sequential<float, D>{norm, nn::Dropout{0.5}}};
+  const auto x = batch<D>();
+  const auto input = variable(x), same = variable(x);
+  const auto y = part(input).eval();
+  CHECK_CLOSE(y, reference(part(x).eval()), 0);
+  sum(square(y)).backward();
+  sum(square(norm(frozen(same)))).backward();
+  CHECK_CLOSE(input.grad(), reference(same.grad()), 0);
+  CHECK(norm.weight.has_grad());
+  CHECK(norm.num_batches_tracked.value().item() == 0);
+  CHECK_FALSE(y.is_frozen());
+  CHECK(part(frozen(input)).eval().is_frozen());
+
+  const nn::Sequential<float, D> net{part, after};
+  CHECK_FALSE(net(trace(x)).is_frozen());
+  CHECK(after.num_batches_tracked.value().item() == 1);
+  CHECK(norm.num_batches_tracked.value().item() == 0);
+}
+
+TEST_CASE("a Frozen model has the model's names, shares its parameters, and is copied and moved with it") {
+  using D = Counting;
+  const nn::Frozen shared{Net<D>{}};
+  CHECK(shared.module().base.weight == shared.parameters()[0]);
+  CHECK(shared.named_parameters()[0].name == "base.weight");
+  shared.requires_grad_(false, "base");
+  CHECK(trained_names(shared.module()) == "head.weight head.bias ");
+  CHECK(shared.children().size() == 2);
+  const auto copy = shared.clone();
+  CHECK_FALSE(copy.module().base.weight == shared.module().base.weight);
+  CHECK(trained_names(copy) == "head.weight head.bias ");
+  const auto x = batch<D>();
+  CHECK_CLOSE(copy(trace(x)), reference(shared(x).eval()), 0);
+
+  using Part = nn::Frozen<nn::Sequential<float, D>>;
+  const Part net{nn::Sequential<float, D>{nn::BatchNorm1d<float, D>{6}, nn::Dropout{0.5}}};
+  const nn::Frozen<nn::Sequential<double, D>> wide = net.as<double>();
+  CHECK_CLOSE(wide(trace(x.template as<double>())), reference(net(x).eval()), 1e-6);
+  nn::Sequential<float, D> holder{net};
+  const nn::Sequential<float, Cpu> moved = std::move(holder).template to<Cpu, Part>();
+  CHECK(moved(trace(x.template to<Cpu>())).shape() == x.shape());
+  CHECK_THROWS_AS((void)net(x), ArgumentError);  // it moved with its holder
+
+  const nn::Frozen table{nn::Embedding<float, D>{4, 3}};
+  CHECK(table(trace(Tensor<std::int64_t, D>({2}).fill_(1))).shape() == Shape{2, 3});
 }

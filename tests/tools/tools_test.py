@@ -64,7 +64,7 @@ class Tutorials(Scratch):
 
     def problem(self, *cells):
         self.write("docs/copies.md", "# Copies\n\n## Between devices\n")
-        return tutorials.problem_of_row(list(cells), {"x", "to", "Cuda"}, self.root / "docs" / "page.md", self.root)
+        return tutorials.problem_of_row(list(cells), {"x", "to", "Cuda", "nn", "first", "forget"}, ({"nn::Flatten"}, {"to"}), self.root / "docs" / "page.md", self.root)
 
     def test_an_item_with_its_answer(self):
         text = f"{tutorials.HEAD}\n|---|---|---|\n| {' | '.join(self.ITEM)} |\n\n| another | table |\n"
@@ -84,6 +84,11 @@ class Tutorials(Scratch):
         self.assertEqual(self.problem(says, "`x.moved<Cuda>()`", where), "not in headers, examples or scripts: moved")
         self.assertEqual(self.problem(says, "`examples/none.cpp --device`", where), "not in headers, examples or scripts: examples/none.cpp")
 
+    def test_names_that_only_exist_elsewhere(self):
+        says, _, where = self.ITEM
+        self.assertEqual(self.problem(says, "`nn::first(x)`", where), "not in the reference: nn::first")
+        self.assertEqual(self.problem(says, "`x.forget()`", where), "not in the reference: forget")
+
     def test_questions_that_are_no_cases(self):
         text = "## Quiz\n\n1. [Fix](compile-errors.md#sum)\n\n```cpp\nx + w;\n```\n\n```text\nclang 14: a + b\n```\n"
         self.assertEqual(tutorials.questions(text), [question := ("sum", "x + w;\n", "clang 14: a + b")])
@@ -92,6 +97,23 @@ class Tutorials(Scratch):
         self.assertEqual(tutorials.problem_of_question(*question, ""), "no case sum")
         for changed in (case.replace("x + w", "w + x"), case.replace("a + b", "a * b")):
             self.assertEqual(tutorials.problem_of_question(*question, changed), "the case sum has other code, or another message")
+
+    def test_excerpts_that_are_not_lines_of_their_file(self):
+        self.write("examples/pytorch/sum.py", "for x in batches:\n    y = x\n\n    y += 1\n    y *= 2\n")
+        self.write("examples/sum.cpp", "for (x : batches) {\n  y = x;\n}\n")
+        good = "```python\n# examples/pytorch/sum.py\ny = x\n\ny += 1\n```\n```cpp\n// examples/sum.cpp\nfor (x : batches) {\n// ...\n}\n```\n"
+
+        def failures(page):
+            with contextlib.redirect_stdout(io.StringIO()):
+                tutorials.check_programs(report := common.Report(), page, self.root)
+            return report.failed
+
+        self.assertEqual(failures(good), 0)
+        self.assertEqual(failures(good.replace("+= 1", "+= 2")), 1)
+        self.assertEqual(failures(good.replace("y += 1", "  y += 1")), 1)
+        self.assertEqual(failures(good.replace("y = x\n\n", "y = x\n")), 1)
+        self.assertEqual(failures(good.replace("# examples/pytorch/sum.py\n", "")), 1)
+        self.assertEqual(failures(good.replace("sum.cpp", "none.cpp")), 2)
 
 
 class Refusals(Scratch):

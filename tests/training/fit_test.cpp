@@ -1,8 +1,11 @@
 // Runs on: host; race.
 #include <locus/data/sets/mnist.hpp>
 #include <locus/data/sets/tensor_dataset.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/nn/frozen.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/nn/state_dict.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
 #include <locus/optim/grad_scaler.hpp>
@@ -89,6 +92,29 @@ TEST_CASE("digits are learned in a few epochs") {
   const Evaluation test = evaluate(model, digits.test);
   CHECK(test.accuracy > 0.9);
   CHECK(test.loss < 0.5);
+}
+
+TEST_CASE("the last layer of a Frozen model learns, and everything else stays as it is, running statistics included") {
+  manual_seed(0);
+  const nn::Linear<float, Cpu> head{4, 2};
+  const nn::Sequential<float, Cpu> model{nn::Flatten{}, nn::Linear<float, Cpu>{2, 4}, nn::BatchNorm1d<float, Cpu>{4},
+                                         nn::ReLU{}, head};
+  model.requires_grad_(false);
+  head.requires_grad_();
+  const auto before = nn::state_dict(model).clone();
+  optim::Sgd optimizer{head.parameters(), {.lr = 1}};
+  auto train = data::loader<Cpu>(dots(50), {.batch_size = 8});
+  History history;
+  fit(nn::Frozen{model}, optimizer, train, data::loader<Cpu>(dots(10)), history, {.epochs = 8});
+  CHECK(history.last().valid_accuracy == 1);
+  std::string changed;
+  auto then = before.begin();
+  for (const auto& now : nn::state_dict(model)) {
+    if (!std::equal(now.bytes.data(), now.bytes.data() + now.bytes.elements(), then->bytes.data()))
+      changed += now.name + " ";
+    ++then;
+  }
+  CHECK(changed == "4.weight 4.bias ");
 }
 
 TEST_CASE("the same seeds give the same losses") {

@@ -5,6 +5,7 @@
 
 #include <locus/data/sets/tensor_dataset.hpp>
 #include <locus/nn/criterion.hpp>
+#include <locus/nn/frozen.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/optim/adam.hpp>
@@ -147,6 +148,29 @@ TEST_CASE("so it does where it accumulates, and stops early with the best weight
     CHECK(alone.history.records().size() < 30);
     check_equal(trained(ranks, 12, stopping), alone);
   }
+}
+
+TEST_CASE("so it does of a Frozen model, whichever is wrapped first") {
+  const auto [train, valid] = samples();
+  dist::spawn<Cpu>(2, [&, train = train, valid = valid](const Comm& comm) {
+    const auto trained_as = [&](const Model& model, const auto& wrapped) {
+      Outcome outcome;
+      optim::Sgd optimizer{wrapped.parameters(), {.lr = 0.05}};
+      const DistributedSampler share{train, comm, {.shuffle = false}};
+      const DistributedSampler exact{valid, comm, {.shuffle = false, .remainder = Remainder::keep}};
+      auto batches = data::loader<Cpu>(train, share, {.batch_size = 6});
+      fit(wrapped, optimizer, nn::MSELoss{}, batches, data::loader<Cpu>(valid, exact), outcome.history, {.epochs = 2});
+      outcome.values = values_of(model);
+      return outcome;
+    };
+    const Model plain = new_model(), inside = new_model(), outside = new_model();
+    const Outcome expected = trained_as(plain, dist::distributed(plain, comm));
+    for (const Outcome& outcome : {trained_as(inside, dist::distributed(nn::Frozen{inside}, comm)),
+                                   trained_as(outside, nn::Frozen{dist::distributed(outside, comm)})}) {
+      CHECK(outcome.values == expected.values);
+      check_equal(outcome.history, expected.history, 0);
+    }
+  });
 }
 
 TEST_CASE("a trace of two ranks has the phases of each, and the communication within their backward passes") {

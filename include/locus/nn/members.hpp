@@ -63,6 +63,15 @@ struct InputOf<T, M> {
   using type = typename M::input_type;
 };
 
+/// Base of a wrapper of M: the input_type of M, if it names one.
+template <class M>
+struct InputTypeOf {};
+template <class M>
+  requires requires { typename M::input_type; }
+struct InputTypeOf<M> {
+  using input_type = typename M::input_type;
+};
+
 /// Tag: wrap any layer as a module, to list it, even if it cannot be called like a module.
 struct AnyLayer {};
 

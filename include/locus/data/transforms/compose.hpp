@@ -4,6 +4,7 @@
 #include <locus/core/generator.hpp>
 #include <locus/core/std/pack.hpp>
 #include <locus/data/transforms/color_jitter.hpp>
+#include <locus/data/transforms/resize.hpp>
 #include <locus/ops/fold.hpp>
 #include <locus/tensor/copy.hpp>
 

@@ -6,20 +6,11 @@
 namespace locus { inline namespace LOCUS_ABI {
 namespace dist::detail {
 
-/// The element type that the model takes, where it names one.
-template <class M>
-struct InputTypeOf {};
-template <class M>
-  requires requires { typename M::input_type; }
-struct InputTypeOf<M> {
-  using input_type = typename M::input_type;
-};
-
 LOCUS_REFUSALS_BEGIN
 /// A layer that wraps a model, and has its names, parameters and buffers. to() and as() return the model without the
 /// wrapper.
 template <class Derived, class M>
-class ModelWrapper : public nn::Layer<Derived, value_of<M>, device_of<M>>, public InputTypeOf<M> {
+class ModelWrapper : public nn::Layer<Derived, value_of<M>, device_of<M>>, public nn::detail::InputTypeOf<M> {
   using T = value_of<M>;
   using D = device_of<M>;
 

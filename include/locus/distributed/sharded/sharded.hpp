@@ -18,7 +18,7 @@ LOCUS_REFUSALS_BEGIN
 ///
 /// A call throws CollectiveError if another rank did not do the same; CaptureError in a captured step
 template <class M>
-class Sharded : public nn::Layer<Sharded<M>, value_of<M>, device_of<M>>, public detail::InputTypeOf<M> {
+class Sharded : public nn::Layer<Sharded<M>, value_of<M>, device_of<M>>, public nn::detail::InputTypeOf<M> {
   using T = value_of<M>;
   using D = device_of<M>;
 

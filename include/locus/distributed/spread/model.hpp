@@ -73,7 +73,7 @@ LOCUS_REFUSALS_BEGIN
 ///
 /// W: `Distributed<M>`, or another model with communicator(), options(), parameters(), no_sync() and a call.
 template <class W, class A>
-class SpreadModel : public detail::InputTypeOf<W> {
+class SpreadModel : public nn::detail::InputTypeOf<W> {
  public:
   using axis = A;
   using value_type = value_of<W>;

@@ -1,0 +1,90 @@
+#pragma once
+// A model, or a part of one, whose layers act as in inference while it is trained.
+// To move a network that holds such a layer, name it like a layer of your own.
+
+#include <locus/nn/module.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace nn {
+
+namespace detail {
+/// An argument of a layer: a traced one frozen, others unchanged.
+template <class X>
+[[nodiscard]] auto as_frozen(const X& x) {
+  if constexpr (locus::detail::IsTraced<X>) return locus::frozen(x);
+  else return x;
+}
+template <class X>
+[[nodiscard]] bool is_frozen([[maybe_unused]] const X& x) {
+  if constexpr (locus::detail::IsTraced<X>) return x.is_frozen();
+  else return false;
+}
+}  // namespace detail
+
+/// A model whose layers act as in inference on traced tensors, too, as on frozen(x): batch norm uses its running
+/// statistics and leaves them unchanged, dropout drops nothing. PyTorch's eval() of a model, or of a part of it, that
+/// is trained. Parameters get their gradients as usual: requires_grad_(false) leaves them out. Layers after it act as
+/// in training, unless x itself is frozen. It has the model's names, and shares its parameters and buffers.
+///
+///     model.requires_grad_(false);
+///     model.fc = nn::Linear<float, D>{512, 10, true, device};                    // the layer that is trained
+///     optim::Adam optimizer{model.fc.parameters(), {.lr = 0.01}};
+///     fit(nn::Frozen{model}, optimizer, train, valid, history, {.epochs = 5});
+///
+///     nn::Sequential<float, D> net{nn::Frozen{backbone}, nn::Dropout{0.5}, head};  // the dropout drops
+template <class M>
+  requires detail::ListsMembers<M>
+class Frozen final : public Layer<Frozen<M>, value_of<M>, device_of<M>>, public detail::InputTypeOf<M> {
+  using T = value_of<M>;
+  using D = device_of<M>;
+
+ public:
+  using model_type = M;
+
+  explicit Frozen(M model) : model_(std::move(model)) {}
+  /// The model itself.
+  [[nodiscard]] const M& module() const { return model_; }
+
+  template <class X, class... More>
+  [[nodiscard]] auto forward(const X& x, const More&... more) const {
+    auto y = model_(detail::as_frozen(x), detail::as_frozen(more)...);
+    if constexpr (locus::detail::IsTraced<decltype(y)>) {
+      const auto& traced = y.eval();
+      const bool stays_frozen = (detail::is_frozen(x) || ... || detail::is_frozen(more));
+      return Traced<value_of<decltype(y)>, D>(traced.value(), traced.node(), stays_frozen);
+    } else {
+      return y;
+    }
+  }
+
+  void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const {
+    if (depth == detail::Depth::all) detail::walk_members<detail::Depth::all, T, D>(model_, prefix, walk);
+    else detail::walk_members<detail::Depth::children, T, D>(model_, prefix, walk);
+  }
+  template <class U, class E, class... Own>
+  [[nodiscard]] auto copied(detail::ModelCopy<T, D, U, E, Own...>& copy) const {
+    return Frozen<decltype(copy.layer(model_))>(copy.layer(model_));
+  }
+
+  // Of a model of several ranks.
+  [[nodiscard]] const auto& communicator() const
+    requires requires(const M& model) { model.communicator(); }
+  {
+    return model_.communicator();
+  }
+  [[nodiscard]] auto no_sync() const
+    requires requires(const M& model) { model.no_sync(); }
+  {
+    return model_.no_sync();
+  }
+
+ private:
+  M model_;
+};
+
+namespace detail {
+/// A call of the wrapper is checked as a call of the model.
+template <class M, class... X>
+struct CallMistake<Frozen<M>, X...> : CallMistake<M, X...> {};
+}  // namespace detail
+
+}}}  // namespace locus::LOCUS_ABI::nn
