@@ -330,6 +330,25 @@ TEST_CASE("TensorBoard: a record of which a part alone fits is cut off, so that 
   CHECK(scalars(board.path()) == std::vector<Point>{{"short", 1, 1}});
 }
 
+TEST_CASE("TensorBoard: a record that does not fit leaves the records that another process added") {
+  const TemporaryFolder folder;
+  const io::TensorBoard board(folder.path);
+  const auto add = [&] {
+    board.add_scalar("of the child", 1, 1);
+    return 0;
+  };
+  CHECK(status_of_child(add) == 0);
+  const auto lose = [&] {
+    const rlimit less{fs::file_size(board.path()) + 40, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &less);
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    board.add_text("long", std::string(1000, 'x'), 1);
+    return 0;
+  };
+  CHECK(status_of_child(lose) == 0);
+  CHECK(scalars(board.path()) == std::vector<Point>{{"of the child", 1, 1}});
+}
+
 TEST_CASE("TensorBoard: a process that is killed leaves what it added; a file cut anywhere still has whole records") {
   const TemporaryFolder folder;
   const io::TensorBoard board(folder.path);
