@@ -395,6 +395,14 @@ struct Residual : nn::Layer<Residual, float, Cpu> {
     visit("gate", gate);
   }
 };
+struct Plain {  // without a base: it has the address of its first member
+  nn::Linear<float, Cpu> first{4, 3}, second{3, 2};
+  auto forward(const auto& x) const { return second(first(x)); }
+  void members(const auto& visit) const {
+    visit("first", first);
+    visit("second", second);
+  }
+};
 struct Pair : nn::Layer<Pair, float, Cpu> {
   nn::Linear<float, Cpu> left{4, 2}, right{4, 2};
   auto forward(const auto& x, const auto& y) const {
@@ -427,6 +435,14 @@ TEST_CASE("the graph of a model: nodes nested by names, edges by the tensors tha
   CHECK(contains(attributes, "_output_shapes"));
   CHECK(contains(attributes, std::string("\x12\x02\x08\x03\x12\x02\x08\x04")));  // dims 3 and 4
   CHECK(field(graph[2].bytes, 4).bytes == "cpu");
+}
+TEST_CASE("the graph of a layer that has the address of its first member") {
+  const TemporaryFolder folder;
+  const io::TensorBoard board(folder.path);
+  board.add_graph(nn::Sequential<float, Cpu>{Plain{}}, zeros<float>({3, 4}));
+  CHECK(nodes(board.path()) == std::vector<std::string>{"input Placeholder <-", "Sequential/0/first Linear <- input",
+                                                        "Sequential/0/second Linear <- Sequential/0/first",
+                                                        "output Identity <- Sequential/0/second"});
 }
 TEST_CASE("the graph of a model of two inputs") {
   const TemporaryFolder folder;
