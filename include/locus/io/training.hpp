@@ -227,6 +227,26 @@ struct DeviceOfPart<P> : std::type_identity<device_of<P>> {};
 template <class P>
 using device_of_part = typename DeviceOfPart<P>::type;
 
+/// Ordinal of the GPU of a part; -1 where it has none.
+template <class P>
+[[nodiscard]] int gpu_of(const P& part) {
+  if constexpr (requires { part.device().ordinal; }) {
+    return part.device().ordinal;
+  } else if constexpr (requires { part.parameters()[0].device().ordinal; }) {
+    const auto& parameters = part.parameters();
+    return parameters.empty() ? -1 : parameters[0].device().ordinal;
+  } else {
+    return -1;
+  }
+}
+/// The record of this process, which names the GPU of the first part that is on one.
+template <class... Parts>
+[[nodiscard]] RunRecord record_with(const Parts&... parts) {
+  for (const int gpu : {gpu_of(parts)...})
+    if (gpu >= 0) return run_record({.gpu = gpu});
+  return run_record();
+}
+
 using States = std::map<std::string, nn::StateDict<Cpu>, std::less<>>;
 
 /// The states of all parts, and of the default generators.
@@ -290,8 +310,8 @@ void change_all(const States& states, Parts&... parts) {
 /// Writes the state of a training run into one safetensors file: models, optimizers, schedulers, scalers, the position
 /// of loaders, numbers such as a best loss's epoch (std::int64_t), the History, in any order, and the default
 /// generators of the host and of the parts' device. Averages of weights are models. A temporary file replaces the old
-/// file at the end: a killed process leaves the old file or the new one. The metadata of the file have run_record().
-/// throws as save()
+/// file at the end: a killed process leaves the old file or the new one. The metadata of the file have run_record(),
+/// with the GPU of the parts. throws as save()
 ///
 ///     for (auto [images, labels] : loader) {
 ///       ...
@@ -305,7 +325,7 @@ void save_training(const std::string& path, const Parts&... parts) {
     for (const auto& [part, state] : detail::states_of(parts...))
       for (const auto& entry : state) all.add({join(part, ".", entry.name), entry.type, entry.shape, entry.bytes});
     JsonWriter run(JsonWriter::Form::compact);
-    detail::write_record(run, run_record());
+    detail::write_record(run, detail::record_with(parts...));
     detail::write_safetensors<Cpu>(path, all, run.text());
   });
 }
@@ -336,7 +356,8 @@ bool resume_training(const std::string& path, Parts&... parts) {
   });
 }
 
-/// The record of the process that wrote a file of save_training(); empty for a file without one. Reads only the header.
+/// The record of the process that wrote a file of save_training(); empty for a file without one, of whatever metadata.
+/// Reads only the header.
 /// throws DataError as load(), OutOfMemory
 ///
 ///     std::cout << io::difference(io::read_run_record("run.safetensors"), io::run_record());
