@@ -3,6 +3,7 @@
 
 #include <locus/core/generator.hpp>
 #include <locus/core/system/environment.hpp>
+#include <locus/core/system/used_libraries.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/cuda/versions.hpp>
@@ -24,7 +25,7 @@ class RunRecord {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
-  /// Adds an entry, or replaces the one of this name: record.set("MPI", "Open MPI 4.1.4").
+  /// Adds an entry, or replaces the one of this name: record.set("data", "CIFAR-10").
   RunRecord& set(std::string_view name, std::string value) {
     for (Entry& entry : entries_)
       if (entry.name == name) return entry.value = std::move(value), *this;
@@ -200,9 +201,10 @@ inline void write_record(JsonWriter& json, const RunRecord& record) {
 }  // namespace detail
 
 /// Describes the calling process: its start in UTC, program, command line, host, commit, Locus's version, compiler,
-/// macros of the build, processor, its instruction set in use, cores and threads, GPU and library versions, the seed of
-/// manual_seed(), and the variables LOCUS_* of the environment, but none whose name has SECRET. The command line is
-/// recorded as it is: pass secrets in files. Starts no program and asks no network.
+/// macros of the build, processor, its instruction set in use, cores and threads, GPU and library versions, those of
+/// NCCL and MPI once ranks have met over them, the seed of manual_seed(), of a rank its own, and the variables LOCUS_*
+/// of the environment, but none whose name has SECRET. The command line is recorded as it is: pass secrets in files.
+/// Starts no program and asks no network.
 ///
 /// The commit is that of the options, of the variable LOCUS_COMMIT, or of the macro LOCUS_COMMIT, with or without
 /// quotation marks, of any file of the program: -DLOCUS_COMMIT=$(git rev-parse --short HEAD).
@@ -225,6 +227,7 @@ inline void write_record(JsonWriter& json, const RunRecord& record) {
   const std::size_t line = locus::detail::smaller(versions.find('\n'), versions.size());
   record.set("gpu", versions.substr(0, line));
   if (line < versions.size()) record.set("libraries", versions.substr(line + 1));
+  for (const auto& [name, version] : locus::detail::used_libraries()) record.set(name, version);
   record.set("seed", join(detail::seed_now()));
   detail::add_variables(record);
   return record;
