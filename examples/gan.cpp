@@ -1,5 +1,5 @@
 // A DCGAN draws handwritten digits: a generator of transposed convolutions against a discriminator of convolutions.
-// Writes a picture of 64 images after each epoch.
+// Writes a picture of 64 images before the first epoch and after each.
 //
 //     gan --device cuda --data folder/of/mnist --output results
 
@@ -51,7 +51,7 @@ void write_picture(const std::string& path, const Tensor<float, D>& images) {
 template <Device D>
 void train(const data::LabelledImages& digits, int epochs, int width, const std::string& folder, D device) {
   const auto g = generator(width, device), d = discriminator(width, device);
-  for (const auto& model : {g, d})  // DCGAN's weights
+  for (const auto& model : {g, d})  // DCGAN's weights of convolutions
     for (const auto& [name, parameter] : model.named_parameters())
       if (parameter.rank() == 4) nn::init::normal_(parameter, 0, 0.02);
   const optim::AdamOptions options{.lr = 0.0002, .beta1 = 0.5};
@@ -60,6 +60,7 @@ void train(const data::LabelledImages& digits, int epochs, int width, const std:
   const nn::BCEWithLogitsLoss criterion;
   const Tensor real = ones({64, 1}, device), fake = zeros({64, 1}, device);
   const Tensor fixed = randn({64, latent, 1, 1}, device);  // the same points for each picture
+  write_picture(folder + "/epoch0.png", g(fixed));         // and a folder that is missing is an error now
 
   for (int epoch = 1; epoch <= epochs; ++epoch) {
     Tensor d_loss = zeros({}, device), g_loss = zeros({}, device);

@@ -23,6 +23,8 @@
 
 #include <locus/nn/module.hpp>
 
+#include <locus/cpu/device_info.hpp>
+#include <locus/cuda/device_info.hpp>
 #include <locus/cuda/pinned.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>

@@ -31,7 +31,7 @@ TESTS = HERE.parents[1]
 # The longest first, so that the last one does not run alone.
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting", "stream_order")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
-           *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
+           *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace", "device_info")),
            *(TESTS / "distributed" / f"{name}_test.cpp" for name in ("gpus", "distributed_gpus", "checkpoint_gpus")),
            *(TESTS / "autograd" / f"{name}_test.cpp" for name in ("hooks", "checkpoint")),
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("attention", "linear", "scan", "scatter", "dropout", "pad", "pool", "interpolate", "unfold", "conv", "channels_last", "linear_cross_entropy")),

@@ -26,7 +26,7 @@ INCLUDE = common.ROOT / "include" / "locus"
 SECTIONS = [
     ("Tensors", ["tensor/tensor.hpp", "core/shape.hpp", "core/dtype.hpp", "tensor/print.hpp"]),
     ("New tensors", ["tensor/from.hpp", "tensor/from_blob.hpp", "tensor/factory.hpp", "tensor/random.hpp", "ops/multinomial.hpp", "core/generator.hpp", "tensor/draw.hpp"]),
-    ("Devices and streams", ["core/place.hpp", "select.hpp", "device/stream.hpp", "device/capture.hpp", "device/trace/launch_log.hpp",
+    ("Devices and streams", ["core/place.hpp", "select.hpp", "device/device_info.hpp", "cpu/device_info.hpp", "cuda/device_info.hpp", "device/memory_limit.hpp", "device/stream.hpp", "device/capture.hpp", "device/trace/launch_log.hpp",
                              "device/trace/launch_trace.hpp", "device/trace/phase_trace.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
     ("Elementwise", ["expr/operators.hpp", "expr/functions/elementary.hpp", "expr/functions/activation.hpp", "expr/functions/comparison.hpp", "expr/functions/trigonometric.hpp", "expr/functions/special.hpp", "expr/activations.hpp", "expr/bits.hpp", "expr/elementwise.hpp", "expr/expr.hpp", "ops/prelu.hpp"]),

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <csignal>
 #include <random>
+#include <thread>
 
 using namespace locus;
 using namespace locus_test;
@@ -181,6 +182,55 @@ TEST_CASE("the rest of an epoch needs the batches that it was saved with; the st
   run.train(1, [] { return true; });
   run.save(path);
   CHECK(resume(shuffled(digits(), 7)));
+}
+
+TEST_CASE("ranks that go on from the file of rank 0 draw the numbers of their own") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run.safetensors";
+  nn::Linear<float, Cpu> model{2, 1};
+  const auto as_rank = [](int rank, std::uint64_t seed, const auto& f) {
+    std::thread([&] {
+      const locus::detail::ThreadRank numbers(rank, seed);
+      f();
+    }).join();
+  };
+  const auto draw = [] { return rand<float>({}).item(); };
+  float next[2] = {}, again[2] = {};
+  for (const int rank : {1, 0})
+    as_rank(rank, 5, [&] {
+      (void)draw();
+      if (rank == 0) io::save_training(path, model);
+      next[rank] = draw();
+    });
+  for (const std::uint64_t seed : {5, 6})  // the seed of the file counts
+    for (const int rank : {0, 1}) {
+      as_rank(rank, seed, [&] {
+        (void)io::resume_training(path, model);
+        again[rank] = draw();
+        CHECK(again[rank] == next[rank]);
+        manual_seed(9);  // the same numbers on all ranks, in the resumed run, too
+        if (rank == 0) io::save_training(folder.path / "same.safetensors", model);
+        next[rank] = draw();
+      });
+      next[rank] = again[rank];
+    }
+  for (const int rank : {0, 1})
+    as_rank(rank, 5, [&] {
+      (void)io::resume_training(folder.path / "same.safetensors", model);
+      again[rank] = draw();
+    });
+  CHECK(again[0] == again[1]);
+
+  manual_seed(4);  // a run without ranks goes on in two
+  io::save_training(path, model);
+  const float alone = draw();
+  for (const int rank : {0, 1})
+    as_rank(rank, 5, [&] {
+      (void)io::resume_training(path, model);
+      again[rank] = draw();
+    });
+  CHECK(again[0] == alone);
+  CHECK(again[1] != alone);
 }
 
 TEST_CASE("two models and their optimizers are told apart by their order") {

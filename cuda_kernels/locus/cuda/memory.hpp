@@ -5,6 +5,7 @@
 #include <locus/cuda/blocks.hpp>
 #include <locus/cuda/stream_order.hpp>
 #include <locus/cuda/system_memory.hpp>
+#include <locus/device/memory_limit.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
@@ -33,7 +34,8 @@ class DeviceMemory {
   /// See SystemMemory::open_to.
   void open_to(int reader) const { system_.open_to(reader); }
 
-  /// throws OutOfMemory naming the request, the bytes that tensors hold, and the GPU's memory
+  /// throws OutOfMemory naming the request, the bytes that tensors hold, and the GPU's memory, or the limit if that is
+  /// the cause
   [[nodiscard]] void* allocate(StreamMemory& home, std::size_t bytes) {
     const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
@@ -71,10 +73,16 @@ class DeviceMemory {
   /// OutOfMemory
   [[nodiscard]] void* allocate_shareable(std::size_t bytes) {
     const Lock lock(mutex_);
-    return ask([&](void** block) { return cudaMalloc(block, bytes); }, bytes);
+    void* const block = ask([&](void** made) { return cudaMalloc(made, bytes); }, bytes, bytes);
+    detail::count_growth(stats_, bytes);
+    detail::count_allocation(stats_, bytes);
+    return block;
   }
-  /// No queued work uses the block any more.
-  void free_shareable(void* block) const noexcept {
+  /// Of so many bytes. No queued work uses the block any more.
+  void free_shareable(void* block, std::size_t bytes) noexcept {
+    const Lock lock(mutex_);
+    stats_.allocated_bytes -= static_cast<std::int64_t>(bytes);
+    stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
     try {
       const OrdinalGuard guard(ordinal_);
       const UncapturedCalls anything_goes;
@@ -170,6 +178,27 @@ class DeviceMemory {
     const Lock lock(mutex_);
     stats_.restart_peak(least);
   }
+  [[nodiscard]] std::int64_t limit() {
+    const Lock lock(mutex_);
+    return limit_.bytes();
+  }
+  /// See set_memory_limit. throws ArgumentError
+  void set_limit(std::int64_t bytes) {
+    const Lock lock(mutex_);
+    const OrdinalGuard guard(ordinal_);
+    const UncapturedCalls anything_goes;
+    limit_.set(stats_, bytes, [&] { free_unused(); });
+    system_.keep(limit_.bytes());
+  }
+  /// Bytes that allocations may still take: free ones of the GPU and unused ones of the pool, within the limit. Queries
+  /// the GPU, without waiting for it.
+  [[nodiscard]] std::int64_t available_bytes() {
+    const Lock lock(mutex_);
+    const OrdinalGuard guard(ordinal_);
+    std::size_t unused = 0, total = 0;
+    check(cudaMemGetInfo(&unused, &total), "cudaMemGetInfo");
+    return limit_.available(stats_, static_cast<std::int64_t>(unused) + stats_.reserved_bytes - stats_.allocated_bytes);
+  }
   /// Gives unused blocks that no captured step uses back to the system, after the work queued so far; returns their
   /// bytes.
   std::int64_t release_unused() {
@@ -183,7 +212,13 @@ class DeviceMemory {
 
  private:
   explicit DeviceMemory(int ordinal)
-      : ordinal_(ordinal), reuses_blocks_(detail::pools_memory()), system_(ordinal, reuses_blocks_) {}
+      : ordinal_(ordinal),
+        reuses_blocks_(detail::pools_memory()),
+        limit_(to_string(Cuda{ordinal})),
+        system_(ordinal, reuses_blocks_) {
+    const OrdinalGuard guard(ordinal);
+    system_.keep(limit_.bytes());
+  }
 
   /// The later stream waits, by an event, for the work now queued in the earlier one. False if that failed.
   [[nodiscard]] bool wait_for(StreamMemory& earlier, StreamMemory& later) noexcept {
@@ -320,7 +355,7 @@ class DeviceMemory {
     blocks_.find(address)->owner = &home;
     return address;
   }
-  /// Releases the unused blocks that no captured step overwrites: after a capture, its first run's.
+  /// Releases the unused blocks that no captured step overwrites: a first run's, which its capture may not need.
   void release_unshared(StreamMemory& home) noexcept {
     home.unused.drain_if([&](void* address) { return blocks_.find(address)->overwriters == 0; },
                          [&](void* address, int) { release(*blocks_.find(address)); });
@@ -347,11 +382,13 @@ class DeviceMemory {
     return error == cudaSuccess ? cudaStreamSynchronize(home.aside) : error;
   }
 
-  /// The block that allocate(&block) makes, if necessary after a release of unused memory. `bytes`: for the error
+  /// The block, of `size` bytes in the statistics, that allocate(&block) makes, if necessary after a release of unused
+  /// memory. `bytes`: the request, for the error
   template <class F>
-  [[nodiscard]] void* ask(const F& allocate, std::size_t bytes) {
+  [[nodiscard]] void* ask(const F& allocate, std::size_t bytes, std::size_t size) {
     const OrdinalGuard guard(ordinal_);
     const UncapturedCalls anything_goes;
+    limit_.make_room(stats_, bytes, size, [&] { free_unused(); });
     void* block = nullptr;
     cudaError_t error = allocate(&block);
     if (detail::means_out_of_memory(error)) {
@@ -369,7 +406,7 @@ class DeviceMemory {
     const std::size_t size = reuses_blocks_ ? rounded : bytes > 0 ? bytes : 1;
     const OrdinalGuard guard(ordinal_);
     const UncapturedCalls anything_goes;
-    void* const block = ask([&](void** made) { return ask_system(made, size, home); }, bytes);
+    void* const block = ask([&](void** made) { return ask_system(made, size, home); }, bytes, rounded);
     try {
       blocks_.add({.address = block, .owner = &home, .size_class = size_class});
     } catch (...) {
@@ -398,8 +435,8 @@ class DeviceMemory {
   }
   void free_unused() noexcept {
     for (StreamMemory* home : homes_) {
-      if (home->lender) continue;
-      home->unused.drain([&](void* block, std::size_t) { release(*blocks_.find(block)); });
+      if (home->capturing) continue;
+      release_unshared(*home);
       disregard(cudaStreamSynchronize(home->stream));
     }
     system_.trim();
@@ -408,6 +445,7 @@ class DeviceMemory {
 
   int ordinal_;
   bool reuses_blocks_;
+  locus::detail::MemoryLimit limit_;
   SystemMemory system_;
   Mutex mutex_;
   BlockTable blocks_;

@@ -3,6 +3,7 @@
 
 #include <locus/cuda/blocks.hpp>
 #include <locus/cuda/system_memory.hpp>
+#include <locus/device/memory_limit.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
@@ -51,6 +52,17 @@ class PinnedMemory {
     const Lock lock(mutex_);
     stats_.restart_peak(least);
   }
+  [[nodiscard]] std::int64_t limit() {
+    const Lock lock(mutex_);
+    return limit_.bytes();
+  }
+  /// See set_memory_limit. throws ArgumentError
+  void set_limit(std::int64_t bytes) {
+    const Lock lock(mutex_);
+    const UncapturedCalls anything_goes;
+    collect();
+    limit_.set(stats_, bytes, [&] { free_unused(); });
+  }
   /// Unlocks unused blocks and gives them back to the system; returns their bytes.
   std::int64_t release_unused() {
     const Lock lock(mutex_);
@@ -66,6 +78,7 @@ class PinnedMemory {
     if (!is_available()) fail<CudaUnavailable>({"page-locked memory: ", unavailable_reason()});
     const OrdinalGuard guard(detail::any_in_use());
     const UncapturedCalls anything_goes;
+    limit_.make_room(stats_, bytes, rounded, [&] { free_unused(); });
     void* block = nullptr;
     cudaError_t error =
         rounded < bytes ? cudaErrorMemoryAllocation : cudaHostAlloc(&block, rounded, cudaHostAllocPortable);
@@ -132,6 +145,7 @@ class PinnedMemory {
   std::vector<Use> uses_;
   std::vector<Waiting> waiting_;
   MemoryStats stats_;
+  locus::detail::MemoryLimit limit_{to_string(Pinned{})};
 };
 
 }}}  // namespace locus::LOCUS_ABI::cuda

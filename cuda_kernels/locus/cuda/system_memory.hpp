@@ -32,9 +32,7 @@ class SystemMemory {
     const OrdinalGuard guard(ordinal);
     int has_pools = 0;
     if (pooled) check(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, ordinal), "memory pools");
-    if (has_pools == 0 || !create_pool()) return;
-    unsigned long long keep_everything = ~0ull;
-    check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_everything), "cudaMemPoolSetAttribute");
+    if (has_pools != 0) create_pool();
   }
   SystemMemory(const SystemMemory&) = delete;
   SystemMemory& operator=(const SystemMemory&) = delete;
@@ -70,14 +68,19 @@ class SystemMemory {
     access.flags = cudaMemAccessFlagsProtReadWrite;
     check(cudaMemPoolSetAccess(pool_, &access, 1), "cudaMemPoolSetAccess");
   }
+  /// The driver's pool keeps at most so many bytes, unused ones included, when the host waits for the GPU; 0: all.
+  void keep(std::int64_t bytes) const {
+    unsigned long long kept = bytes > 0 ? static_cast<unsigned long long>(bytes) : ~0ull;
+    if (pool_) check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept), "cudaMemPoolSetAttribute");
+  }
   /// Returns the pool's unused memory to the system.
   void trim() const noexcept {
     if (pool_) disregard(cudaMemPoolTrimTo(pool_, 0));
   }
 
  private:
-  /// False where the driver has no such pool.
-  [[nodiscard]] bool create_pool() {
+  /// Leaves pool_ null where the driver has no such pool.
+  void create_pool() {
     cudaMemPoolProps properties{};
     properties.allocType = cudaMemAllocationTypePinned;
     properties.location.type = cudaMemLocationTypeDevice;
@@ -86,10 +89,9 @@ class SystemMemory {
     if (error == cudaErrorNotSupported) {
       (void)cudaGetLastError();
       pool_ = nullptr;
-      return false;
+      return;
     }
     check(error, "cudaMemPoolCreate");
-    return true;
   }
 
   int ordinal_;

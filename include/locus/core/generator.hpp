@@ -42,6 +42,8 @@ enum RandomStream : std::uint64_t {
 struct Seed {
   std::uint64_t seed = initial_seed;
   std::uint64_t count = 0;
+  int rank = -1;             ///< whose numbers these are; -1: of no rank
+  std::uint64_t of_all = 0;  ///< from which the seeds of all ranks were derived
 };
 struct GlobalSeed {
   Mutex mutex;
@@ -58,7 +60,10 @@ inline GlobalSeed& global_seed() {
   return seed;
 }
 /// Guarded by the mutex.
-inline void change(Seed& to, std::uint64_t seed) { to = {seed, ++global_seed().changes}; }
+inline void change(Seed& to, std::uint64_t seed) {
+  to.seed = seed;
+  to.count = ++global_seed().changes;
+}
 
 /// The seed of this thread, if it is a rank; null: the process's seed applies.
 [[nodiscard]] inline Seed*& seed_of_thread() {
@@ -67,6 +72,10 @@ inline void change(Seed& to, std::uint64_t seed) { to = {seed, ++global_seed().c
 }
 /// Guarded by the mutex of the global seed, as are the generators.
 [[nodiscard]] inline Seed& current_seed() { return seed_of_thread() ? *seed_of_thread() : global_seed().seed; }
+[[nodiscard]] inline Seed seed_now() {
+  const Lock lock(global_seed().mutex);
+  return current_seed();
+}
 
 template <class D>
 struct DefaultGenerator {
@@ -162,6 +171,12 @@ struct Ranks {};
   const PhiloxBlock mixed = random_block(of_all, static_cast<std::uint64_t>(rank), stream_of_ranks);
   return std::uint64_t{mixed.x} << 32 | mixed.y;
 }
+/// Guarded by the mutex.
+inline void change_to_rank(Seed& to, std::uint64_t of_all, int rank) {
+  to.rank = rank;
+  to.of_all = of_all;
+  change(to, seed_of_rank(of_all, rank));
+}
 /// Makes this thread a rank during its lifetime: one rank at a time, since a thread has one generator for its rank.
 /// throws ArgumentError in a thread that is a rank already
 class ThreadRank {
@@ -170,7 +185,7 @@ class ThreadRank {
     if (seed_of_thread())
       fail<ArgumentError>({"rank ", rank, " in a thread that is a rank already; give each rank a thread of its own"});
     const Lock lock(global_seed().mutex);
-    change(mine_, seed_of_rank(seed_of_all, rank));
+    change_to_rank(mine_, seed_of_all, rank);
     seed_of_thread() = &mine_;
   }
   ThreadRank(const ThreadRank&) = delete;
@@ -186,8 +201,7 @@ inline void become_rank(int rank) {
   const std::uint32_t forks = fork_count();
   const Lock lock(global.mutex);
   if (std::exchange(global.forks_of_rank, forks) == forks) return;
-  const std::uint64_t of_all = seed_at(draw_guarded<Ranks>(2), stream_of_ranks);
-  change(global.seed, seed_of_rank(of_all, rank));
+  change_to_rank(global.seed, seed_at(draw_guarded<Ranks>(2), stream_of_ranks), rank);
 }
 
 }  // namespace detail

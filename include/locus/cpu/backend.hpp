@@ -41,6 +41,8 @@ struct Backend<Cpu> {
   static void restart_peak(Cpu, std::int64_t least) { cpu::MemoryPool::instance().restart_peak(least); }
   [[nodiscard]] static MemoryInfo memory_info(Cpu) { return cpu::detail::host_memory(); }
   static std::int64_t release_unused(Cpu) { return cpu::MemoryPool::instance().release_unused(); }
+  static void limit_memory(Cpu, std::int64_t bytes) { cpu::MemoryPool::instance().set_limit(bytes); }
+  [[nodiscard]] static std::int64_t memory_limit(Cpu) { return cpu::MemoryPool::instance().limit(); }
 
   /// Everything on Cpu is done when its call returns.
   static void synchronize(Cpu) {}

@@ -3,7 +3,7 @@
 
 #include <locus/core/size_class.hpp>
 #include <locus/core/std/posix.hpp>
-#include <locus/device/verbs.hpp>
+#include <locus/device/memory_limit.hpp>
 
 #include <sys/mman.h>
 #if defined(__GLIBC__)
@@ -63,7 +63,7 @@ class MemoryPool {
     return *pool;
   }
 
-  /// throws OutOfMemory naming the request and the bytes that the pool holds
+  /// throws OutOfMemory naming the request, the bytes that the pool holds, and the limit if that is the cause
   [[nodiscard]] void* allocate(std::size_t bytes) {
     const int size_class = Sizes::of(bytes);
     const std::size_t rounded = Sizes::bytes(size_class);
@@ -95,6 +95,15 @@ class MemoryPool {
   void restart_peak(std::int64_t least) {
     const Lock lock(mutex_);
     stats_.restart_peak(least);
+  }
+  [[nodiscard]] std::int64_t limit() {
+    const Lock lock(mutex_);
+    return limit_.bytes();
+  }
+  /// See set_memory_limit. throws ArgumentError
+  void set_limit(std::int64_t bytes) {
+    const Lock lock(mutex_);
+    limit_.set(stats_, bytes, [&] { free_unused(); });
   }
   /// Gives unused blocks back to the system; returns their bytes.
   LOCUS_COLD std::int64_t release_unused() noexcept {
@@ -136,6 +145,7 @@ class MemoryPool {
   }
 
   [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {
+    limit_.make_room(stats_, bytes, rounded, [&] { free_unused(); });
     void* block = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
     if (!block && rounded >= bytes) {
       free_unused();
@@ -162,6 +172,7 @@ class MemoryPool {
   void* unused_[Sizes::classes] = {};  ///< the first unused block of each class
   std::size_t cached_ = 0;             ///< bytes of unused blocks
   MemoryStats stats_;
+  locus::detail::MemoryLimit limit_{to_string(Cpu{})};
 };
 
 /// Memory of the pool for as long as this object lives.

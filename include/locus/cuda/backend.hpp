@@ -50,6 +50,14 @@ struct Backend<Cuda> {
     cuda::require_device(device.ordinal);
     return cuda::DeviceMemory::of(device.ordinal).release_unused();
   }
+  static void limit_memory(Cuda device, std::int64_t bytes) {
+    cuda::require_device(device.ordinal);
+    cuda::DeviceMemory::of(device.ordinal).set_limit(bytes);
+  }
+  [[nodiscard]] static std::int64_t memory_limit(Cuda device) {
+    cuda::require_device(device.ordinal);
+    return cuda::DeviceMemory::of(device.ordinal).limit();
+  }
   [[nodiscard]] static MemoryInfo memory_info(Cuda device) {
     cuda::require_device(device.ordinal);
     const cuda::OrdinalGuard guard(device.ordinal);
@@ -214,6 +222,8 @@ struct Backend<Cuda> {
   static void restart_peak(Cuda device, std::int64_t) { cuda::require_device(device.ordinal); }
   [[nodiscard]] static MemoryInfo memory_info(Cuda device) { cuda::require_device(device.ordinal); }
   static std::int64_t release_unused(Cuda device) { cuda::require_device(device.ordinal); }
+  static void limit_memory(Cuda device, std::int64_t) { cuda::require_device(device.ordinal); }
+  [[nodiscard]] static std::int64_t memory_limit(Cuda device) { cuda::require_device(device.ordinal); }
   static void require_here(Cuda device, const void*) { cuda::require_device(device.ordinal); }
   static void synchronize(Cuda device) { cuda::require_device(device.ordinal); }
 

@@ -61,9 +61,10 @@ struct PeerMemory {
     return nullptr;
 #endif
   }
-  static void free_shareable([[maybe_unused]] Cuda device, [[maybe_unused]] void* block) noexcept {
+  static void free_shareable([[maybe_unused]] Cuda device, [[maybe_unused]] void* block,
+                             [[maybe_unused]] std::size_t bytes) noexcept {
 #if LOCUS_CUDA
-    cuda::DeviceMemory::of(device.ordinal).free_shareable(block);
+    cuda::DeviceMemory::of(device.ordinal).free_shareable(block, bytes);
 #endif
   }
   /// See cuda::open_memory.

@@ -22,6 +22,8 @@ struct Backend<Pinned> {
   [[nodiscard]] static MemoryStats memory_stats(Pinned) { return cuda::PinnedMemory::instance().stats(); }
   static void restart_peak(Pinned, std::int64_t least) { cuda::PinnedMemory::instance().restart_peak(least); }
   static std::int64_t release_unused(Pinned) { return cuda::PinnedMemory::instance().release_unused(); }
+  static void limit_memory(Pinned, std::int64_t bytes) { cuda::PinnedMemory::instance().set_limit(bytes); }
+  [[nodiscard]] static std::int64_t memory_limit(Pinned) { return cuda::PinnedMemory::instance().limit(); }
 };
 
 /// Waits until the source may change; copy_async (tensor/copy_async.hpp) does not.
@@ -42,13 +44,14 @@ struct Transfer<Cuda, Pinned> {
 
 template <>
 struct Backend<Pinned> {
-  [[nodiscard]] static void* allocate(Pinned, std::size_t) {
-    fail<CudaUnavailable>({"page-locked memory: ", cuda::unavailable_reason()});
-  }
+  [[noreturn]] static void refuse() { fail<CudaUnavailable>({"page-locked memory: ", cuda::unavailable_reason()}); }
+  [[nodiscard]] static void* allocate(Pinned, std::size_t) { refuse(); }
   static void deallocate(Pinned, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Pinned) { return {}; }
   static void restart_peak(Pinned, std::int64_t) {}
   static std::int64_t release_unused(Pinned) { return 0; }
+  static void limit_memory(Pinned, std::int64_t) { refuse(); }
+  [[nodiscard]] static std::int64_t memory_limit(Pinned) { return 0; }
 };
 
 template <>

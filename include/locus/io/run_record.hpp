@@ -3,6 +3,7 @@
 
 #include <locus/core/generator.hpp>
 #include <locus/core/system/environment.hpp>
+#include <locus/core/system/proc.hpp>
 #include <locus/core/system/used_libraries.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/threads/parallel.hpp>
@@ -68,16 +69,6 @@ struct RunRecordOptions {
 };
 
 namespace detail {
-/// The bytes of a small file of /proc; empty if it cannot be read.
-[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string text_of_proc(const char* path) {
-  std::string text;
-  if (std::FILE* const file = std::fopen(path, "r")) {
-    char part[4096];
-    for (std::size_t count = 0; (count = std::fread(part, 1, sizeof part, file)) > 0;) text.append(part, count);
-    (void)std::fclose(file);
-  }
-  return text;
-}
 /// Arguments joined by spaces; those with other characters than letters, digits and -_./=:,+@% are quoted for a shell.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string command_line_of(std::string_view arguments) {
   std::string line;
@@ -96,13 +87,6 @@ namespace detail {
     line += '\'';
   }
   return line;
-}
-/// Name of the processor in the text of /proc/cpuinfo; empty if it has none, as on Arm.
-[[nodiscard]] inline std::string processor_in(std::string_view cpuinfo) {
-  const std::size_t line = cpuinfo.find("model name");
-  if (line == std::string_view::npos) return "";
-  const std::size_t begin = cpuinfo.find(": ", line), end = cpuinfo.find('\n', line);
-  return begin < end ? std::string(cpuinfo.substr(begin + 2, end - begin - 2)) : "";
 }
 [[nodiscard]] inline std::string compiler_text() {
 #if defined(__clang__)
@@ -146,7 +130,8 @@ LOCUS_OUT_OF_LINE inline void add_variables(RunRecord& record) {
 }
 /// When the process started, in UTC: the same text at each call. source: proc(5), starttime and btime
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string start_time() {
-  const std::string own = text_of_proc("/proc/self/stat"), system = text_of_proc("/proc/stat");
+  const std::string own = locus::detail::text_of_proc("/proc/self/stat"),
+                    system = locus::detail::text_of_proc("/proc/stat");
   const std::size_t name = own.rfind(')'), boot = system.find("btime ");
   unsigned long long ticks = 0;
   long long booted = 0;
@@ -173,10 +158,6 @@ inline std::string_view macro_commit = "";
   std::string_view text = variable.empty() ? macro_commit : variable;
   if (variable.empty() && text.size() > 1 && text.front() == '"') text = text.substr(1, text.size() - 2);
   return std::string(text);
-}
-[[nodiscard]] inline std::uint64_t seed_now() {
-  const Lock lock(locus::detail::global_seed().mutex);
-  return locus::detail::current_seed().seed;
 }
 
 /// The record as an object of strings.
@@ -216,10 +197,10 @@ inline void write_record(JsonWriter& json, const RunRecord& record) {
   (void)gethostname(host, sizeof host - 1);
   (void)!readlink("/proc/self/exe", program, sizeof program - 1);
   record.set("start", detail::start_time()).set("program", program);
-  record.set("command", detail::command_line_of(detail::text_of_proc("/proc/self/cmdline"))).set("host", host);
+  record.set("command", detail::command_line_of(locus::detail::text_of_proc("/proc/self/cmdline"))).set("host", host);
   if (const std::string commit = detail::commit_of(options); !commit.empty()) record.set("commit", commit);
   record.set("locus", LOCUS_VERSION).set("compiler", detail::compiler_text()).set("build", detail::build_text());
-  const std::string processor = detail::processor_in(detail::text_of_proc("/proc/cpuinfo"));
+  const std::string processor = locus::detail::processor_in(locus::detail::text_of_proc("/proc/cpuinfo"));
   if (!processor.empty()) record.set("processor", processor);
   record.set("instructions", std::string(to_string(cpu::isa())));
   record.set("cores", join(sysconf(_SC_NPROCESSORS_ONLN))).set("threads", join(cpu::max_threads()));
@@ -228,7 +209,7 @@ inline void write_record(JsonWriter& json, const RunRecord& record) {
   record.set("gpu", versions.substr(0, line));
   if (line < versions.size()) record.set("libraries", versions.substr(line + 1));
   for (const auto& [name, version] : locus::detail::used_libraries()) record.set(name, version);
-  record.set("seed", join(detail::seed_now()));
+  record.set("seed", join(locus::detail::seed_now().seed));
   detail::add_variables(record);
   return record;
 }

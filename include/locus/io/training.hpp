@@ -214,10 +214,28 @@ void add_generator(nn::StateDict<Cpu>& state) {
   state.add(generator_name<D>,
             vector_of<std::int64_t>({static_cast<std::int64_t>(now.seed), static_cast<std::int64_t>(now.offset)}));
 }
+inline constexpr const char* rank_name = "rank";
+/// On a rank: its number, and the seed from which the seeds of all ranks were derived.
+inline void add_rank(nn::StateDict<Cpu>& state) {
+  const locus::detail::Seed seed = locus::detail::seed_now();
+  if (seed.rank >= 0)
+    state.add(rank_name, vector_of<std::int64_t>({seed.rank, static_cast<std::int64_t>(seed.of_all)}));
+}
+/// The seed with which this rank goes on where the rank that saved `state` had `seed`: its own, unless all ranks had
+/// one.
+[[nodiscard]] inline std::uint64_t seed_going_on(std::uint64_t seed, const nn::StateDict<Cpu>& state) {
+  const int here = locus::detail::seed_now().rank;
+  if (here < 0) return seed;
+  if (!state.contains(rank_name)) return here == 0 ? seed : locus::detail::seed_of_rank(seed, here);
+  const auto there = numbers_of<std::int64_t>(state, rank_name, 2);
+  const auto of_all = static_cast<std::uint64_t>(there[1]);
+  const bool is_own = seed == locus::detail::seed_of_rank(of_all, static_cast<int>(there[0]));
+  return is_own ? locus::detail::seed_of_rank(of_all, here) : seed;
+}
 template <class D>
 [[nodiscard]] Generator<D> generator_of(const nn::StateDict<Cpu>& state) {
   const auto at = numbers_of<std::int64_t>(state, generator_name<D>, 2);
-  return {static_cast<std::uint64_t>(at[0]), static_cast<std::uint64_t>(at[1])};
+  return {seed_going_on(static_cast<std::uint64_t>(at[0]), state), static_cast<std::uint64_t>(at[1])};
 }
 /// The device of a part; Cpu for one that has no place.
 template <class P>
@@ -256,6 +274,7 @@ template <class... Parts>
   PartNames names;
   (states.emplace(names.next(part_name<Parts>()), state_of(parts)), ...);
   nn::StateDict<Cpu>& random = states["random"];
+  add_rank(random);
   add_generator<Cpu>(random);
   (add_generator<device_of_part<Parts>>(random), ...);
   return states;
@@ -332,7 +351,8 @@ void save_training(const std::string& path, const Parts&... parts) {
 
 /// Restores the state that save_training wrote into the same parts; parts of one kind must have the same order. On Cpu,
 /// the run continues bit for bit as without interruption. Returns false, and changes nothing, if there is no such file:
-/// the run begins.
+/// the run begins. Ranks may all read the file that one of them wrote: each goes on with random numbers of its own, how
+/// far the writer was.
 /// throws DataError for a file that cannot be read; ArgumentError if it holds other parts, if the loader shuffled by
 /// another seed, and in mid-epoch if the loader has another batch size, data set or number of batches; as loading a
 /// part; OutOfMemory. After an exception no part has changed: the whole file is read and checked first, and applying it

@@ -355,6 +355,13 @@ TEST_CASE("workspace is bounded: a batch is taken in parts, or another engine se
     simulated::free_memory = 0;
     return right && engine(3) == 5;
   }));
+  CHECK(in_new_process({}, [&] {  // nor than the limit of memory leaves
+    dnn.engines[2].workspace = 65 * mebibyte;
+    set_memory_limit(Cuda{}, 65 * mebibyte);
+    const bool right = engine(1) == 1;
+    set_memory_limit(Cuda{}, 80 * mebibyte);
+    return right && engine(1) == 1 && engine(2) == 5;
+  }));
   CHECK(in_new_process({}, [] {  // planned, and no longer free when it is used
     dnn.engines[2].workspace = 3 * mebibyte;
     bool right = is_right(convolve()) && dnn.engine == 5;

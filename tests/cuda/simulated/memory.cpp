@@ -3,6 +3,7 @@
 
 #include <locus/autograd/traced.hpp>
 #include <locus/cuda/backend.hpp>
+#include <locus/cuda/peers.hpp>
 #include <locus/cuda/pinned.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
@@ -15,6 +16,7 @@
 #include "process.hpp"
 
 #include <support/failing_memory.hpp>
+#include <support/thrown.hpp>
 
 using namespace locus;
 using simulated::Environment;
@@ -53,6 +55,7 @@ void fill(void* block) {
   return values;
 }
 constexpr std::array<float, 6> expected_gradients{15, 15, 15, 15, 15, 15};
+[[nodiscard]] bool all_are(const Tensor<float, Cuda>& x, float value) { return max(abs(x - value)).item() == 0.f; }
 
 /// Runs, captures and replays a step; returns its last result.
 [[nodiscard]] float replayed() {
@@ -195,6 +198,164 @@ TEST_CASE("release_unused gives the system what no tensor and no captured step h
   }));
 }
 
+namespace {
+constexpr std::int64_t mebibyte = 1 << 20;
+/// The message of E that f throws, for the result of a process; empty if none.
+template <class E, class F>
+[[nodiscard]] std::array<char, 500> text_of(const F& f) {
+  std::array<char, 500> text{};
+  std::snprintf(text.data(), text.size(), "%s", locus_test::message_of<E>(f).c_str());
+  return text;
+}
+}  // namespace
+
+TEST_CASE("an allocation beyond a GPU's limit releases unused blocks, or is refused with the numbers") {
+  for (const Environment& environment : {Environment{}, Environment{{"LOCUS_SIMULATED_POOLS", "0"}}, unpooled}) {
+    const auto said = in_new_process(environment, [] {
+      set_memory_limit(Cuda{}, 3 * mebibyte);
+      void* const first = allocate(mebibyte);
+      deallocate(allocate(2 * mebibyte), 2 * mebibyte);
+      void* const second = allocate(3 * mebibyte / 2);
+      if (memory_limit(Cuda{}) != 3 * mebibyte || reserved() != 5 * mebibyte / 2) return std::array<char, 500>{};
+      const auto text = text_of<OutOfMemory>([] { (void)allocate(mebibyte); });
+      set_memory_limit(Cuda{}, 0);
+      deallocate(allocate(mebibyte), mebibyte);
+      deallocate(first, mebibyte), deallocate(second, 3 * mebibyte / 2);
+      return text;
+    });
+    CHECK(
+        std::string(said.data()) ==
+        "out of memory on cuda:0: 1048576 bytes were asked for, in a block of 1048576, tensors hold 2621440 bytes, and "
+        "the limit is 3145728 bytes; use smaller batches, free tensors, or raise the limit by set_memory_limit or "
+        "LOCUS_MEMORY_LIMIT");
+  }
+  CHECK(in_new_process({}, [] {
+    set_memory_limit(Cuda{1}, 2 * mebibyte);
+    const bool is_kept = simulated::kept_memory == 2 * mebibyte;  // by the driver's pool
+    set_memory_limit(Cuda{1}, 0);
+    return is_kept && simulated::kept_memory == ~0ull && memory_limit(Cuda{0}) == 0;
+  }));
+}
+
+TEST_CASE("page-locked memory has a limit of its own, and copies in flight hold their blocks") {
+  const auto said = in_new_process({}, [] {
+    const auto pinned = [](std::int64_t bytes) {
+      return Backend<Pinned>::allocate({}, static_cast<std::size_t>(bytes));
+    };
+    set_memory_limit(Pinned{}, 2 * mebibyte);
+    Backend<Pinned>::deallocate({}, pinned(2 * mebibyte), 2 * mebibyte);
+    Backend<Pinned>::deallocate({}, pinned(mebibyte), mebibyte);  // released the other
+    if (memory_stats(Pinned{}).reserved_bytes != mebibyte) return std::array<char, 500>{};
+    simulated::late = true;
+    (void)copy_async(full<float>({mebibyte / 4}, 1.f).to<Pinned>()).ordered();
+    const auto text = text_of<OutOfMemory>([&] { (void)pinned(2 * mebibyte); });
+    simulated::late = false;
+    Backend<Cuda>::synchronize({});
+    set_memory_limit(Pinned{}, mebibyte / 2);  // the copy is done, and its block is unused
+    return memory_stats(Pinned{}).reserved_bytes == 0 ? text : std::array<char, 500>{};
+  });
+  CHECK(std::string(said.data())
+            .find("out of memory on pinned: 2097152 bytes were asked for, in a block of 2097152, tensors "
+                  "hold 0 bytes, captured steps and copies in flight 1048576 more, and the limit is "
+                  "2097152 bytes") == 0);
+}
+
+TEST_CASE("LOCUS_MEMORY_LIMIT is the first limit of each GPU and of page-locked memory") {
+  CHECK(in_new_process({{"LOCUS_MEMORY_LIMIT", "cuda=2M,cuda:1=3M,pinned=1M"}}, [] {
+    bool is_right = memory_limit(Cuda{0}) == 2 * mebibyte && memory_limit(Cuda{1}) == 3 * mebibyte;
+    is_right &=
+        memory_limit(Pinned{}) == mebibyte && memory_limit(Cpu{}) == 0 && simulated::kept_memory == 3 * mebibyte;
+    deallocate(allocate(2 * mebibyte), 2 * mebibyte);
+    is_right &= !locus_test::message_of<OutOfMemory>([] { (void)allocate(3 * mebibyte); }).empty();
+    return is_right &&
+           !locus_test::message_of<OutOfMemory>([] { (void)Backend<Pinned>::allocate({}, 2 * mebibyte); }).empty();
+  }));
+  const auto said = in_new_process({{"LOCUS_MEMORY_LIMIT", "cuda=20 GB"}},
+                                   [] { return text_of<ArgumentError>([] { (void)allocate(64); }); });
+  CHECK(std::string(said.data())
+            .find("LOCUS_MEMORY_LIMIT is \"cuda=20 GB\", where \"cuda=20 GB\" is no limit; expected PLACE=BYTES") == 0);
+}
+
+TEST_CASE("captured steps hold their blocks until they are destroyed: no release and no lower limit takes them") {
+  const auto said = in_new_process({}, [] {
+    const auto x = full<float, Cuda>({1 << 18}, 1.f);
+    std::array<char, 500> text{};
+    bool is_right = true;
+    {
+      auto step = capture<Cuda>([&] { x.copy_((x * 2.f).eval() + 1.f); });
+      for (int i = 0; i < 2; ++i) step();
+      (void)release_unused(Cuda{});
+      text = text_of<ArgumentError>([] { set_memory_limit(Cuda{}, mebibyte); });
+      set_memory_limit(Cuda{}, reserved() + 65536);
+      step();
+      is_right = all_are(x, 15.f);
+    }
+    set_memory_limit(Cuda{}, mebibyte + 16384);
+    return is_right && reserved() <= mebibyte + 16384 ? text : std::array<char, 500>{};
+  });
+  CHECK(std::string(said.data())
+            .find("set_memory_limit: 1048576 bytes on cuda:0, where tensors hold 1048576 bytes, captured steps") == 0);
+  CHECK(std::string(said.data()).find("or fewer tensors and captured steps") != std::string::npos);
+}
+
+TEST_CASE("memory of a step's first run is released before its capture, which asks for it again") {
+  CHECK(in_new_process({}, [] {
+    const auto x = full<float, Cuda>({1 << 18}, 1.f);
+    auto step = capture<Cuda>([&] { x.copy_((x * 2.f).eval() + 1.f); });
+    step();
+    bool is_right = release_unused(Cuda{}) >= mebibyte && reserved() < 2 * mebibyte;
+    for (int i = 0; i < 3; ++i) step();
+    is_right &= all_are(x, 31.f);
+    return is_right;
+  }));
+  CHECK(in_new_process({}, [] {  // blocks of another size than the next request are released within the run
+    bool is_right = true;
+    auto step = capture<Cuda>([&] {
+      deallocate(allocate(2 * mebibyte), 2 * mebibyte);
+      if (reserved() < 4 * mebibyte) set_memory_limit(Cuda{}, 4 * mebibyte);
+      deallocate(allocate(3 * mebibyte), 3 * mebibyte);
+      is_right &= reserved() <= 4 * mebibyte;
+    });
+    step();
+    return is_right;
+  }));
+}
+
+TEST_CASE("blocks that are shared with other processes count, and threads at once never exceed a GPU's limit") {
+  CHECK(in_new_process({}, [] {
+    set_memory_limit(Cuda{}, 3 * mebibyte);
+    void* const shared = PeerMemory::allocate_shareable(Cuda{}, 2 * mebibyte);
+    bool is_right = reserved() == 2 * mebibyte && memory_stats(Cuda{}).allocated_bytes == 2 * mebibyte;
+    is_right &= !locus_test::message_of<OutOfMemory>([] { (void)allocate(2 * mebibyte); }).empty();
+    is_right &= !locus_test::message_of<OutOfMemory>([] {
+                   (void)PeerMemory::allocate_shareable(Cuda{}, 2 * mebibyte);
+                 }).empty();
+    PeerMemory::free_shareable(Cuda{}, shared, 2 * mebibyte);
+    return is_right && reserved() == 0;
+  }));
+  CHECK(in_new_process({}, [] {
+    set_memory_limit(Cuda{}, 4 * mebibyte);
+    std::atomic<int> given{0}, refused{0}, exceeded{0};
+    std::vector<std::thread> threads;
+    for (int seed = 0; seed < 3; ++seed)
+      threads.emplace_back([&, seed] {
+        for (int i = 0; i < 60; ++i) {
+          const auto bytes = static_cast<std::size_t>((2 + (seed * 5 + i * 3) % 11) * mebibyte / 2);  // up to 6 MiB
+          try {
+            void* const block = allocate(bytes);
+            ++given;
+            if (reserved() > 4 * mebibyte) ++exceeded;
+            deallocate(block, bytes);
+          } catch (const OutOfMemory&) {
+            ++refused;
+          }
+        }
+      });
+    for (std::thread& each : threads) each.join();
+    return given > 0 && refused > 0 && exceeded == 0;
+  }));
+}
+
 TEST_CASE("memory_info is the free and total memory of a GPU") {
   simulated::free_memory = 5 << 20;
   const auto [free, total] = memory_info(Cuda{1});
@@ -226,7 +387,6 @@ constexpr std::int64_t wide = 40'000;  // elements of a tensor whose memory is s
   for (std::size_t i = 5; i > 0; --i) held[i - 1] += held[i];
   return held[0];
 }
-[[nodiscard]] bool all_are(const Tensor<float, Cuda>& x, float value) { return max(abs(x - value)).item() == 0.f; }
 template <class F>
 void times(int count, const F& f) {
   for (int i = 0; i < count; ++i) f();

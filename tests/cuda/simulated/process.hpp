@@ -26,7 +26,8 @@ auto in_new_process(const Environment& environment, const Use& use, std::string*
   auto* const result = new (shared) Result{};
   const pid_t child = fork();
   if (child == 0) {
-    for (const char* const variable : {"LOCUS_AUTOTUNE", "LOCUS_PLANS", "LOCUS_CUDA_POOL"}) unsetenv(variable);
+    for (const char* const variable : {"LOCUS_AUTOTUNE", "LOCUS_PLANS", "LOCUS_CUDA_POOL", "LOCUS_MEMORY_LIMIT"})
+      unsetenv(variable);
     for (const auto& [name, value] : environment) setenv(name, value.c_str(), 1);
     if (said && !freopen(file.c_str(), "wb", stderr)) _exit(2);
     try {

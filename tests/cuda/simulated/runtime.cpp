@@ -508,8 +508,11 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
   *pool = reinterpret_cast<cudaMemPool_t>(new char);
   return cudaSuccess;
 }
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
-  return simulated::fails() ? give(cudaErrorUnknown) : cudaSuccess;
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  if (attribute != cudaMemPoolAttrReleaseThreshold) return give(cudaErrorInvalidValue);
+  simulated::kept_memory = *static_cast<unsigned long long*>(value);
+  return cudaSuccess;
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
   return simulated::fails() ? give(cudaErrorUnknown) : cudaSuccess;

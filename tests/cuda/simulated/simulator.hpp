@@ -114,9 +114,10 @@ inline const bool has_pools = [] {
   const char* const text = std::getenv("LOCUS_SIMULATED_POOLS");
   return !text || *text != '0';
 }();
-inline std::atomic<bool> refuses_pools{!has_pools};  ///< whether it makes none, though it says that it has them
-inline std::atomic<int> mallocs{0}, frees{0};        ///< calls of cudaMalloc and cudaFree
-inline std::atomic<int> queries{0};                  ///< calls of cudaEventQuery
+inline std::atomic<bool> refuses_pools{!has_pools};     ///< whether it makes none, though it says that it has them
+inline std::atomic<unsigned long long> kept_memory{0};  ///< release threshold of the last pool that set one
+inline std::atomic<int> mallocs{0}, frees{0};           ///< calls of cudaMalloc and cudaFree
+inline std::atomic<int> queries{0};                     ///< calls of cudaEventQuery
 /// Whether `data` lies in a block of a memory pool, which CUDA IPC refuses.
 bool is_pooled(const void* data);
 

@@ -3,6 +3,7 @@
 
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/pinned.hpp>
+#include <locus/cuda/versions.hpp>
 #include <locus/expr/functors.hpp>
 #include <locus/select.hpp>
 #include <locus/tensor/factory.hpp>
@@ -26,8 +27,10 @@ struct FreedAtThreadEnd {
 };
 }  // namespace
 
-TEST_CASE("a process that works on its second GPU starts no other") {
+TEST_CASE("a process that works on its second GPU starts no other, and asking for versions starts none") {
   const Cuda second{1};
+  CHECK(cuda::versions(1).find("cuda:1: ") == 0);
+  CHECK(simulated::started == 0);
   auto* x = static_cast<float*>(Backend<Cuda>::allocate(second, 4096));
   const std::array<Strides, 1> dense{Strides{1}};
   Backend<Cuda>::map(second, make_plan<1>(Shape{1024}, dense), Fill{}, Pack<>{}, Pack<float*>{x});

@@ -183,14 +183,7 @@ class Convolver {
     return plan.exists = plan.is_settled = true;
   }
 
-  /// Bytes that this thread may allocate: free ones, and unused ones of the pool. Queries the GPU, without waiting for
-  /// it.
-  [[nodiscard]] std::int64_t free_bytes() const {
-    std::size_t unused = 0, total = 0;
-    cuda::check(cudaMemGetInfo(&unused, &total), "cudaMemGetInfo");
-    const MemoryStats stats = DeviceMemory::of(context_.ordinal()).stats();
-    return static_cast<std::int64_t>(unused) + stats.reserved_bytes - stats.allocated_bytes;
-  }
+  [[nodiscard]] std::int64_t free_bytes() const { return DeviceMemory::of(context_.ordinal()).available_bytes(); }
   [[nodiscard]] bool is_captured() const {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cuda::check(cudaStreamIsCapturing(context_.stream(), &status), "cudaStreamIsCapturing");

@@ -53,9 +53,9 @@ inline void allow_nondeterministic_cudnn(bool allow) {
 }
 
 /// Bytes of workspace that a pass of a convolution or of attention by cuDNN, of any thread, may take, from the memory
-/// that the GPU has free when the pass is planned. Weights that are larger raise the limit to their size. At first 1
-/// GiB, or as many MiB as the environment variable LOCUS_CUDNN_WORKSPACE says. A pass whose fastest engine needs more
-/// runs in parts of the batch. throws ArgumentError for less than 0
+/// that the GPU has free when the pass is planned, and that set_memory_limit leaves. Weights that are larger raise the
+/// limit to their size. At first 1 GiB, or as many MiB as the environment variable LOCUS_CUDNN_WORKSPACE says. A pass
+/// whose fastest engine needs more runs in parts of the batch. throws ArgumentError for less than 0
 inline void limit_cudnn_workspace(std::int64_t bytes) {
   if (bytes < 0) fail<ArgumentError>({"limit_cudnn_workspace: ", bytes, " bytes; expected 0 or more"});
   detail::cudnn_workspace().store(bytes, std::memory_order_relaxed);

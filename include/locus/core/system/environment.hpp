@@ -34,13 +34,14 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
   return text;
 }
 
-/// The number that a text of digits alone states; -1 for any other text, and for more than 2^31 - 1.
-[[nodiscard]] constexpr std::int64_t whole_number(std::string_view text) {
+/// The number that a text of digits alone states; -1 for any other text, and for more than `most`, which is at most
+/// 2^59.
+[[nodiscard]] constexpr std::int64_t whole_number(std::string_view text, std::int64_t most = INT32_MAX) {
   std::int64_t number = text.empty() ? -1 : 0;
   for (const char digit : text) {
     if (digit < '0' || digit > '9') return -1;
     number = 10 * number + (digit - '0');
-    if (number > INT32_MAX) return -1;
+    if (number > most) return -1;
   }
   return number;
 }

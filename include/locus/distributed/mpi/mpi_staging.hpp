@@ -40,7 +40,7 @@ class MpiStaging final : public Owner {
  private:
   void free() {
     used_.wait();
-    if (block_) PeerMemory::free_shareable(device_, std::exchange(block_, nullptr));
+    if (block_) PeerMemory::free_shareable(device_, std::exchange(block_, nullptr), bytes_);
     bytes_ = 0;
   }
 
