@@ -5,6 +5,7 @@
 #include <locus/cuda/check.hpp>
 #include <locus/cuda/gemm_plan_table.hpp>
 #include <locus/cuda/precision.hpp>
+#include <locus/cuda/settings.hpp>
 
 #include <atomic>
 
@@ -13,12 +14,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 namespace detail {
 inline std::atomic<bool> fused_relu{false};
 }
-/// Whether relu after a product, of all threads, may be an epilogue of cuBLASLt, and relu after a convolution a part of
-/// cuDNN's launch, which spares a launch. These turn NaN into 0, so that a network that diverges looks healthy, and the
-/// derivative of cuBLASLt's at 0 is 1. Off at first: relu is a launch of its own, keeps NaN, and has the derivative 0
-/// there.
 inline void allow_fused_relu(bool allow) { detail::fused_relu.store(allow, std::memory_order_relaxed); }
-[[nodiscard]] inline bool fused_relu_allowed() { return detail::fused_relu.load(std::memory_order_relaxed); }
+inline bool fused_relu_allowed() { return detail::fused_relu.load(std::memory_order_relaxed); }
 
 /// Element types that cuBLASLt multiplies, and how: 16-bit types are summed in float.
 template <class T>

@@ -2,6 +2,7 @@
 // Whether products and convolutions of float32 on a GPU may round their operands to TF32. Needs no toolkit.
 
 #include <locus/core/system/environment.hpp>
+#include <locus/cuda/settings.hpp>
 
 #include <atomic>
 
@@ -18,19 +19,13 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether matrix products of float32, of all threads, may round their operands to TF32 (10 bits of mantissa). At first
-/// false, unless the environment variable LOCUS_TF32 is 1. As torch.backends.cuda.matmul.allow_tf32.
 inline void allow_tf32(bool allow) { detail::tf32_flag().store(allow, std::memory_order_relaxed); }
-[[nodiscard]] inline bool tf32_allowed() { return detail::tf32_flag().load(std::memory_order_relaxed); }
+inline bool tf32_allowed() { return detail::tf32_flag().load(std::memory_order_relaxed); }
 
-/// The same for convolutions of float32, by cuDNN or as products of windows, unless they are `.exact`. At first true,
-/// unless the environment variable LOCUS_TF32_CONVOLUTIONS is 0. As torch.backends.cudnn.allow_tf32.
 inline void allow_tf32_convolutions(bool allow) {
   detail::tf32_convolutions_flag().store(allow, std::memory_order_relaxed);
 }
-[[nodiscard]] inline bool tf32_convolutions_allowed() {
-  return detail::tf32_convolutions_flag().load(std::memory_order_relaxed);
-}
+inline bool tf32_convolutions_allowed() { return detail::tf32_convolutions_flag().load(std::memory_order_relaxed); }
 
 namespace detail {
 /// Whether products of this thread are part of a convolution, and then whether they may round to TF32.

@@ -7,6 +7,7 @@
 #include <locus/cuda/fault.hpp>
 #include <locus/cuda/memory.hpp>
 #include <locus/cuda/pinned_memory.hpp>
+#include <locus/cuda/settings.hpp>
 #include <locus/device/trace/launch_trace.hpp>
 
 #include <array>
@@ -23,12 +24,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether the host waits for every launch, so that the failing operation throws the error, under its own name, and not
-/// a later one. Slow, for debugging. Initially the value of LOCUS_SYNC in the environment: 1, or 0 or nothing.
 inline void await_launches(bool awaited) { detail::launches_are_awaited().store(awaited, std::memory_order_relaxed); }
-[[nodiscard]] inline bool launches_are_awaited() {
-  return detail::launches_are_awaited().load(std::memory_order_relaxed);
-}
+inline bool launches_are_awaited() { return detail::launches_are_awaited().load(std::memory_order_relaxed); }
 
 class CapturedStep;
 

@@ -3,6 +3,7 @@
 // algorithm is FastTrack's (Flanagan and Freund, PLDI 2009), with streams for threads and events for locks.
 
 #include <locus/core/std/posix.hpp>
+#include <locus/cuda/settings.hpp>
 #include <locus/cuda/stream_uses.hpp>
 
 #include <exception>
@@ -17,7 +18,7 @@ namespace detail {
 }
 }  // namespace detail
 
-[[nodiscard]] inline bool streams_are_checked() { return detail::checks_streams().load(Order::relaxed); }
+inline bool streams_are_checked() { return detail::checks_streams().load(Order::relaxed); }
 
 /// The known order of all streams, and the last uses of all memory. Work whose end any host thread has
 /// awaited happened before everything that is queued later, by any thread.
@@ -255,9 +256,6 @@ class StreamOrder {
   std::uint64_t allocations_ = 0;
 };
 
-/// Whether each launch and copy checks that it follows the uses of its memory by other streams. For debugging.
-/// Initially the value of LOCUS_CHECK_STREAMS in the environment: 1, or 0 or nothing. Memory allocated before it was
-/// switched on is not checked. cost: when on, some microseconds per launch; when off, nothing to measure
 inline void check_streams(bool checked) {
   detail::checks_streams().store(checked, Order::relaxed);
   if (!checked) StreamOrder::instance().forget();  // uses while it is off will not be known

@@ -4,6 +4,7 @@
 
 #include <locus/core/system/environment.hpp>
 #include <locus/cuda/plan_file.hpp>
+#include <locus/cuda/settings.hpp>
 #include <locus/cuda/stream.hpp>
 
 #include <atomic>
@@ -17,21 +18,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether a matrix product of a new form is computed in several ways, timed, and from then on in the fastest: by up to
-/// eight algorithms of cuBLASLt and, if it has an epilogue, with the epilogue in a second launch. Convolutions are
-/// timed likewise, by up to eight engines of cuDNN, as with torch.backends.cudnn.benchmark, and as products of windows.
-/// For all threads. Initially the value of LOCUS_AUTOTUNE in the environment: 1, or 0 or nothing.
-///
-/// A form is type, layout, shape, alignment and epilogue; for a convolution pass, strides, padding and groups, too. It
-/// keeps its plan while the process lives: a result is the same each time. In another run another algorithm may win and
-/// round differently, unless LOCUS_PLANS=FILE keeps the plans: they are read whether or not products are timed, and
-/// hold for the same GPU model and version of the library.
-/// cost: at the first use of a form the host waits for seven rounds of each way, of one product or, if that is short,
-///       up to 16 that together take 0.2 ms. Memory for another c where the product adds to it. Nothing is timed with
-///       LOCUS_SYNC=1, nor while the stream is captured into a graph: a form that is new there takes cuBLASLt's first
-///       answer for good, so that graph and program compute the same. Tune before capturing.
 inline void autotune_gemm(bool tuned) { detail::gemm_is_autotuned().store(tuned, std::memory_order_relaxed); }
-[[nodiscard]] inline bool gemm_is_autotuned() { return detail::gemm_is_autotuned().load(std::memory_order_relaxed); }
+inline bool gemm_is_autotuned() { return detail::gemm_is_autotuned().load(std::memory_order_relaxed); }
 
 namespace detail {
 

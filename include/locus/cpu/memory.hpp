@@ -3,6 +3,7 @@
 
 #include <locus/core/size_class.hpp>
 #include <locus/core/std/posix.hpp>
+#include <locus/device/memory.hpp>
 #include <locus/device/memory_limit.hpp>
 
 #include <sys/mman.h>

@@ -6,7 +6,8 @@
 //   a plain compiler with -DLOCUS_CUDA=1    memory and copies are real; a verb that needs a kernel does not compile
 //   nvcc                                    all of it is real
 
-#include <locus/device/verbs.hpp>
+#include <locus/cuda/settings.hpp>
+#include <locus/device/memory.hpp>
 
 #if LOCUS_NVCC
 #include <locus/cuda/code.cuh>
@@ -178,33 +179,26 @@ struct Transfer<Cuda, Cuda> {
 #else  // no CUDA in this build
 
 namespace cuda {
-/// GPUs that this program can use.
-[[nodiscard]] inline int device_count() { return 0; }
-[[nodiscard]] inline bool is_available() { return false; }
+inline int device_count() { return 0; }
+inline bool is_available() { return false; }
 /// Whether a GPU can run this program's kernels.
 [[nodiscard]] inline bool has_code_for(int /*ordinal*/) { return false; }
-/// Why this program cannot use a GPU, and the remedy.
-[[nodiscard]] inline std::string unavailable_reason() {
+inline std::string unavailable_reason() {
   return "this program was built without CUDA: compile it with nvcc (nvcc -x cu -std=c++20 -O2 -arch=native -I include "
          "-I cuda_kernels program.cpp -lcublasLt -lz), or run on Cpu (--device cpu)";
 }
-/// Whether products, and convolutions, of float32 may round their operands to TF32; without a GPU, nothing does.
 inline void allow_tf32(bool) {}
-[[nodiscard]] inline bool tf32_allowed() { return false; }
+inline bool tf32_allowed() { return false; }
 inline void allow_tf32_convolutions(bool) {}
-[[nodiscard]] inline bool tf32_convolutions_allowed() { return false; }
-/// Whether relu may be an epilogue of cuBLASLt; without a GPU, there is none.
+inline bool tf32_convolutions_allowed() { return false; }
 inline void allow_fused_relu(bool) {}
-[[nodiscard]] inline bool fused_relu_allowed() { return false; }
-/// Whether matrix products of a new form are timed in several ways; without a GPU, none are.
+inline bool fused_relu_allowed() { return false; }
 inline void autotune_gemm(bool) {}
-[[nodiscard]] inline bool gemm_is_autotuned() { return false; }
-/// Whether the host waits for every launch; without a GPU, there is none.
+inline bool gemm_is_autotuned() { return false; }
 inline void await_launches(bool) {}
-[[nodiscard]] inline bool launches_are_awaited() { return false; }
-/// Whether launches and copies check the order of streams; without a GPU, there are none.
+inline bool launches_are_awaited() { return false; }
 inline void check_streams(bool) {}
-[[nodiscard]] inline bool streams_are_checked() { return false; }
+inline bool streams_are_checked() { return false; }
 
 [[noreturn]] inline void require_device(int ordinal) {
   fail<CudaUnavailable>({"cuda:", ordinal, ": ", unavailable_reason()});

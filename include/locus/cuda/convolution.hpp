@@ -5,6 +5,7 @@
 // cuDNN is linked, as cuBLASLt and NCCL are: the loader finds it before the first operation or names the missing
 // library, and packagers see the dependency. Compile a program that must run without cuDNN without the macro.
 
+#include <locus/cuda/settings.hpp>
 #include <locus/device/convolution.hpp>
 
 #if LOCUS_CUDA && LOCUS_CUDNN
@@ -15,15 +16,12 @@
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 /// cuDNN's version; 0: this program has none.
 [[nodiscard]] constexpr std::size_t cudnn_version() { return 0; }
-/// Whether convolutions may be computed by cuDNN; without it, none are.
 inline void allow_cudnn(bool) {}
-[[nodiscard]] inline bool cudnn_allowed() { return false; }
-/// Whether cuDNN may add up gradients in another order each time.
+inline bool cudnn_allowed() { return false; }
 inline void allow_nondeterministic_cudnn(bool) {}
-[[nodiscard]] inline bool nondeterministic_cudnn_allowed() { return false; }
-/// Bytes of workspace that cuDNN may take at a time.
+inline bool nondeterministic_cudnn_allowed() { return false; }
 inline void limit_cudnn_workspace(std::int64_t) {}
-[[nodiscard]] inline std::int64_t cudnn_workspace_limit() { return 0; }
+inline std::int64_t cudnn_workspace_limit() { return 0; }
 }}}  // namespace locus::LOCUS_ABI::cuda
 #endif
 

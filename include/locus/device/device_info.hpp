@@ -1,7 +1,7 @@
 #pragma once
 // Values that describe a device; cpu/device_info.hpp and cuda/device_info.hpp find them.
 
-#include <locus/device/verbs.hpp>
+#include <locus/device/memory.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
 

@@ -1,37 +1,10 @@
 #pragma once
-// The most bytes that the pool of a place may hold: set_memory_limit(), or LOCUS_MEMORY_LIMIT of the environment.
+// The limit of a pool, for its allocator: set_memory_limit(), or LOCUS_MEMORY_LIMIT of the environment.
 
 #include <locus/core/system/environment.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
-
-/// A place whose pool has a limit: `limit_memory(device, bytes)` of its Backend sets it, `memory_limit(device)` is it.
-template <class D>
-concept LimitsMemory = MemorySpace<D> && requires(const D device) {
-  Backend<D>::limit_memory(device, std::int64_t{});
-  { Backend<D>::memory_limit(device) } -> std::same_as<std::int64_t>;
-};
-
-/// From now on, the pool of the place holds at most so many bytes in this process: the reserved_bytes of
-/// memory_stats(place), of tensors and of unused blocks together. 0: no limit. A request beyond the limit releases
-/// unused blocks, and throws OutOfMemory if that is not enough. At first LOCUS_MEMORY_LIMIT of the environment, such as
-/// cpu=8G,cuda=20G,pinned=512M, states the limit. It does not cover the CUDA context and memory of libraries.
-/// throws ArgumentError for less than 0, and, once unused blocks are released, for less than tensors and captured steps
-/// hold; CudaUnavailable
-///
-///     set_memory_limit(Cuda{}, memory_info(Cuda{}).total / 2);   // torch.cuda.set_per_process_memory_fraction(0.5)
-template <LimitsMemory D>
-void set_memory_limit(D place, std::int64_t bytes) {
-  Backend<D>::limit_memory(place, bytes);
-}
-
-/// The bytes of set_memory_limit(place, bytes), or of LOCUS_MEMORY_LIMIT; 0: no limit.
-/// throws ArgumentError for another text in the variable, CudaUnavailable
-template <LimitsMemory D>
-[[nodiscard]] std::int64_t memory_limit(D place = {}) {
-  return Backend<D>::memory_limit(place);
-}
 
 namespace detail {
 

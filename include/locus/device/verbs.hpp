@@ -165,54 +165,6 @@ concept MemorySpace = requires(D to, const D device, void* data, std::size_t byt
   { to_string(device) } -> std::same_as<std::string>;
 };
 
-/// Statistics of the allocator of a place.
-///
-///     memory_stats(Cuda{}).peak_bytes   // torch.cuda.max_memory_allocated()
-template <MemorySpace D>
-[[nodiscard]] MemoryStats memory_stats(D place = {}) {
-  return Backend<D>::memory_stats(place);
-}
-
-/// A place whose peak can start again: `restart_peak(device, least)` of its Backend calls MemoryStats::restart_peak.
-template <class D>
-concept RestartsPeak = MemorySpace<D> && requires(const D device) { Backend<D>::restart_peak(device, std::int64_t{}); };
-
-/// The peak_bytes of memory_stats(place) is the maximum from now on: `torch.cuda.reset_peak_memory_stats()`.
-template <RestartsPeak D>
-void reset_peak_memory_stats(D place = {}) {
-  Backend<D>::restart_peak(place, 0);
-}
-
-/// A place whose pool gives unused blocks back: `release_unused(device)` of its Backend returns their bytes.
-template <class D>
-concept ReleasesUnused = MemorySpace<D> && requires(const D device) {
-  { Backend<D>::release_unused(device) } -> std::same_as<std::int64_t>;
-};
-
-/// Gives the pool's unused blocks back to the system, for other programs and libraries: `torch.cuda.empty_cache()`.
-/// Returns their bytes, by which memory_stats(place).reserved_bytes falls. Tensors and captured steps keep their
-/// memory. cost: on Cuda the host waits for queued work; later requests ask the system again
-template <ReleasesUnused D>
-std::int64_t release_unused(D place = {}) {
-  return Backend<D>::release_unused(place);
-}
-
-/// A device that reports its memory by `memory_info(device)` of its Backend.
-template <class D>
-concept ReportsMemory = MemorySpace<D> && requires(const D device) {
-  { Backend<D>::memory_info(device) } -> std::same_as<MemoryInfo>;
-};
-
-/// Free and total bytes of the device: `torch.cuda.mem_get_info()`. Unused blocks of this program's pool are not free.
-/// On Cpu: the memory available without swapping, or the rest of a lower limit of a control group (container). On Cuda
-/// the call starts the GPU for this process. throws CudaUnavailable
-///
-///     const auto [free, total] = memory_info(Cuda{});
-template <ReportsMemory D>
-[[nodiscard]] MemoryInfo memory_info(D device = {}) {
-  return Backend<D>::memory_info(device);
-}
-
 /// A place that can compute with tensors. Its verbs, all members of Backend<D>:
 ///
 ///     synchronize(device)

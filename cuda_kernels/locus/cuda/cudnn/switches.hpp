@@ -3,6 +3,7 @@
 // of cuDNN.
 
 #include <locus/core/system/environment.hpp>
+#include <locus/cuda/settings.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -36,32 +37,20 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether convolutions and attention, of all threads, may be computed by cuDNN. At first true, unless the environment
-/// variable LOCUS_CUDNN is 0. As torch.backends.cudnn.enabled.
 inline void allow_cudnn(bool allow) { detail::cudnn_flag().store(allow, std::memory_order_relaxed); }
-[[nodiscard]] inline bool cudnn_allowed() { return detail::cudnn_flag().load(std::memory_order_relaxed); }
+inline bool cudnn_allowed() { return detail::cudnn_flag().load(std::memory_order_relaxed); }
 
-/// Whether cuDNN may use engines that add up in another order each time, mostly for gradients of weights. At first
-/// false, unless the environment variable LOCUS_CUDNN_NONDETERMINISTIC is 1: one program gives the same bits in every
-/// run. If true, neither runs nor replays of a captured step repeat bits. As torch.backends.cudnn.deterministic, which
-/// is the opposite and at first false.
 inline void allow_nondeterministic_cudnn(bool allow) {
   detail::nondeterministic_cudnn().store(allow, std::memory_order_relaxed);
 }
-[[nodiscard]] inline bool nondeterministic_cudnn_allowed() {
+inline bool nondeterministic_cudnn_allowed() {
   return detail::nondeterministic_cudnn().load(std::memory_order_relaxed);
 }
 
-/// Bytes of workspace that a pass of a convolution or of attention by cuDNN, of any thread, may take, from the memory
-/// that the GPU has free when the pass is planned, and that set_memory_limit leaves. Weights that are larger raise the
-/// limit to their size. At first 1 GiB, or as many MiB as the environment variable LOCUS_CUDNN_WORKSPACE says. A pass
-/// whose fastest engine needs more runs in parts of the batch. throws ArgumentError for less than 0
 inline void limit_cudnn_workspace(std::int64_t bytes) {
   if (bytes < 0) fail<ArgumentError>({"limit_cudnn_workspace: ", bytes, " bytes; expected 0 or more"});
   detail::cudnn_workspace().store(bytes, std::memory_order_relaxed);
 }
-[[nodiscard]] inline std::int64_t cudnn_workspace_limit() {
-  return detail::cudnn_workspace().load(std::memory_order_relaxed);
-}
+inline std::int64_t cudnn_workspace_limit() { return detail::cudnn_workspace().load(std::memory_order_relaxed); }
 
 }}}  // namespace locus::LOCUS_ABI::cuda
