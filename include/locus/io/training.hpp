@@ -235,7 +235,13 @@ inline void add_rank(nn::StateDict<Cpu>& state) {
 template <class D>
 [[nodiscard]] Generator<D> generator_of(const nn::StateDict<Cpu>& state) {
   const auto at = numbers_of<std::int64_t>(state, generator_name<D>, 2);
-  return {seed_going_on(static_cast<std::uint64_t>(at[0]), state), static_cast<std::uint64_t>(at[1])};
+  return {static_cast<std::uint64_t>(at[0]), static_cast<std::uint64_t>(at[1])};
+}
+/// The generator with which this rank goes on where another rank may have saved `state`.
+template <class D>
+[[nodiscard]] Generator<D> generator_going_on(const nn::StateDict<Cpu>& state) {
+  const Generator<D> saved = generator_of<D>(state);
+  return {seed_going_on(saved.seed, state), saved.offset};
 }
 /// The device of a part; Cpu for one that has no place.
 template <class P>
@@ -301,7 +307,7 @@ void change_all(const States& states, Parts&... parts) {
   PartNames names;
   std::tuple changes{change_of(parts, states.at(names.next(part_name<Parts>())))...};
   const nn::StateDict<Cpu>& random = states.at("random");
-  const std::tuple generators{generator_of<Cpu>(random), generator_of<device_of_part<Parts>>(random)...};
+  const std::tuple generators{generator_going_on<Cpu>(random), generator_going_on<device_of_part<Parts>>(random)...};
   std::apply([](auto&... change) { (change(), ...); }, changes);
   std::apply([](const auto&... each) { (locus::detail::set_default_generator(each), ...); }, generators);
 }
