@@ -5,6 +5,7 @@
 #include <locus/distributed/distributed.hpp>
 
 #include <locus/expr/operators.hpp>
+#include <locus/io/training.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/optim/adam.hpp>
@@ -72,6 +73,10 @@ TEST_CASE("a run on GPUs is saved beside its steps, goes on bit for bit, and loa
     saver.wait();
     weights[static_cast<std::size_t>(comm.rank())] = run.model.weight.value().template to<Cpu>();
   }));
+  CHECK(dist::checkpoint_info(folder.path / "run").run.get("gpu").starts_with("cuda:0: "));
+  io::save_training(folder.path / "last", nn::Linear<float, Cuda>(2, 2, true, Cuda{cuda::device_count() - 1}));
+  CHECK(
+      io::read_run_record(folder.path / "last").get("gpu").starts_with(join("cuda:", cuda::device_count() - 1, ": ")));
   CHECK_NOTHROW(dist::spawn<Cuda>(2, [&](const dist::Communicator<Cuda>& comm) {
     Run<Cuda> run(comm);
     dist::load_parts(folder.path / "run", comm, run.parts);

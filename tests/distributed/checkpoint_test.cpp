@@ -502,11 +502,35 @@ TEST_CASE("what does not fit is refused on all ranks, and no part of any rank ch
   CHECK_THROWS_AS((void)dist::whole_state(path, "y"), ArgumentError);
 }
 
+TEST_CASE("a checkpoint has the record of rank 0's run; an index without one has an empty record") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run", index = path + "/index.json";
+  save_ranges(path, 2);
+  const io::RunRecord run = dist::checkpoint_info(path).run;
+  CHECK(run.get("locus") == LOCUS_VERSION);
+  io::RunRecord now = io::run_record();
+  CHECK(io::difference(run, now.set("seed", std::string(run.get("seed")))) == "");  // a rank has a seed of its own
+  const std::string text = content_of(index);
+  const auto begin = text.find("\"run\":{"), end = text.find("\"tensors\":{");
+  REQUIRE(begin < end);
+  const auto with = [&](const std::string& member) {
+    std::ofstream(index, std::ios::binary | std::ios::trunc) << text.substr(0, begin) << member << text.substr(end);
+    return dist::checkpoint_info(path).run;
+  };
+  CHECK(with("").empty());
+  CHECK(with("\"run\":{\"host\":\"a\"},").get("host") == "a");
+  CHECK_THROWS_WITH_AS((void)with("\"run\":7,"), doctest::Contains("as the index of a checkpoint: its run: at byte 0"),
+                       DataError);
+  CHECK_THROWS_AS((void)with("\"run\":{\"host\":7},"), DataError);
+}
+
 TEST_CASE("a damaged index is refused with a DataError, or is as good as the sound one") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "run", index = path + "/index.json";
   save_ranges(path, 2);
-  const std::string sound = content_of(index);
+  std::string sound = content_of(index);
+  const auto run = sound.find("\"run\":{") + 7;
+  sound.replace(run, sound.find("},\"tensors\":{") - run, "\"host\":\"a\"");  // so that most damage is elsewhere
   const auto load = [&](const std::string& text) -> std::string {
     std::ofstream(index, std::ios::binary | std::ios::trunc) << text;
     try {

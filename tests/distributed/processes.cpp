@@ -1,6 +1,7 @@
 // The process that processes_test.py starts: every collective, or a fault. Ends with 0 if all is as expected.
 
 #include <locus/distributed/distributed.hpp>
+#include <locus/io/run_record.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/collectives.hpp>
@@ -117,6 +118,8 @@ void check_collectives_of_mpi() {
 #if LOCUS_MPI
   const auto comm = connect();
   if (std::getenv("RANK") || comm.size() == 1) return;
+  if (const io::RunRecord record = io::run_record(); record.get("MPI").empty() || record.get("MPI").size() > 60)
+    wrong(join("the record has MPI '", record.get("MPI"), "'"));
   const auto expect = [](const char* what, int calls, const auto& f) {
     calls_of_mpi = 0;
     f();

@@ -8,9 +8,12 @@
 #include <cstdlib>
 #include <limits>
 
+#include <support/child.hpp>
 #include <support/environment_variable.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
+
+#include <sys/resource.h>
 
 using namespace locus;
 using namespace locus_test;
@@ -32,6 +35,11 @@ std::string member(const std::string& line, std::string_view name) {
   });
   json.expect_end();
   return found;
+}
+/// Files of this process are at most so long.
+void limit_files(std::uintmax_t bytes) {
+  const rlimit limit{bytes, RLIM_INFINITY};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 }
 }  // namespace
 
@@ -78,7 +86,8 @@ TEST_CASE("lines of JSON: the run, steps, epochs and own lines; NaN and infinity
   record.valid_accuracy = __builtin_nan("");
   record.metrics = {{"f1", 0.5}, {"worst", std::numeric_limits<double>::infinity()}};
   lines(record);
-  lines.log({{"n", 3}, {"big", std::int64_t{1} << 62}, {"is", true}, {"name", "x\xff"}, {"half", 0.5f}});
+  lines.log(
+      {{"n", 3}, {"big", std::int64_t{1} << 62}, {"is", true}, {"name", "x\xff"}, {"half", 0.5f}, {"most", ~0ull}});
   const auto found = lines_of(path);
   REQUIRE(found.size() == 4);
   CHECK(member(found[0], "event") == "\"run\"");
@@ -94,6 +103,7 @@ TEST_CASE("lines of JSON: the run, steps, epochs and own lines; NaN and infinity
   CHECK(member(found[3], "big") == "4611686018427387904");
   CHECK(member(found[3], "is") == "true");
   CHECK(member(found[3], "half") == "0.5");
+  CHECK(member(found[3], "most") == "18446744073709551615");
   CHECK(std::stod(member(found[3], "time")) > 1.6e9);
 }
 TEST_CASE("a resumed run appends, after ending an unfinished line") {
@@ -107,12 +117,67 @@ TEST_CASE("a resumed run appends, after ending an unfinished line") {
   CHECK(member(found[2], "event") == "\"run\"");
   CHECK(member(member(found[2], "run"), "locus") == "\"" LOCUS_VERSION "\"");
 }
-TEST_CASE("a file that cannot be written throws before training; a later failure is reported once") {
+TEST_CASE("a line has each name once") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run.jsonl";
+  const io::JsonLines lines(path);
+  const auto refusal = [&](std::initializer_list<io::NamedValue> entries) {
+    return message_of<ArgumentError>([&] { lines.log(entries); });
+  };
+  CHECK(refusal({{"time", 7}}) == "JsonLines: log has a member 'time', as every line has; expected another name");
+  CHECK(contains(refusal({{"x", 1}, {"event", "x"}}), "'event'"));
+  CHECK(contains(refusal({{"x", 1}, {"y", 1}, {"x", 2.0}}), "'x' twice"));
+  CHECK(contains(refusal({{"x_text", "a"}, {"x", 2.0}}), "'x_text' beside 'x'"));
+  CHECK(lines_of(path).size() == 1);
+}
+TEST_CASE("a file that cannot be written throws before training") {
   const TemporaryFolder folder;
   CHECK(contains(message_of<DataError>([&] { io::JsonLines lines(folder.path / "no" / "run.jsonl"); }),
                  "there is no folder"));
   CHECK_THROWS_AS(io::JsonLines(folder.path), DataError);
   CHECK_THROWS_AS(io::JsonLines("/dev/full"), DataError);
+}
+TEST_CASE("a line that does not fit is lost, reported once, and no line of another writer with it") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run.jsonl", told = folder.path / "told";
+  const io::JsonLines lines(path, io::RunRecord()), other(path, io::RunRecord());
+  for (int i = 0; i < 20; ++i) other.log({{"i", i}});
+  const int status = status_of_child([&] {
+    dup2(open(told.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    limit_files(content_of(path).size() + 10);
+    for (int i = 0; i < 3; ++i) lines.log({{"long", std::string(100, 'x')}});
+    limit_files(RLIM_INFINITY);
+    lines.log({{"after", 1}});
+    return 0;
+  });
+  CHECK(status == 0);
+  CHECK(content_of(told) ==
+        join("locus: cannot write lines to '", path, "': File too large; training goes on, lines are lost\n"));
+  const auto found = lines_of(path);
+  REQUIRE(found.size() == 23);
+  for (int i = 0; i < 20; ++i) CHECK(member(found[static_cast<std::size_t>(i) + 2], "i") == join(i));
+  CHECK(member(found[22], "after") == "1");
+}
+TEST_CASE("a process whose lines do not fit cuts off none of a process that writes meanwhile") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run.jsonl";
+  constexpr int lines_of_each = 2000;
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    const io::JsonLines full(path, io::RunRecord());
+    limit_files(200);
+    for (int i = 0; i < lines_of_each; ++i) full.log({{"lost", i}});
+    _exit(0);
+  }
+  const io::JsonLines lines(path, io::RunRecord());
+  for (int i = 0; i < lines_of_each; ++i) lines.log({{"i", i}});
+  waitpid(child, nullptr, 0);
+  int next = 0;
+  for (const std::string& line : lines_of(path))
+    if (const std::string i = member(line, "i"); !i.empty()) CHECK(i == join(next++));
+  CHECK(next == lines_of_each);
 }
 TEST_CASE("Python reads the lines") {
   if (std::system("python3 -c 'import json'") != 0) return;

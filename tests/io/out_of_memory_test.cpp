@@ -8,6 +8,9 @@
 #include <locus/io/mapped.hpp>
 #include <locus/io/training.hpp>
 #include <locus/nn/batch_norm.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/model_graph.hpp>
+#include <locus/nn/sequential.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/tensor/factory.hpp>
 
@@ -216,6 +219,16 @@ TEST_CASE("reading a compressed data set that runs out of memory anywhere throws
 }
 #endif
 
+TEST_CASE("the graph of a model that runs out of memory anywhere, also within a call of a layer, throws OutOfMemory") {
+  const nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{4, 3}, nn::Linear<float, Cpu>{3, 2}};
+  const Tensor x = ones<float>({1, 4});
+  std::size_t nodes = 0;
+  const auto draw = [&] {
+    nodes = locus::detail::or_out_of_memory({"the graph"}, [&] { return nn::detail::model_graph(model, x).size(); });
+  };
+  check_every_failure(draw, [] { return nn::detail::layer_observer == nullptr; });
+  CHECK(nodes == 4);
+}
 TEST_CASE("reading CIFAR that runs out of memory anywhere throws OutOfMemory") {
   const TemporaryFolder folder;
   (void)folder.write("test_batch.bin", std::string(5 * 3073, '\1'));

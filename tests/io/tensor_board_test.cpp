@@ -330,6 +330,25 @@ TEST_CASE("TensorBoard: a record of which a part alone fits is cut off, so that 
   CHECK(scalars(board.path()) == std::vector<Point>{{"short", 1, 1}});
 }
 
+TEST_CASE("TensorBoard: a record that does not fit leaves the records that another process added") {
+  const TemporaryFolder folder;
+  const io::TensorBoard board(folder.path);
+  const auto add = [&] {
+    board.add_scalar("of the child", 1, 1);
+    return 0;
+  };
+  CHECK(status_of_child(add) == 0);
+  const auto lose = [&] {
+    const rlimit less{fs::file_size(board.path()) + 40, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &less);
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    board.add_text("long", std::string(1000, 'x'), 1);
+    return 0;
+  };
+  CHECK(status_of_child(lose) == 0);
+  CHECK(scalars(board.path()) == std::vector<Point>{{"of the child", 1, 1}});
+}
+
 TEST_CASE("TensorBoard: a process that is killed leaves what it added; a file cut anywhere still has whole records") {
   const TemporaryFolder folder;
   const io::TensorBoard board(folder.path);
@@ -376,6 +395,14 @@ struct Residual : nn::Layer<Residual, float, Cpu> {
     visit("gate", gate);
   }
 };
+struct Plain {  // without a base: it has the address of its first member
+  nn::Linear<float, Cpu> first{4, 3}, second{3, 2};
+  auto forward(const auto& x) const { return second(first(x)); }
+  void members(const auto& visit) const {
+    visit("first", first);
+    visit("second", second);
+  }
+};
 struct Pair : nn::Layer<Pair, float, Cpu> {
   nn::Linear<float, Cpu> left{4, 2}, right{4, 2};
   auto forward(const auto& x, const auto& y) const {
@@ -408,6 +435,14 @@ TEST_CASE("the graph of a model: nodes nested by names, edges by the tensors tha
   CHECK(contains(attributes, "_output_shapes"));
   CHECK(contains(attributes, std::string("\x12\x02\x08\x03\x12\x02\x08\x04")));  // dims 3 and 4
   CHECK(field(graph[2].bytes, 4).bytes == "cpu");
+}
+TEST_CASE("the graph of a layer that has the address of its first member") {
+  const TemporaryFolder folder;
+  const io::TensorBoard board(folder.path);
+  board.add_graph(nn::Sequential<float, Cpu>{Plain{}}, zeros<float>({3, 4}));
+  CHECK(nodes(board.path()) == std::vector<std::string>{"input Placeholder <-", "Sequential/0/first Linear <- input",
+                                                        "Sequential/0/second Linear <- Sequential/0/first",
+                                                        "output Identity <- Sequential/0/second"});
 }
 TEST_CASE("the graph of a model of two inputs") {
   const TemporaryFolder folder;

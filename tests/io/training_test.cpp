@@ -427,3 +427,36 @@ TEST_CASE("a checkpoint has the record of its run; a file of weights has none") 
   io::save(weights, nn::state_dict(model));
   CHECK(io::read_run_record(weights).empty());
 }
+TEST_CASE("the record in metadata of another program, or damaged") {
+  const TemporaryFolder folder;
+  const auto file = [&](std::string_view metadata) {
+    const std::string header = join("{\"__metadata__\":{", metadata, "}}");
+    std::string bytes(8, '\0');
+    for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(header.size() >> 8 * i & 0xff);
+    return folder.write("other.safetensors", bytes + header);
+  };
+  CHECK(io::read_run_record(file("\"run\":\"wandb-123\"")).empty());
+  CHECK(io::read_run_record(file("\"locus.run\":\"{\\\"host\\\":\\\"a\\\"}\"")).get("host") == "a");
+  CHECK_THROWS_WITH_AS((void)io::read_run_record(file("\"locus.run\":\"wandb-123\"")),
+                       doctest::Contains("cannot read the run record of '"), DataError);
+  std::string entries;
+  for (int i = 0; i < 1001; ++i) entries += join(i == 0 ? "" : ",", "\\\"", i, "\\\":\\\"\\\"");
+  CHECK_THROWS_WITH_AS((void)io::read_run_record(file(join("\"locus.run\":\"{", entries, "}\""))),
+                       doctest::Contains("more than 1000 entries"), DataError);
+}
+TEST_CASE("a record names the GPU of the parts") {
+  struct OnGpu {
+    int ordinal = 3;
+    [[nodiscard]] Cuda device() const { return Cuda{ordinal}; }
+  };
+  struct OfParameters {
+    std::vector<OnGpu> all = {};
+    [[nodiscard]] const std::vector<OnGpu>& parameters() const { return all; }
+  };
+  const nn::Linear<float, Cpu> on_host{2, 3};
+  CHECK(io::detail::record_with(on_host).get("gpu").starts_with("cuda:0: "));
+  CHECK(io::detail::record_with(on_host, OfParameters{}, OfParameters{{OnGpu{2}}}, OnGpu{})
+            .get("gpu")
+            .starts_with("cuda:2: "));
+  CHECK(io::detail::record_with(on_host, std::int64_t{7}, OnGpu{}).get("gpu").starts_with("cuda:3: "));
+}

@@ -27,6 +27,37 @@ struct Noisy : nn::Layer<Noisy, float, Cpu> {
   auto forward(const auto& x) const { return inner(x + randn<float>({4})); }
   void members(const auto& visit) const { visit("inner", inner); }
 };
+struct Plain {  // without a base: it has the address of its first member
+  nn::Linear<float, Cpu> first{4, 3}, second{3, 2};
+  auto forward(const auto& x) const { return second(first(x)); }
+  void members(const auto& visit) const {
+    visit("first", first);
+    visit("second", second);
+  }
+};
+struct Base : nn::Layer<Base, float, Cpu> {
+  nn::Linear<float, Cpu> inner{4, 2};
+  auto forward(const auto& x) const { return inner(x); }
+  void members(const auto& visit) const { visit("inner", inner); }
+};
+struct Derived : Base {};  // is called as its base
+struct Outer {
+  nn::BatchNorm1d<float, Cpu> norm{4};
+  Derived last;
+  auto forward(const auto& x) const { return last(norm(x)); }
+  void members(const auto& visit) const {
+    visit("last", last);
+    visit("norm", norm);
+  }
+};
+struct Lists : nn::Layer<Lists, float, Cpu> {
+  std::vector<nn::Linear<float, Cpu>> up{{4, 4}, {4, 4}}, down{{4, 4}};
+  auto forward(const auto& x) const { return down[0](up[1](up[0](x))); }
+  void members(const auto& visit) const {
+    visit("up", up);
+    visit("down", down);
+  }
+};
 const nn::LayerSummary& row(const nn::Summary& summary, std::string_view name) {
   for (const auto& each : summary.layers)
     if (each.name == name) return each;
@@ -80,6 +111,28 @@ TEST_CASE("layers that are called twice, or not at all; operations of a layer ar
   CHECK(row(summary, "").multiply_adds == 0);
   CHECK(contains(summary.text(), "unused: Linear  not called"));
   CHECK(contains(summary.text(), "(3, 4) x 2"));
+}
+TEST_CASE("a layer and its first member, which have one address, have rows of their own") {
+  const nn::Summary plain = nn::summary(nn::Sequential<float, Cpu>{Plain{}}, ones<float>({1, 4}));
+  CHECK(row(plain, "0").calls == 1);
+  CHECK(row(plain, "0").multiply_adds == 0);
+  CHECK(row(plain, "0.first").calls == 1);
+  CHECK(row(plain, "0.first").multiply_adds == 12);
+  CHECK(plain.activation_bytes == 4 * (3 + 2));
+  const nn::Summary outer = nn::summary(nn::Sequential<float, Cpu>{Outer{}}, ones<float>({3, 4}));
+  CHECK(row(outer, "0").calls == 1);
+  CHECK(row(outer, "0").output == Shape{3, 2});
+  CHECK(row(outer, "0.norm").calls == 1);
+  CHECK(row(outer, "0.last").calls == 1);
+  CHECK(row(outer, "0.last.inner").multiply_adds == 3 * 4 * 2);
+}
+TEST_CASE("the members of a list are shown with the list's name") {
+  const std::string text = nn::summary(Lists{}, ones<float>({3, 4})).text();
+  CHECK(contains(text, "  up.0: Linear "));
+  CHECK(contains(text, "  up.1: Linear "));
+  CHECK(contains(text, "  down.0: Linear "));
+  const std::string plain = nn::summary(nn::Sequential<float, Cpu>{Plain{}}, ones<float>({1, 4})).text();
+  CHECK(contains(plain, "    first: Linear "));
 }
 TEST_CASE("a summary of LeNet-5, a ResNet and GPT-2: every layer is called, and multiply-adds are those of a call") {
   const auto check = [](const auto& model, const auto& input) {

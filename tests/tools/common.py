@@ -21,7 +21,7 @@ def without_record(path):
     content = path.read_bytes()
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
-    del header["__metadata__"]["run"]
+    del header["__metadata__"]["locus.run"]
     return header, content[end:]
 
 

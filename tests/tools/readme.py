@@ -139,10 +139,10 @@ def precompile(gcc, folder):
 
 def build_together(gcc, pages, scratch, search):
     """{(page, name): command that runs the program}, of programs that are namespaces of one file. Programs with a main()
-    of another form, or with libraries of their own, are absent, and so are all of a file that does not compile: they
-    are built alone."""
+    of another form, with macros for Locus's headers, or with libraries of their own, are absent, and so are all of a file
+    that does not compile: they are built alone."""
     joined = [(page, name, source) for page in pages for name, source, _ in sound_programs(page.read_text())
-              if ENDS_WITH_MAIN.search(source) and libraries_of(source) == ["-lz"]]
+              if ENDS_WITH_MAIN.search(source) and "#define LOCUS_" not in source and libraries_of(source) == ["-lz"]]
     units = max(1, -(-len(joined) // ROOM))
 
     def build(number):

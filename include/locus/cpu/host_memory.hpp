@@ -2,21 +2,18 @@
 // Free and total memory of the host, within the limits of this process's control groups.
 
 #include <locus/core/std/bounds.hpp>
+#include <locus/core/system/proc.hpp>
 #include <locus/device/verbs.hpp>
-
-#include <cstdio>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
 
 /// The number behind `name` in a file of lines "name number"; the first number for an empty name; -1 if there is none.
 [[nodiscard]] LOCUS_COLD inline std::int64_t number_in(const std::string& path, std::string_view name) {
-  std::FILE* const file = std::fopen(path.c_str(), "r");
-  if (!file) return -1;
-  char line[256];
+  const std::string text = locus::detail::text_of_proc(path.c_str());
   long long found = -1;
-  while (found < 0 && std::fgets(line, sizeof line, file))
-    if (std::string_view(line).starts_with(name)) (void)std::sscanf(line + name.size(), "%lld", &found);
-  (void)std::fclose(file);
+  locus::detail::for_lines(text, [&](std::string_view line) {
+    if (found < 0 && line.starts_with(name)) (void)std::sscanf(line.data() + name.size(), "%lld", &found);
+  });
   return found;
 }
 
@@ -45,22 +42,18 @@ inline void apply_group(MemoryInfo& memory, const GroupFiles& files, const std::
   const std::int64_t total = number_in(root + "/proc/meminfo", "MemTotal:");
   if (free < 0 || total < 0) return memory;
   memory = {free * 1024, total * 1024};
-  std::FILE* const file = std::fopen((root + "/proc/self/cgroup").c_str(), "r");
-  char line[4200];
-  while (file && std::fgets(line, sizeof line, file)) {
-    std::string_view text = line;
-    while (text.ends_with('\n')) text.remove_suffix(1);
-    const bool is_second = text.starts_with("0::");
-    const std::size_t at = is_second ? 3 : text.find(":memory:") + 8;
-    if (!is_second && at == std::string_view::npos + 8) continue;
+  const std::string groups = locus::detail::text_of_proc((root + "/proc/self/cgroup").c_str());
+  locus::detail::for_lines(groups, [&](std::string_view line) {
+    const bool is_second = line.starts_with("0::");
+    const std::size_t at = is_second ? 3 : line.find(":memory:") + 8;
+    if (!is_second && at == std::string_view::npos + 8) return;
     const GroupFiles& files = group_files[is_second ? 0 : 1];
     std::string group = root + files.folder;
     const std::size_t top = group.size();
-    if (at < text.size()) group += text.substr(at);
+    if (at < line.size()) group += line.substr(at);
     for (; group.size() > top; group.resize(group.rfind('/'))) apply_group(memory, files, group);  // and its parents
     apply_group(memory, files, group);
-  }
-  if (file) (void)std::fclose(file);
+  });
   return memory;
 }
 

@@ -4,6 +4,7 @@
 #include <locus/core/generator.hpp>
 #include <locus/core/system/environment.hpp>
 #include <locus/core/system/proc.hpp>
+#include <locus/core/system/used_libraries.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/cuda/versions.hpp>
@@ -25,7 +26,7 @@ class RunRecord {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
-  /// Adds an entry, or replaces the one of this name: record.set("MPI", "Open MPI 4.1.4").
+  /// Adds an entry, or replaces the one of this name: record.set("data", "CIFAR-10").
   RunRecord& set(std::string_view name, std::string value) {
     for (Entry& entry : entries_)
       if (entry.name == name) return entry.value = std::move(value), *this;
@@ -63,7 +64,7 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
 }
 
 struct RunRecordOptions {
-  std::string commit = {};  ///< of the program's sources; empty: LOCUS_COMMIT of the environment, or the macro's text
+  std::string commit = {};  ///< of the program's sources; empty: LOCUS_COMMIT of the environment, or the macro
   int gpu = 0;              ///< ordinal of the GPU that is named
 };
 
@@ -145,13 +146,18 @@ LOCUS_OUT_OF_LINE inline void add_variables(RunRecord& record) {
   if (gmtime_r(&start, &time)) (void)std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &time);
   return text;
 }
+/// Text of the macro LOCUS_COMMIT, of any file of the program that defines it.
+inline std::string_view macro_commit = "";
+#ifdef LOCUS_COMMIT
+// Set by a variable of this file: inline functions are the same in files without the macro.
+[[maybe_unused]] static const bool has_macro_commit = (macro_commit = LOCUS_TEXT_OF(LOCUS_COMMIT), true);
+#endif
 [[nodiscard]] inline std::string commit_of(const RunRecordOptions& options) {
   if (!options.commit.empty()) return options.commit;
   const std::string_view variable = locus::detail::environment("LOCUS_COMMIT");
-#ifdef LOCUS_COMMIT
-  if (variable.empty()) return LOCUS_COMMIT;
-#endif
-  return std::string(variable);
+  std::string_view text = variable.empty() ? macro_commit : variable;
+  if (variable.empty() && text.size() > 1 && text.front() == '"') text = text.substr(1, text.size() - 2);
+  return std::string(text);
 }
 
 /// The record as an object of strings.
@@ -160,20 +166,29 @@ inline void write_record(JsonWriter& json, const RunRecord& record) {
   for (const auto& [name, value] : record.entries()) json.member(name, value);
   json.end_object();
 }
-/// Reads an object of strings. throws DataError beginning with `what`
+/// Reads an object of strings, which may come from anywhere. throws DataError beginning with `what`, also for more than
+/// 1,000 entries
 [[nodiscard]] inline RunRecord record_of(std::string_view text, const std::string& what) {
+  constexpr std::size_t most = 1000;
   RunRecord record;
   JsonReader json(text, what);
-  json.object([&](const std::string& name) { record.set(name, json.string()); });
+  json.object([&](const std::string& name) {
+    if (record.entries().size() == most) fail<DataError>({what, ": it has more than ", most, " entries"});
+    record.set(name, json.string());
+  });
   json.expect_end();
   return record;
 }
 }  // namespace detail
 
 /// Describes the calling process: its start in UTC, program, command line, host, commit, Locus's version, compiler,
-/// macros of the build, processor, its instruction set in use, cores and threads, GPU and library versions, the seed of
-/// manual_seed(), and the variables LOCUS_* of the environment, but none whose name has SECRET. The command line is
-/// recorded as it is: pass secrets in files. Starts no program and asks no network.
+/// macros of the build, processor, its instruction set in use, cores and threads, GPU and library versions, those of
+/// NCCL and MPI once ranks have met over them, the seed of manual_seed(), of a rank its own, and the variables LOCUS_*
+/// of the environment, but none whose name has SECRET. The command line is recorded as it is: pass secrets in files.
+/// Starts no program and asks no network.
+///
+/// The commit is that of the options, of the variable LOCUS_COMMIT, or of the macro LOCUS_COMMIT, with or without
+/// quotation marks, of any file of the program: -DLOCUS_COMMIT=$(git rev-parse --short HEAD).
 ///
 ///     std::cout << io::run_record({.commit = "4f2a91c"});
 [[nodiscard]] LOCUS_OUT_OF_LINE inline RunRecord run_record(const RunRecordOptions& options = {}) {
@@ -193,6 +208,7 @@ inline void write_record(JsonWriter& json, const RunRecord& record) {
   const std::size_t line = locus::detail::smaller(versions.find('\n'), versions.size());
   record.set("gpu", versions.substr(0, line));
   if (line < versions.size()) record.set("libraries", versions.substr(line + 1));
+  for (const auto& [name, version] : locus::detail::used_libraries()) record.set(name, version);
   record.set("seed", join(locus::detail::seed_now().seed));
   detail::add_variables(record);
   return record;

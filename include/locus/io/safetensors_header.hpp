@@ -36,6 +36,9 @@ inline constexpr SafetensorsType safetensors_types[] = {{"F32", 4, true, Element
                                                         {"F8_E5M2", 1, false, {}},
                                                         {"F8_E8M0", 1, false, {}}};
 
+/// The key in a file's metadata of the run that wrote it: other programs write keys of their own.
+inline constexpr std::string_view run_key = "locus.run";
+
 /// A tensor as a header describes it; begin and end in bytes from the end of the header.
 struct Placed {
   std::string name, unread;  ///< unread: if it cannot be read, its type and shape for messages
@@ -75,7 +78,7 @@ class HeaderReader {
     if (end != available_) refuse("its tensors have ", end, " bytes; it has ", available_);
     return std::move(tensors_);
   }
-  /// After read(): the text of the metadata by the key "run"; empty if there is none.
+  /// After read(): the text of the metadata by run_key; empty if there is none.
   [[nodiscard]] const std::string& run() const { return run_; }
 
  private:
@@ -103,7 +106,7 @@ class HeaderReader {
     json.object([&](const std::string& key) {
       const std::string_view value = json.value();
       if (value.front() != '"') refuse_it();
-      if (key == "run") run_ = JsonReader(value, json_what_).string();
+      if (key == run_key) run_ = JsonReader(value, json_what_).string();
       keys.push_back(key);
     });
     check_once(keys);
@@ -204,10 +207,10 @@ class HeaderReader {
 /// Builds the beginning of a file: the header's length and its text, padded so that the data is aligned.
 class HeaderWriter {
  public:
-  /// `run`: a text of the metadata, by the key "run"; empty: none
+  /// `run`: a text of the metadata, by run_key; empty: none
   explicit HeaderWriter(const std::string& run) {
     json_.begin_object().key("__metadata__").begin_object().member("format", "pt");
-    if (!run.empty()) json_.member("run", run);
+    if (!run.empty()) json_.member(run_key, run);
     json_.end_object();
   }
 

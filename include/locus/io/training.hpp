@@ -235,7 +235,13 @@ inline void add_rank(nn::StateDict<Cpu>& state) {
 template <class D>
 [[nodiscard]] Generator<D> generator_of(const nn::StateDict<Cpu>& state) {
   const auto at = numbers_of<std::int64_t>(state, generator_name<D>, 2);
-  return {seed_going_on(static_cast<std::uint64_t>(at[0]), state), static_cast<std::uint64_t>(at[1])};
+  return {static_cast<std::uint64_t>(at[0]), static_cast<std::uint64_t>(at[1])};
+}
+/// The generator with which this rank goes on where another rank may have saved `state`.
+template <class D>
+[[nodiscard]] Generator<D> generator_going_on(const nn::StateDict<Cpu>& state) {
+  const Generator<D> saved = generator_of<D>(state);
+  return {seed_going_on(saved.seed, state), saved.offset};
 }
 /// The device of a part; Cpu for one that has no place.
 template <class P>
@@ -244,6 +250,26 @@ template <locus::detail::HasPlace P>
 struct DeviceOfPart<P> : std::type_identity<device_of<P>> {};
 template <class P>
 using device_of_part = typename DeviceOfPart<P>::type;
+
+/// Ordinal of the GPU of a part; -1 where it has none.
+template <class P>
+[[nodiscard]] int gpu_of(const P& part) {
+  if constexpr (requires { part.device().ordinal; }) {
+    return part.device().ordinal;
+  } else if constexpr (requires { part.parameters()[0].device().ordinal; }) {
+    const auto& parameters = part.parameters();
+    return parameters.empty() ? -1 : parameters[0].device().ordinal;
+  } else {
+    return -1;
+  }
+}
+/// The record of this process, which names the GPU of the first part that is on one.
+template <class... Parts>
+[[nodiscard]] RunRecord record_with(const Parts&... parts) {
+  for (const int gpu : {gpu_of(parts)...})
+    if (gpu >= 0) return run_record({.gpu = gpu});
+  return run_record();
+}
 
 using States = std::map<std::string, nn::StateDict<Cpu>, std::less<>>;
 
@@ -281,7 +307,7 @@ void change_all(const States& states, Parts&... parts) {
   PartNames names;
   std::tuple changes{change_of(parts, states.at(names.next(part_name<Parts>())))...};
   const nn::StateDict<Cpu>& random = states.at("random");
-  const std::tuple generators{generator_of<Cpu>(random), generator_of<device_of_part<Parts>>(random)...};
+  const std::tuple generators{generator_going_on<Cpu>(random), generator_going_on<device_of_part<Parts>>(random)...};
   std::apply([](auto&... change) { (change(), ...); }, changes);
   std::apply([](const auto&... each) { (locus::detail::set_default_generator(each), ...); }, generators);
 }
@@ -309,8 +335,8 @@ void change_all(const States& states, Parts&... parts) {
 /// Writes the state of a training run into one safetensors file: models, optimizers, schedulers, scalers, the position
 /// of loaders, numbers such as a best loss's epoch (std::int64_t), the History, in any order, and the default
 /// generators of the host and of the parts' device. Averages of weights are models. A temporary file replaces the old
-/// file at the end: a killed process leaves the old file or the new one. The metadata of the file have run_record().
-/// throws as save()
+/// file at the end: a killed process leaves the old file or the new one. The metadata of the file have run_record(),
+/// with the GPU of the parts. throws as save()
 ///
 ///     for (auto [images, labels] : loader) {
 ///       ...
@@ -324,7 +350,7 @@ void save_training(const std::string& path, const Parts&... parts) {
     for (const auto& [part, state] : detail::states_of(parts...))
       for (const auto& entry : state) all.add({join(part, ".", entry.name), entry.type, entry.shape, entry.bytes});
     JsonWriter run(JsonWriter::Form::compact);
-    detail::write_record(run, run_record());
+    detail::write_record(run, detail::record_with(parts...));
     detail::write_safetensors<Cpu>(path, all, run.text());
   });
 }
@@ -356,7 +382,8 @@ bool resume_training(const std::string& path, Parts&... parts) {
   });
 }
 
-/// The record of the process that wrote a file of save_training(); empty for a file without one. Reads only the header.
+/// The record of the process that wrote a file of save_training(); empty for a file without one, of whatever metadata.
+/// Reads only the header.
 /// throws DataError as load(), OutOfMemory
 ///
 ///     std::cout << io::difference(io::read_run_record("run.safetensors"), io::run_record());

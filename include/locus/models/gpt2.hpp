@@ -65,7 +65,7 @@ class GPT2Linear final : public nn::Layer<GPT2Linear<T, D>, T, D> {
 
   template <TensorLike X, class F = functor::Identity>
   [[nodiscard]] auto forward(const X& x, const F& activation = {}) const {
-    const nn::detail::ObservedCall call(this, x);
+    const nn::detail::ObservedCall call({this, &typeid(GPT2Linear)}, x);
     auto y = linear(x, transpose(seen_by(x, weight)), bias, activation);
     call.end(y);
     return y;

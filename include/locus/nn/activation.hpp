@@ -10,7 +10,7 @@ template <class Derived>
 struct Stateless {
   template <detail::Operand X, class... More>
   [[nodiscard]] auto operator()(const X& x, const More&... more) const {
-    const detail::ObservedCall call(static_cast<const Derived*>(this), x, more...);
+    const detail::ObservedCall call({static_cast<const Derived*>(this), &typeid(Derived)}, x, more...);
     auto y = static_cast<const Derived&>(*this).forward(x.eval(), detail::operand(more)...);
     call.end(y);
     return y;

@@ -61,7 +61,7 @@ class BatchNorm : public Layer<Derived, T, D> {
   template <TensorLike X>
   [[nodiscard]] auto forward_with(const X& x, Activation next) const {
     require_rank(x.shape());
-    const ObservedCall call(this, x);
+    const ObservedCall call({this, &typeid(Derived)}, x);
     auto y = batch_norm(x, running(), weight, bias, options_with(next), whole_->batch);
     call.end(y);
     return y;
@@ -70,7 +70,7 @@ class BatchNorm : public Layer<Derived, T, D> {
   template <TensorLike X, TensorLike A>
   [[nodiscard]] auto forward_with(const X& x, Activation next, const A& residual) const {
     require_rank(x.shape());
-    const ObservedCall call(this, x, residual);
+    const ObservedCall call({this, &typeid(Derived)}, x, residual);
     auto y = batch_norm(x, running(), weight, bias, residual, options_with(next), whole_->batch);
     call.end(y);
     return y;

@@ -169,7 +169,7 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
   }
   template <class X>
   [[nodiscard]] auto convolve(const X& x, Activation next) const {
-    const detail::ObservedCall call(this, x);
+    const detail::ObservedCall call({this, &typeid(Conv2d)}, x);
     auto y = conv2d(x, this->weight, this->bias, detail::functional(options_, next));
     call.end(y);
     return y;
@@ -227,7 +227,7 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
   }
   template <class X>
   [[nodiscard]] auto convolve(const X& x, Activation next) const {
-    const detail::ObservedCall call(this, x);
+    const detail::ObservedCall call({this, &typeid(Conv1d)}, x);
     auto y = conv1d(x, this->weight, this->bias, detail::functional(options_, next));
     call.end(y);
     return y;

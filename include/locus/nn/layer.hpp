@@ -101,7 +101,7 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
       if (false) derived().members(detail::VisitNothing{});  // nvcc warns of functions that are named but not called
     }
     detail::require_present(derived());
-    const detail::ObservedCall call(&derived(), x, more...);
+    const detail::ObservedCall call({&derived(), &typeid(Derived)}, x, more...);
     auto y = derived().forward(x.eval(), detail::operand(more)...);
     call.end(y);
     return y;

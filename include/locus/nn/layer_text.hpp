@@ -2,12 +2,14 @@
 // The text of a layer: its name and options, as std::cout << model shows it.
 
 #include <locus/core/check.hpp>
+#include <locus/core/std/bounds.hpp>
 #include <locus/device/trace/expression_text.hpp>
 #include <locus/fwd.hpp>
 
 #include <iosfwd>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
@@ -38,14 +40,15 @@ struct LayerText {
   const char* type;
   const void* layer;
   std::string (*options)(const void* layer);  ///< null: it has none
+  const std::type_info* type_info;
 };
 template <class M>
 [[nodiscard]] LayerText layer_text(const M& layer) {
   if constexpr (requires { std::string(layer.extra_repr()); }) {
     return {locus::detail::type_text<M>(), &layer,
-            [](const void* of) -> std::string { return static_cast<const M*>(of)->extra_repr(); }};
+            [](const void* of) -> std::string { return static_cast<const M*>(of)->extra_repr(); }, &typeid(M)};
   } else {
-    return {locus::detail::type_text<M>(), &layer, nullptr};
+    return {locus::detail::type_text<M>(), &layer, nullptr, &typeid(M)};
   }
 }
 
@@ -57,6 +60,11 @@ template <class V>
 }
 [[nodiscard]] inline std::string option_text(const char* name, bool given, bool usual) {
   return given == usual ? std::string() : join(", ", name, given ? "=true" : "=false");
+}
+
+/// The name of a layer within the one around it: "up.0" of "net.up.0" within "net".
+[[nodiscard]] inline std::string_view name_within(std::string_view around, std::string_view name) {
+  return name.substr(around.empty() ? 0 : locus::detail::smaller(around.size() + 1, name.size()));
 }
 
 /// Layers that are printed: classes derived from nn::Layer, and those without parameters.
@@ -76,8 +84,7 @@ class ModelWriter {
         if (!parent.options.empty()) text_ += join(indent(0), parent.options, "\n");
       }
       parent.has_children = true;
-      const std::size_t skipped = parent.name.empty() ? 0 : parent.name.size() + 1;
-      shown = join(indent(0), "(", std::string_view(name).substr(skipped), "): ");
+      shown = join(indent(0), "(", name_within(parent.name, name), "): ");
     }
     text_ += join(shown, layer_name(layer.type));
     open_.push_back({name, layer.options ? layer.options(layer.layer) : std::string(), false});

@@ -32,7 +32,7 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
   /// activation(x W^T + b) in the same launch.
   template <TensorLike X>
   [[nodiscard]] auto forward_with(const X& x, Activation next) const {
-    const detail::ObservedCall call(this, x);
+    const detail::ObservedCall call({this, &typeid(Linear)}, x);
     auto y = linear(x, weight, bias, functor::ChosenActivation{next});
     call.end(y);
     return y;

@@ -19,14 +19,13 @@ struct GraphNode {
 /// from the node that ended last.
 class GraphObserver final : public LayerObserver {
  public:
-  GraphObserver(const std::vector<LayerSummary>& layers, const std::vector<const void*>& addresses)
-      : layers_(layers), addresses_(addresses) {}
+  GraphObserver(const std::vector<LayerSummary>& layers, const std::vector<LayerId>& ids)
+      : layers_(layers), ids_(ids) {}
 
-  void enter(const void* layer, Span<const SeenTensor> inputs) override {
-    std::size_t row = 0;
-    while (row < addresses_.size() && addresses_[row] != layer) ++row;
-    const bool again = !open_.empty() && open_.back().layer == layer;
-    Call call{layer, again ? addresses_.size() : row, nodes_.size(), {}, {}};
+  void enter(const LayerId& layer, Span<const SeenTensor> inputs) override {
+    const std::size_t row = row_of(layer, layers_, ids_);
+    const bool again = !open_.empty() && open_.back().listed == row;
+    Call call{row, again ? layers_.size() : row, nodes_.size(), {}};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const SeenTensor& input = inputs.data()[i];
       if (open_.empty()) {
@@ -39,31 +38,27 @@ class GraphObserver final : public LayerObserver {
     }
     open_.push_back(std::move(call));
   }
-  void result(const SeenTensor& output) override { open_.back().output = output; }
-  void leave() override {
-    const Call call = open_.back();
-    open_.pop_back();
-    if (call.row < addresses_.size() && call.first == nodes_.size()) {
+  void result(const SeenTensor& output) override {
+    const Call& call = open_.back();
+    if (call.row < layers_.size() && call.first == nodes_.size()) {
       const LayerSummary& layer = layers_[call.row];
-      nodes_.push_back(
-          {named(layer), layer.kind, layer.options, call.inputs, call.output.shape, std::string(call.output.type)});
-      made(call.output, nodes_.back().name);
-    } else if (!knows(call.output)) {
-      made(call.output, nodes_.empty() ? "" : nodes_.back().name);
+      nodes_.push_back({named(layer), layer.kind, layer.options, call.inputs, output.shape, std::string(output.type)});
+      made(output, nodes_.back().name);
+    } else if (!knows(output)) {
+      made(output, nodes_.empty() ? "" : nodes_.back().name);
     }
-    if (open_.empty())
-      nodes_.push_back(
-          {"output", "Identity", "", {source_of(call.output)}, call.output.shape, std::string(call.output.type)});
+    if (open_.size() == 1)
+      nodes_.push_back({"output", "Identity", "", {source_of(output)}, output.shape, std::string(output.type)});
   }
+  void leave() noexcept override { open_.pop_back(); }
   [[nodiscard]] bool keeps() const override { return true; }
   [[nodiscard]] const std::vector<GraphNode>& nodes() const { return nodes_; }
 
  private:
   struct Call {
-    const void* layer;
-    std::size_t row, first;  ///< of the layer, behind the last: not listed; number of the first node made within it
+    std::size_t listed, row;  ///< of the layer, and that which becomes a node; behind the last: none
+    std::size_t first;        ///< number of the first node made within it
     std::vector<std::string> inputs;
-    SeenTensor output;
   };
   struct Made {
     SeenTensor tensor;
@@ -99,7 +94,7 @@ class GraphObserver final : public LayerObserver {
   }
 
   const std::vector<LayerSummary>& layers_;
-  const std::vector<const void*>& addresses_;
+  const std::vector<LayerId>& ids_;
   std::vector<Call> open_;
   std::vector<GraphNode> nodes_;
   std::vector<Made> made_;
@@ -112,7 +107,7 @@ template <class M, class... X>
   using D = device_of<M>;
   SummaryWalk<T, D> walk;
   walk_members<Depth::all, T, D>(model, "", walk);
-  GraphObserver observer(walk.layers, walk.addresses);
+  GraphObserver observer(walk.layers, walk.ids);
   call_observed(observer, model, inputs...);
   return observer.nodes();
 }

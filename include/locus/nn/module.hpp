@@ -54,13 +54,13 @@ class Module : public Layer<Module<T, D, In>, T, D> {
 #include <locus/refuse/nn/module.inc>
 
   [[nodiscard]] Tensor<T, D> forward(const Tensor<In, D>& x) const {
-    const detail::ObservedCall call(model_->address(), x);
+    const detail::ObservedCall call({model_->address(), &model_->type()}, x);
     auto y = model_->forward(x);
     call.end(y);
     return y;
   }
   [[nodiscard]] Traced<T, D> forward(const Traced<In, D>& x) const {
-    const detail::ObservedCall call(model_->address(), x);
+    const detail::ObservedCall call({model_->address(), &model_->type()}, x);
     auto y = model_->forward(x);
     call.end(y);
     return y;

@@ -7,6 +7,8 @@
 #include <locus/core/std/span.hpp>
 #include <locus/expr/expr.hpp>
 
+#include <typeinfo>
+
 namespace locus { inline namespace LOCUS_ABI { namespace nn::detail {
 
 /// Keeps a tensor's memory, so that no later tensor has the same address.
@@ -27,13 +29,18 @@ struct SeenTensor {
   const void* memory = nullptr;  ///< of its elements; null for an expression that is not computed yet
   Shared<KeptTensor> kept = {};  ///< for an observer that keeps()
 };
+/// A layer that is called. A layer and its first member may have one address.
+struct LayerId {
+  const void* address;
+  const std::type_info* type;  ///< of the layer, or of a base class
+};
 /// Told of each call of a layer on a thread, in nested pairs of enter() and leave(); result() comes before leave(),
 /// unless the layer throws.
 class LayerObserver {
  public:
-  virtual void enter(const void* layer, Span<const SeenTensor> inputs) = 0;
+  virtual void enter(const LayerId& layer, Span<const SeenTensor> inputs) = 0;
   virtual void result(const SeenTensor& output) = 0;
-  virtual void leave() = 0;
+  virtual void leave() noexcept = 0;
   [[nodiscard]] virtual bool keeps() const { return false; }
 
  protected:
@@ -60,7 +67,7 @@ template <class X>
 class ObservedCall {
  public:
   template <class... X>
-  explicit ObservedCall(const void* layer, const X&... x) {
+  explicit ObservedCall(const LayerId& layer, const X&... x) {
     if (!observer_) [[likely]]
       return;
     const SeenTensor inputs[] = {seen_tensor(x, observer_->keeps())...};

@@ -50,7 +50,7 @@ template <class T, class D>
 class SummaryWalk final : public MemberWalk<T, D> {
  public:
   std::vector<LayerSummary> layers;
-  std::vector<const void*> addresses;  ///< of the layers
+  std::vector<LayerId> ids;  ///< of the layers
 
   void begin(const std::string& name, const LayerText& layer) override {
     if (!open_.empty()) layers[open_.back()].has_layers = true;
@@ -58,7 +58,7 @@ class SummaryWalk final : public MemberWalk<T, D> {
     row.depth = static_cast<int>(open_.size());
     open_.push_back(layers.size());
     layers.push_back(std::move(row));
-    addresses.push_back(layer.layer);
+    ids.push_back({layer.layer, layer.type_info});
   }
   void end() override { open_.pop_back(); }
   void parameter(const std::string&, const Parameter<T, D>& parameter) override {
@@ -84,32 +84,43 @@ class SummaryWalk final : public MemberWalk<T, D> {
   std::vector<AnyBuffer<D>> buffers_;
 };
 
-/// Adds the calls of layers to the rows of their addresses. A layer that stands in a model several times has its calls
+/// The row of a layer that is called; behind the last for a layer that is not listed. Where types do not tell layers of
+/// one address apart, as for a call of a base class, it is the innermost layer's.
+[[nodiscard]] inline std::size_t row_of(const LayerId& called, const std::vector<LayerSummary>& layers,
+                                        const std::vector<LayerId>& ids) {
+  std::size_t found = layers.size();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i].address != called.address) continue;
+    if (*ids[i].type == *called.type) return i;
+    if (found == layers.size() || layers[i].depth > layers[found].depth) found = i;
+  }
+  return found;
+}
+
+/// Adds the calls of layers to their rows. A layer that stands in a model several times has its calls
 /// in its first row.
 class SummaryObserver final : public LayerObserver {
  public:
-  SummaryObserver(std::vector<LayerSummary>& layers, const std::vector<const void*>& addresses)
-      : layers_(layers), addresses_(addresses) {}
+  SummaryObserver(std::vector<LayerSummary>& layers, const std::vector<LayerId>& ids) : layers_(layers), ids_(ids) {}
 
-  void enter(const void* layer, Span<const SeenTensor>) override {
-    std::size_t row = 0;
-    while (row < addresses_.size() && addresses_[row] != layer) ++row;
-    const bool again = !open_.empty() && open_.back().layer == layer;  // forward_with() of the layer just entered
-    open_.push_back({layer, again ? addresses_.size() : row, locus::detail::launches.operations, 0});
+  void enter(const LayerId& layer, Span<const SeenTensor>) override {
+    const std::size_t row = row_of(layer, layers_, ids_);
+    const bool again = !open_.empty() && open_.back().listed == row;  // forward_with() of the layer just entered
+    open_.push_back({row, again ? layers_.size() : row, locus::detail::launches.operations, 0});
   }
   void result(const SeenTensor& output) override {
-    if (open_.back().row == addresses_.size()) return;
+    if (open_.back().row == layers_.size()) return;
     LayerSummary& row = layers_[open_.back().row];
     ++row.calls;
     row.output = output.shape;
     row.output_type = output.type;
     row.output_bytes += output.bytes;
   }
-  void leave() override {
+  void leave() noexcept override {
     const Open call = open_.back();
     open_.pop_back();
     const double all = locus::detail::launches.operations - call.before;
-    if (call.row < addresses_.size()) {
+    if (call.row < layers_.size()) {
       layers_[call.row].multiply_adds += (all - call.within) / 2;
       if (!open_.empty()) open_.back().within += all;
     } else if (!open_.empty()) {  // a layer that is no member: its operations count for the layer around it
@@ -119,12 +130,11 @@ class SummaryObserver final : public LayerObserver {
 
  private:
   struct Open {
-    const void* layer;
-    std::size_t row;  ///< behind the last: the layer is not listed
+    std::size_t listed, row;  ///< of the layer, and that which counts; behind the last: none
     double before, within;
   };
   std::vector<LayerSummary>& layers_;
-  const std::vector<const void*>& addresses_;
+  const std::vector<LayerId>& ids_;
   std::vector<Open> open_;
 };
 
@@ -161,10 +171,13 @@ void call_observed(LayerObserver& observer, const M& model, const X&... inputs) 
 LOCUS_OUT_OF_LINE inline std::string Summary::text() const {
   constexpr std::size_t columns = 5;
   std::vector<std::string> cells{"layer", "output", "parameters", "bytes", "multiply-adds"};
+  std::vector<std::string_view> around;  // names of the layers that are open
   for (const LayerSummary& row : layers) {
-    const std::string last = row.name.substr(row.name.empty() ? 0 : row.name.rfind('.') + 1);
-    cells.push_back(
-        join(std::string(2 * static_cast<std::size_t>(row.depth), ' '), last, last.empty() ? "" : ": ", row.kind));
+    const auto depth = static_cast<std::size_t>(row.depth);
+    around.resize(depth);
+    const std::string_view shown = depth > 0 ? detail::name_within(around.back(), row.name) : row.name;
+    around.push_back(row.name);
+    cells.push_back(join(std::string(2 * depth, ' '), shown, shown.empty() ? "" : ": ", row.kind));
     cells.push_back(row.calls == 0 ? "not called"
                                    : join(row.output, row.calls > 1 ? join(" x ", row.calls) : std::string()));
     cells.push_back(row.parameters > 0 ? detail::grouped(row.parameters) : "");
@@ -206,7 +219,7 @@ template <class M, class... X>
   using D = device_of<M>;
   detail::SummaryWalk<T, D> walk;
   detail::walk_members<detail::Depth::all, T, D>(model, "", walk);
-  detail::SummaryObserver observer(walk.layers, walk.addresses);
+  detail::SummaryObserver observer(walk.layers, walk.ids);
   detail::call_observed(observer, model, inputs...);
   return detail::summed(std::move(walk.layers));
 }

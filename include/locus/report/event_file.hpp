@@ -85,18 +85,12 @@ class Message {
   std::string text_;
 };
 
-[[nodiscard]] inline double wall_time() {
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 /// A RecordFile of events.
 class EventFile : public Counted {
  public:
   static constexpr const char* handle_name = "TensorBoard";
   /// throws DataError if the file cannot be opened, or its first record cannot be written
-  explicit EventFile(const std::string& path) : records_(path, "events", RecordFile::Start::empty) {
+  explicit EventFile(const std::string& path) : records_(path, "events") {
     records_.begin(framed(Message().real(1, wall_time()).bytes(3, "brain.Event:2").text()));
   }
 

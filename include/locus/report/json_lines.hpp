@@ -4,33 +4,13 @@
 #include <locus/core/std/shared.hpp>
 #include <locus/io/run_record.hpp>
 #include <locus/report/history_file.hpp>
+#include <locus/report/named_value.hpp>
 #include <locus/report/record_file.hpp>
 #include <locus/training/progress.hpp>
 
 #include <initializer_list>
-#include <type_traits>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
-
-/// A named number, truth value or text of a line: io::LogEntry{"lr", 0.1}.
-class LogEntry {
- public:
-  template <class V>
-  LogEntry(std::string name, const V& value) : name_(std::move(name)) {
-    if constexpr (std::is_same_v<V, bool>) kind_ = Kind::truth, integer_ = value;
-    else if constexpr (std::is_integral_v<V>) kind_ = Kind::integer, integer_ = static_cast<std::int64_t>(value);
-    else if constexpr (std::is_floating_point_v<V>) kind_ = Kind::number, number_ = static_cast<double>(value);
-    else text_ = std::string_view(value);
-  }
-
- private:
-  friend class JsonLines;
-  enum class Kind { text, truth, integer, number };
-  std::string name_, text_;
-  Kind kind_ = Kind::text;
-  std::int64_t integer_ = 0;
-  double number_ = 0;
-};
 
 /// Appends a line of JSON to a file for each event of a run; `tail -f run.jsonl | jq` follows it. Each line is one
 /// write. Copies share the file. Several threads may add to it.
@@ -54,31 +34,30 @@ class JsonLines {
       : file_((require_path("write to", path), new File(path))) {
     JsonWriter json = started("run");
     detail::write_record(json.key("run"), record);
-    // A line that another writer left unfinished is ended first.
-    const char last = file_->lines.last();
-    file_->lines.begin((last != '\0' && last != '\n' ? "\n" : "") + json.end_object().text());
+    file_->lines.begin_line(json.end_object().text());
   }
 
   [[nodiscard]] const std::string& path() const { return file_->lines.path(); }
 
-  /// Adds a line of the event "log" with these members.
+  /// Adds a line of the event "log" with these members. throws ArgumentError for a name that the line has already:
+  /// event, time, a name given twice, NAME_text beside NAME
   ///
   ///     lines.log({{"epoch", 3}, {"perplexity", 18.2}});
-  LOCUS_OUT_OF_LINE void log(std::initializer_list<LogEntry> entries) const {
+  LOCUS_OUT_OF_LINE void log(std::initializer_list<NamedValue> members) const {
+    require_once(members);
     JsonWriter json = started("log");
-    for (const LogEntry& entry : entries) {
-      if (entry.kind_ == LogEntry::Kind::text) json.member(entry.name_, entry.text_);
-      else if (entry.kind_ == LogEntry::Kind::truth) json.member(entry.name_, entry.integer_ != 0);
-      else if (entry.kind_ == LogEntry::Kind::integer) json.member(entry.name_, entry.integer_);
-      else add_number(json, entry.name_, entry.number_);
-    }
+    for (const NamedValue& member : members)
+      member.visit([&]<class V>(const V& value) {
+        if constexpr (std::is_same_v<V, double>) add_number(json, member.name(), value);
+        else json.member(member.name(), value);
+      });
     finish(json);
   }
 
   LOCUS_OUT_OF_LINE void operator()(const Progress& p) const {
     JsonWriter json = started("step");
     json.member("epoch", p.epoch).member("batch", p.batch).member("batches", p.batches);
-    json.member("step", (p.epoch - 1) * p.batches + p.batch);
+    json.member("step", p.step());
     add_number(json, "loss", p.loss);
     add_number(json, "learning_rate", p.learning_rate);
     add_number(json, "samples_per_second", p.samples_per_second);
@@ -109,16 +88,26 @@ class JsonLines {
  private:
   struct File : Counted {
     static constexpr const char* handle_name = "JsonLines";
-    explicit File(const std::string& path) : lines(path, "lines", detail::RecordFile::Start::append) {}
+    explicit File(const std::string& path) : lines(path, "lines") {}
     detail::RecordFile lines;
   };
   static void require_path(const char* use, const std::string& path) { detail::require_path(use, path); }
+  static void require_once(std::initializer_list<NamedValue> members) {
+    for (const NamedValue& one : members) {
+      if (one.name() == "event" || one.name() == "time")
+        fail<ArgumentError>(
+            {"JsonLines: log has a member '", one.name(), "', as every line has; expected another name"});
+      for (const NamedValue& other : members)
+        if (&one < &other && one.name() == other.name())
+          fail<ArgumentError>({"JsonLines: log has a member '", one.name(), "' twice; give each its own name"});
+        else if (other.name() == one.name() + "_text")
+          fail<ArgumentError>({"JsonLines: log has a member '", other.name(), "' beside '", one.name(),
+                               "', where a line with NaN has one of this name; expected another name"});
+    }
+  }
   [[nodiscard]] static JsonWriter started(const char* event) {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
     JsonWriter json(JsonWriter::Form::compact);
-    json.begin_object().member("event", event);
-    json.member("time", static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec));
+    json.begin_object().member("event", event).member("time", detail::wall_time());
     return json;
   }
   static void add_number(JsonWriter& json, const std::string& name, double number) {

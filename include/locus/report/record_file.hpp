@@ -8,60 +8,79 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
-/// Adds each record by one write, so that a concurrent reader sees whole records, and a killed process leaves whole
-/// records. Several threads may add.
+/// Seconds since 1970.
+[[nodiscard]] inline double wall_time() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Keeps other RecordFiles of a file, in this process and others, from writing. Where the file system has no locks,
+/// keeps nobody.
+class FileLock {
+ public:
+  explicit FileLock(const Descriptor& file) : file_(file) {
+    while (flock(file_.number(), LOCK_EX) != 0 && errno == EINTR) {}
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  ~FileLock() { (void)flock(file_.number(), LOCK_UN); }
+
+ private:
+  const Descriptor& file_;
+};
+
+/// Appends each record by one write, so that a concurrent reader sees whole records, and a killed process leaves whole
+/// records. Several threads, objects and processes may add to a file.
 class RecordFile {
  public:
-  enum class Start { empty, append };
   /// `records`: name of the records in messages. throws DataError if the file cannot be opened
-  RecordFile(const std::string& path, const char* records, Start start)
-      : path_(path),
-        records_(records),
-        file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (start == Start::empty ? O_TRUNC : O_APPEND), 0666)) {
-    struct stat info {};
-    if (!file_ || fstat(file_.number(), &info) != 0) fail_to_write(path, errno);
-    if (S_ISREG(info.st_mode)) whole_ = info.st_size;
+  RecordFile(const std::string& path, const char* records)
+      : path_(path), records_(records), file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666)) {
+    if (!file_) fail_to_write(path, errno);
   }
 
   /// Adds the first record. throws DataError if it cannot be written
   void begin(std::string_view record) {
     const Lock lock(mutex_);
-    if (const int error = write(record)) fail_to_write(path_, error);
+    if (const int error = write(record, false)) fail_to_write(path_, error);
+  }
+  /// Adds the first line, after ending a line that another writer left unfinished. throws as begin()
+  void begin_line(std::string_view line) {
+    const Lock lock(mutex_);
+    if (const int error = write(line, true)) fail_to_write(path_, error);
   }
   /// Adds a record. One that cannot be written is lost; the first loss is reported on stderr.
   LOCUS_OUT_OF_LINE void add(std::string_view record) {
     const Lock lock(mutex_);
-    const int error = is_broken_ ? 0 : write(record);
+    const int error = is_broken_ ? 0 : write(record, false);
     if (error == 0 || has_warned_) return;
     has_warned_ = true;
     std::fprintf(stderr, "locus: cannot write %s to '%s': %s; training goes on, %s are lost\n", records_, path_.c_str(),
                  std::strerror(error), records_);
   }
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// The last byte of the file; 0 for an empty one, or one that cannot be read.
-  [[nodiscard]] char last() const {
-    char byte = 0;
-    return whole_ > 0 && pread(file_.number(), &byte, 1, whole_ - 1) == 1 ? byte : '\0';
-  }
 
  private:
-  /// Returns 0 or an errno. Cuts off a partly written record, which would hide all later records.
-  [[nodiscard]] int write(std::string_view record) {
-    const int error = write_parts(file_, Span<const std::string_view>(&record, 1));
-    if (error == 0) {
-      whole_ += static_cast<off_t>(record.size());
-      return 0;
-    }
-    struct stat info {};
-    if (fstat(file_.number(), &info) == 0 && S_ISREG(info.st_mode))
-      is_broken_ = ftruncate(file_.number(), whole_) != 0 || lseek(file_.number(), whole_, SEEK_SET) != whole_;
+  /// Returns 0 or an errno. Cuts off a partly written record, which would hide all later records: the file keeps the
+  /// bytes that it had just before.
+  [[nodiscard]] int write(std::string_view record, bool in_new_line) {
+    const FileLock others(file_);
+    struct stat before {};
+    if (fstat(file_.number(), &before) != 0) return errno;
+    const std::string_view parts[] = {in_new_line && is_within_line(before.st_size) ? "\n" : "", record};
+    const int error = write_parts(file_, parts);
+    if (error != 0 && S_ISREG(before.st_mode)) is_broken_ = ftruncate(file_.number(), before.st_size) != 0;
     return error;
+  }
+  [[nodiscard]] bool is_within_line(off_t bytes) const {
+    char last = '\n';
+    return bytes > 0 && pread(file_.number(), &last, 1, bytes - 1) == 1 && last != '\n';
   }
 
   std::string path_;
   const char* records_;
   Descriptor file_;
-  off_t whole_ = 0;         ///< bytes of whole records
   bool is_broken_ = false;  ///< the file ends within a record
   bool has_warned_ = false;
   Mutex mutex_;

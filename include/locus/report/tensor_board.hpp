@@ -4,39 +4,21 @@
 #include <locus/io/png.hpp>
 #include <locus/nn/model_graph.hpp>
 #include <locus/report/event_file.hpp>
+#include <locus/report/named_value.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/progress.hpp>
 
 #include <initializer_list>
-#include <type_traits>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
-/// A hyperparameter that distinguishes runs: a named number, truth value or text.
-///
-///     io::HyperParameter{"lr", 0.1}, io::HyperParameter{"nesterov", true}, io::HyperParameter{"optimizer", "Adam"}
-class HyperParameter {
- public:
-  template <class V>
-  HyperParameter(std::string name, const V& value) : name_(std::move(name)) {
-    if constexpr (std::is_same_v<V, bool>) {
-      value_.integer(4, value);
-    } else if constexpr (std::is_arithmetic_v<V>) {
-      type_ = Type::number;
-      value_.real(2, static_cast<double>(value));
-    } else {
-      type_ = Type::text;
-      value_.bytes(3, std::string_view(value));
-    }
-  }
-
- private:
-  friend class TensorBoard;
-  enum class Type { text = 1, truth = 2, number = 3 };  // numbers as in hparams/api.proto
-  std::string name_;
-  Type type_ = Type::truth;
-  detail::Message value_;  ///< google.protobuf.Value
-};
+namespace detail {
+/// DataType of tensorboard/plugins/hparams/api.proto: a text, a truth value, a number.
+template <class V>
+inline constexpr std::uint64_t hyper_parameter_type = std::is_same_v<V, bool>   ? 2
+                                                      : std::is_arithmetic_v<V> ? 3
+                                                                                : 1;
+}  // namespace detail
 
 struct TensorBoardOptions {
   /// First step that a resumed run writes again. TensorBoard hides events at this step and later ones in earlier files
@@ -124,8 +106,9 @@ class TensorBoard {
 
   /// Adds the graph of a model, for the tab GRAPHS: calls it once on plain inputs, as nn::summary does, and draws a
   /// node for each innermost layer, nested by names, with its options and output shape. Edges are the tensors that
-  /// layers take and return; operations between layers are no nodes. A file shows its last graph. cost: a forward pass
-  /// that keeps the result of each layer throws as the model
+  /// layers take and return; operations between layers are no nodes. A file shows its last graph.
+  /// cost: a forward pass that keeps the result of each layer
+  /// throws as the model
   ///
   ///     board.add_graph(model, images);
   template <class M, class... X>
@@ -138,13 +121,19 @@ class TensorBoard {
   /// folder. The metrics are also scalars at step 0.
   ///
   ///     board.add_hparams({{"lr", 0.1}, {"optimizer", "Adam"}}, {{"accuracy", 0.97}});
-  LOCUS_OUT_OF_LINE void add_hparams(std::initializer_list<HyperParameter> hyper_parameters,
+  LOCUS_OUT_OF_LINE void add_hparams(std::initializer_list<NamedValue> hyper_parameters,
                                      std::initializer_list<MetricValue> metrics) const {
     detail::Message experiment, start;
-    for (const HyperParameter& each : hyper_parameters) {
-      experiment.message(4, detail::Message().bytes(1, each.name_).integer(4, static_cast<std::uint64_t>(each.type_)));
-      start.message(1, detail::Message().bytes(1, each.name_).message(2, each.value_));
-    }
+    for (const NamedValue& each : hyper_parameters)
+      each.visit([&]<class V>(const V& value) {
+        constexpr std::uint64_t type = detail::hyper_parameter_type<V>;
+        detail::Message of_value;  // google.protobuf.Value
+        if constexpr (std::is_same_v<V, bool>) of_value.integer(4, value);
+        else if constexpr (std::is_arithmetic_v<V>) of_value.real(2, static_cast<double>(value));
+        else of_value.bytes(3, value);
+        experiment.message(4, detail::Message().bytes(1, each.name()).integer(4, type));
+        start.message(1, detail::Message().bytes(1, each.name()).message(2, of_value));
+      });
     for (const MetricValue& metric : metrics)
       experiment.message(5, detail::Message().message(1, detail::Message().bytes(2, metric.name)));
     start.real(5, detail::wall_time());
@@ -155,7 +144,7 @@ class TensorBoard {
   }
 
   void operator()(const Progress& progress) const {
-    const std::int64_t step = (progress.epoch - 1) * progress.batches + progress.batch;
+    const std::int64_t step = progress.step();
     add_scalar("step/loss", progress.loss, step);
     add_scalar("step/learning_rate", progress.learning_rate, step);
     add_scalar("step/samples_per_second", progress.samples_per_second, step);

@@ -20,6 +20,8 @@ struct Progress {
   double operations = 0;                       ///< of the epoch's products and convolutions so far, by LaunchCounts
   double peak = 0;                             ///< FitOptions::peak
 
+  /// Batches done since the first epoch, where all epochs have as many.
+  [[nodiscard]] std::int64_t step() const { return (epoch - 1) * batches + batch; }
   /// operations / seconds / peak; NaN where no peak was given.
   [[nodiscard]] double share_of_peak() const { return detail::share_of_peak(operations, seconds, peak); }
 };

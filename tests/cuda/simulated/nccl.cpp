@@ -139,6 +139,8 @@ TEST_CASE_TEMPLATE("a checkpoint is written beside collectives over an engine of
   });
   for (const std::string& error : thrown) CHECK(error == "");
   CHECK(folder.entries() == 1);
+  if (std::is_same_v<Over, dist::NcclEngine>)
+    CHECK(dist::checkpoint_info(folder.path / "run").run.get("NCCL") == "2.12.3");
 }
 
 TEST_CASE("NCCL makes the sums, or Locus in the order of ranks: then bits are those of threads") {

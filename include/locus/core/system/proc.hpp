@@ -1,5 +1,5 @@
 #pragma once
-// Files of /proc, and the name of the processor.
+// Files of /proc and /sys, and the name of the processor.
 
 #include <locus/core/config.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
-/// The bytes of a small file of /proc; empty if it cannot be read.
+/// The bytes of a small file of /proc or /sys; empty if it cannot be read.
 [[nodiscard]] LOCUS_COLD inline std::string text_of_proc(const char* path) {
   std::string text;
   if (std::FILE* const file = std::fopen(path, "r")) {
@@ -18,6 +18,15 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
     (void)std::fclose(file);
   }
   return text;
+}
+/// Calls f(line) for each line of a text, without its newline.
+template <class F>
+void for_lines(std::string_view text, const F& f) {
+  while (!text.empty()) {
+    const std::size_t newline = text.find('\n'), length = newline < text.size() ? newline : text.size();
+    f(text.substr(0, length));
+    text.remove_prefix(newline < text.size() ? length + 1 : length);
+  }
 }
 /// Name of the processor in the text of /proc/cpuinfo; empty if it has none, as on Arm.
 [[nodiscard]] inline std::string processor_in(std::string_view cpuinfo) {

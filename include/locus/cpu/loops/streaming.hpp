@@ -1,12 +1,12 @@
 #pragma once
 // Non-temporal (streaming) stores: lines that are written are neither read first nor kept in cache.
 
+#include <locus/core/system/proc.hpp>
 #include <locus/cpu/isa.hpp>
 
 #include <unistd.h>
 
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -24,13 +24,9 @@ namespace detail {
 /// Bytes of a core's last-level cache, from Linux, which counts them better.
 [[nodiscard]] LOCUS_COLD inline std::int64_t core_cache_bytes() {
 #if defined(__linux__)
-  if (std::FILE* const file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
-    char text[32];  // as "32768K"
-    const bool found = std::fgets(text, sizeof text, file) != nullptr;
-    (void)std::fclose(file);
-    if (const long kilobytes = found ? std::strtol(text, nullptr, 10) : 0; kilobytes > 0)
-      return std::int64_t{kilobytes} << 10;
-  }
+  const std::string text = locus::detail::text_of_proc("/sys/devices/system/cpu/cpu0/cache/index3/size");  // "32768K"
+  if (const long kilobytes = std::strtol(text.c_str(), nullptr, 10); kilobytes > 0)
+    return std::int64_t{kilobytes} << 10;
 #endif
   return package_cache_bytes();
 }

@@ -6,6 +6,7 @@
 #include <locus/distributed/checkpoint/place.hpp>
 #include <locus/io/json.hpp>
 #include <locus/io/json_reader.hpp>
+#include <locus/io/run_record.hpp>
 #include <locus/io/safetensors_header.hpp>
 
 #include <vector>
@@ -17,6 +18,7 @@ struct CheckpointInfo {
   int ranks = 0;           ///< that saved it
   std::int64_t step = 0;   ///< as SavePartsOptions::step
   std::string metadata{};  ///< as SavePartsOptions::metadata
+  io::RunRecord run{};     ///< of rank 0's process when it saved; empty for a checkpoint of an older version
 };
 
 namespace detail {
@@ -63,6 +65,7 @@ inline void write_part(io::JsonWriter& json, const StoredPart& part) {
   io::JsonWriter json(io::JsonWriter::Form::compact);
   json.begin_object().member("format", index_format).member("version", index_version);
   json.member("ranks", index.info.ranks).member("step", index.info.step).member("metadata", index.info.metadata);
+  if (!index.info.run.empty()) io::detail::write_record(json.key("run"), index.info.run);
   json.key("tensors").begin_object();
   for (const auto& [name, tensor] : index.tensors) {
     json.key(name).begin_object().member("dtype", file_type_of(tensor.type).name).key("shape").begin_array();
@@ -94,6 +97,7 @@ class IndexReader {
       refuse("its version is ", version, "; expected ", index_version, ": read it by the Locus that wrote it");
     Index index;
     index.info = {static_cast<int>(number(all, "ranks", 1 << 20)), integer(all, "step"), string(all, "metadata")};
+    if (all.has("run")) index.info.run = io::detail::record_of(all.at("run", *this), join(what_, ": its run"));
     for (const auto& [name, text] : members("tensors", all.at("tensors", *this)).values)
       index.tensors.emplace(name, tensor(name, text));
     return index;
@@ -240,7 +244,10 @@ class IndexReader {
 
 }  // namespace detail
 
-/// The number of ranks, the step and the text of a checkpoint. throws DataError for a folder without a sound index
+/// The number of ranks, the step, the text and the run of a checkpoint. throws DataError for a folder without a sound
+/// index
+///
+///     std::cout << io::difference(dist::checkpoint_info("run/step-100").run, io::run_record());
 [[nodiscard]] inline CheckpointInfo checkpoint_info(const std::string& folder) {
   return detail::read_index(folder).info;
 }

@@ -191,7 +191,7 @@ void require_all_needed(const Communicator<D>& comm, const PartsReader& reader, 
 
 /// Fills the parts of each rank from a checkpoint, whatever number of ranks saved it and however it was divided: ranges
 /// from blocks, blocks from ranges. All ranks call it. Files are mapped; each rank reads the bytes of its parts.
-/// Returns the step, the text and the number of ranks.
+/// Returns the step, the text, the number of ranks and the run.
 ///
 /// throws DataError for a file that is missing or damaged, ArgumentError for a tensor that is not there, of another
 /// type, or needed by no rank unless not strict, and for own tensors of another number of ranks; ShapeError for another

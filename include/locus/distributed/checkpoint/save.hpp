@@ -57,7 +57,7 @@ struct OwnParts {
   if (options.step < 0) fail<ArgumentError>({"save_parts: step ", options.step, "; expected 0 or more"});
   if (!io::is_utf8(options.metadata)) fail<ArgumentError>({"save_parts: the metadata are not UTF-8"});
   OwnParts own;
-  own.index.info = {ranks, options.step, options.metadata};
+  own.index.info = {ranks, options.step, options.metadata, {}};
   const StoredPart in_file{file_of_rank(rank), {}, {}, {}, {}};
   for (const NamedPart& part : parts.parts())
     own.add(part.is_own ? own_name(rank, part.name) : part.name, {part.type, part.whole, part.is_own ? rank : -1},
@@ -162,6 +162,7 @@ template <class D>
   std::string text;
   on_all_ranks(comm, [&] {
     own = parts_of_rank(parts, comm.rank(), comm.size(), options);
+    if (comm.rank() == 0) own.index.info.run = io::detail::record_with(comm);
     text = text_of(own.index);
   });
   std::vector<Index> all;
@@ -187,9 +188,10 @@ template <class D>
 }  // namespace detail
 
 /// Saves a checkpoint of all ranks: a folder with a safetensors file of each rank's parts, rank-00000.safetensors, and
-/// index.json. All ranks call it. Parts that several ranks have are written by one of them. A temporary folder beside
-/// `folder` is written and renamed when all ranks have succeeded: until then, and if a rank fails or is killed, an
-/// older checkpoint of the name stays. Folders above are created. The file system is shared by all ranks.
+/// index.json, with io::run_record() of rank 0. All ranks call it. Parts that several ranks have are written by one of
+/// them. A temporary folder beside `folder` is written and renamed when all ranks have succeeded: until then, and if a
+/// rank fails or is killed, an older checkpoint of the name stays. Folders above are created. The file system is shared
+/// by all ranks.
 ///
 /// throws on all ranks, with the communicator usable: ArgumentError where ranks give a tensor another shape or type, or
 /// another step; ShapeError where parts have gaps or overlap; DataError or OutOfMemory where a rank cannot write, and

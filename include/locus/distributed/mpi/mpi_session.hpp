@@ -4,6 +4,7 @@
 // Used where <mpi.h> is found, as by mpicxx, unless LOCUS_MPI is defined as 0.
 
 #include <locus/core/generator.hpp>
+#include <locus/core/system/used_libraries.hpp>
 #include <locus/device/trace/trace_file.hpp>
 #include <locus/distributed/engine/background_thread.hpp>
 
@@ -134,12 +135,24 @@ class MpiSession {
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
     locus::detail::become_rank(rank);
     locus::detail::traced_rank_of_process.store(rank);
+    note_version();
   }
   ~MpiSession() {
     BackgroundThread::finish();
     if (!ends_it_ || !is_usable() || has_died_.load()) return;
     if (const int seconds = patience_.load()) end_in(seconds);
     MPI_Finalize();
+  }
+  /// For records of runs: "Open MPI v4.1.4", the beginning of a text of several lines.
+  static void note_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return;
+    const std::string_view all = text;
+    std::string line(all.substr(0, all.find_first_of(",\n")));
+    for (char& c : line)
+      if (c == '\t') c = ' ';
+    locus::detail::note_library("MPI", line);
   }
   /// Ends the process after `seconds`, even if it waits for others.
   static void end_in(int seconds) {

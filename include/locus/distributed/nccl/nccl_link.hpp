@@ -2,6 +2,7 @@
 // The collectives of a rank over NCCL: queued in the order of the current stream. The host does not wait for other
 // ranks, except in a barrier, or where calls are compared (Options::debug).
 
+#include <locus/core/system/used_libraries.hpp>
 #include <locus/device/replay.hpp>
 #include <locus/distributed/nccl/nccl_watch.hpp>
 
@@ -42,6 +43,13 @@ namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {
   if (op == op::Mean::name) return NcclRank::Reduction{*type, ncclAvg};
   if (is_floating) return {};
   return NcclRank::Reduction{*type, op == op::Min::name ? ncclMin : ncclMax};
+}
+
+/// For records of runs: "2.27.3".
+LOCUS_COLD inline void note_version_of_nccl() {
+  int code = 0;
+  if (ncclGetVersion(&code) == ncclSuccess)
+    locus::detail::note_library("NCCL", join(code / 10000, ".", code % 10000 / 100, ".", code % 100));
 }
 
 /// Watches the launches of a captured step with collectives.
@@ -91,6 +99,7 @@ class NcclLink {
       const auto id = shared_id(*host);
       host->note_call(first_call, 0);
       watch_->nccl.start(host->rank(), host->size(), id, NcclWait(*host, first_call, 0));
+      note_version_of_nccl();
       host->meet(first_call, 0);
       watch_->start();
     });
