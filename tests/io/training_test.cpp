@@ -202,7 +202,7 @@ TEST_CASE("ranks that go on from the file of rank 0 draw the numbers of their ow
       if (rank == 0) io::save_training(path, model);
       next[rank] = draw();
     });
-  for (const std::uint64_t seed : {5, 6})  // the seed of the file counts
+  for (const std::uint64_t seed : {5u, 6u})  // the seed of the file counts
     for (const int rank : {0, 1}) {
       as_rank(rank, seed, [&] {
         (void)io::resume_training(path, model);
