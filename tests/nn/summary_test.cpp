@@ -50,6 +50,15 @@ struct Outer {
     visit("norm", norm);
   }
 };
+/// Calls its attention by `call`.
+template <class F>
+struct Attends : nn::Layer<Attends<F>, float, Cpu> {
+  nn::MultiheadAttention<float, Cpu> attention{8, 2};
+  F call;
+  Attends(std::nullptr_t, const F& f) : call(f) {}
+  auto forward(const auto& x) const { return call(attention, x); }
+  void members(const auto& visit) const { visit("attention", attention); }
+};
 struct Lists : nn::Layer<Lists, float, Cpu> {
   std::vector<nn::Linear<float, Cpu>> up{{4, 4}, {4, 4}}, down{{4, 4}};
   auto forward(const auto& x) const { return down[0](up[1](up[0](x))); }
@@ -126,6 +135,20 @@ TEST_CASE("a layer and its first member, which have one address, have rows of th
   CHECK(row(outer, "0.last").calls == 1);
   CHECK(row(outer, "0.last.inner").multiply_adds == 3 * 4 * 2);
 }
+TEST_CASE("attention with masks, and with its weights, is called") {
+  const auto row = [](const auto& forward) {
+    return nn::summary(Attends<std::remove_cvref_t<decltype(forward)>>(nullptr, forward), randn({2, 3, 8}))
+        .layers.at(1);
+  };
+  const auto masked = [](const auto& attention, const auto& x) { return attention(x, {.is_causal = true}); };
+  const auto of_three = [](const auto& attention, const auto& x) { return attention(x, x, x, {.is_causal = true}); };
+  const auto weighted = [](const auto& attention, const auto& x) { return attention.with_weights(x).output; };
+  for (const auto& layer : {row(masked), row(of_three), row(weighted)}) {
+    CHECK(layer.output == Shape{2, 3, 8});
+    CHECK(layer.multiply_adds >= 2 * 3 * 8 * 24);  // of its projections, but the last
+  }
+}
+
 TEST_CASE("the members of a list are shown with the list's name") {
   const std::string text = nn::summary(Lists{}, ones<float>({3, 4})).text();
   CHECK(contains(text, "  up.0: Linear "));

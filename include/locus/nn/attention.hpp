@@ -82,12 +82,18 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
   template <TensorLike X, class Self = MultiheadAttention>
     requires detail::IsWrong<detail::CallMistake<Self, X>, detail::Wrong::nothing>
   [[nodiscard]] auto operator()(const X& x, const Masks& masks) const {
-    return forward(x.eval(), masks);
+    const detail::ObservedCall call({this, &typeid(MultiheadAttention)}, x);
+    auto y = forward(x.eval(), masks);
+    call.end(y);
+    return y;
   }
   template <TensorLike Q, TensorLike K, TensorLike V, class Self = MultiheadAttention>
     requires detail::IsWrong<detail::CallMistake<Self, Q, K, V>, detail::Wrong::nothing>
   [[nodiscard]] auto operator()(const Q& query, const K& key, const V& value, const Masks& masks) const {
-    return forward(query.eval(), key.eval(), value.eval(), masks);
+    const detail::ObservedCall call({this, &typeid(MultiheadAttention)}, query, key, value);
+    auto y = forward(query.eval(), key.eval(), value.eval(), masks);
+    call.end(y);
+    return y;
   }
 #include <locus/refuse/nn/attention_class.inc>
 
@@ -103,15 +109,19 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
   template <TensorLike X, class Self = MultiheadAttention>
     requires detail::IsWrong<detail::CallMistake<Self, X>, detail::Wrong::nothing>
   [[nodiscard]] auto with_weights(const X& x, const Masks& masks = {}) const {
+    const detail::ObservedCall call({this, &typeid(MultiheadAttention)}, x);
     Tensor<T, D> weights;
     auto y = out_proj.forward(attended(x.eval(), masks, &weights));
+    call.end(y);
     return Attended<decltype(y), Tensor<T, D>>{std::move(y), std::move(weights)};
   }
   template <TensorLike Q, TensorLike K, TensorLike V, class Self = MultiheadAttention>
     requires detail::IsWrong<detail::CallMistake<Self, Q, K, V>, detail::Wrong::nothing>
   [[nodiscard]] auto with_weights(const Q& query, const K& key, const V& value, const Masks& masks = {}) const {
+    const detail::ObservedCall call({this, &typeid(MultiheadAttention)}, query, key, value);
     Tensor<T, D> weights;
     auto y = out_proj.forward(attended(query.eval(), key.eval(), value.eval(), masks, &weights));
+    call.end(y);
     return Attended<decltype(y), Tensor<T, D>>{std::move(y), std::move(weights)};
   }
 
