@@ -4,6 +4,8 @@
 #if LOCUS_WITHOUT_LAPACK
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include <support/skip.hpp>
 
 TEST_CASE("linear algebra") { SKIP_TEST("needs LAPACK: the library was not found (liblapack-dev)"); }

@@ -21,6 +21,7 @@
 #include <support/thrown.hpp>
 
 #include <cmath>
+#include <limits>
 
 using namespace locus;
 using namespace locus_test;

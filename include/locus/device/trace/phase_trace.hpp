@@ -22,8 +22,11 @@ namespace locus { inline namespace LOCUS_ABI {
 /// throws DataError if the file cannot be written; ArgumentError for another text in LOCUS_TRACE
 inline void trace_to(const std::string& path) {
   auto& file = detail::TraceFile::instance();
-  if (path.empty()) file.close();
-  else file.open(path);
+  if (path.empty()) return file.close();
+  const int error = file.open(path.c_str());
+  if (error)
+    fail<DataError>({"cannot write the trace '", detail::printable(path, 200), "': ", std::strerror(error),
+                     "; expected a file that you may write to"});
 }
 /// Whether the trace of trace_to, or of LOCUS_TRACE=json, is being written.
 [[nodiscard]] inline bool phases_are_traced() { return detail::TraceFile::instance().is_open(); }
@@ -33,7 +36,7 @@ namespace detail {
 LOCUS_COLD inline void add_phase(const char* name, std::int64_t start) {
   auto& file = TraceFile::instance();
   const std::int64_t end = TraceFile::now();
-  EventText event = event_named(std::string_view(name).substr(0, 512), "phase");
+  TraceText event = event_named(std::string_view(name).substr(0, 512), "phase");
   file.add(end_event(event, file.here(), start, end));
 }
 }  // namespace detail
