@@ -116,12 +116,13 @@ template <class F>
           2. * products * static_cast<double>(k)};
 }
 
-/// The event of a launch, without its time.
-[[nodiscard]] LOCUS_COLD inline TraceText event_of(const LaunchDescription& launch, std::string_view device) {
+/// The event of a launch, or of its work on a GPU, without its time.
+[[nodiscard]] LOCUS_COLD inline TraceText event_of(const LaunchDescription& launch, std::string_view device,
+                                                   const char* category = "launch") {
   TraceText event;
   event.add("{\"name\":\"").add_plain(launch.verb);
   if (launch.function) event.add(' ').add_plain(expression_text(launch.function).view());
-  event.add("\",\"cat\":\"launch\",\"args\":{\"verb\":\"").add_plain(launch.verb);
+  event.add("\",\"cat\":\"").add(category).add("\",\"args\":{\"verb\":\"").add_plain(launch.verb);
   event.add("\",\"device\":\"").add(device).add('"');
   if (!launch.extents.empty()) event.add(",\"extents\":\"").add(to_string(launch.extents)).add('"');
   if (launch.bytes > 0) event.add(",\"bytes\":").add(launch.bytes);

@@ -38,6 +38,7 @@ LOCUS_COLD inline void add_phase(const char* name, std::int64_t start) {
   const std::int64_t end = TraceFile::now();
   TraceText event = event_named(std::string_view(name).substr(0, 512), "phase");
   file.add(end_event(event, file.here(), start, end));
+  file.collect(false);
 }
 }  // namespace detail
 

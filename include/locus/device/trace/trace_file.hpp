@@ -94,6 +94,7 @@ class TraceFile {
   }
   /// Completes the file, unless a parent process opened it and this process is a fork.
   LOCUS_COLD void close() {
+    if (is_open()) collect(true);
     const Lock lock(mutex_);
     if (is_open()) {
       write_buffer();
@@ -105,8 +106,16 @@ class TraceFile {
   }
   /// Writes the events so far.
   LOCUS_COLD void flush() {
+    collect(true);
     const Lock lock(mutex_);
     if (is_open()) write_buffer();
+  }
+
+  /// The one source of events that are known later than their work is queued, as a GPU's. It adds those that are known
+  /// by now, or `waits` for the others.
+  void collect_by(void (*source)(bool waits) noexcept) { source_.store(source); }
+  void collect(bool waits) {
+    if (auto* const source = source_.load()) source(waits);
   }
 
   /// Nanoseconds of a monotonic clock.
@@ -139,6 +148,12 @@ class TraceFile {
     identity.communicates = true;
     return track;
   }
+  /// A stream's track in a process of the trace.
+  [[nodiscard]] static TraceTrack stream(std::int64_t process, int ordinal, std::int64_t number) {
+    return {process, 2 * first_track + 4096 * std::int64_t{ordinal} + number};
+  }
+  /// Differs from file to file, and after a fork: metadata of tracks are written anew.
+  [[nodiscard]] std::uint32_t number() const { return number_.load(Order::relaxed); }
   /// Adds the bytes that tensors hold on a device, unless they are unchanged since the last call. `slot`: 0 for the
   /// host, 1 + ordinal for a GPU.
   LOCUS_COLD void count_memory(int slot, std::string_view device, std::int64_t bytes) {
@@ -168,10 +183,10 @@ class TraceFile {
     static thread_local Identity identity;
     const bool is_rank = traced_rank_of_thread >= 0 && traced_rank_of_thread < most_ranks;
     const int rank = is_rank ? traced_rank_of_thread : traced_rank_of_process.load(Order::relaxed);
-    if (identity.file == number_.load(Order::relaxed) && identity.rank == rank) [[likely]]
+    if (identity.file == number() && identity.rank == rank) [[likely]]
       return identity;
     const std::int64_t process = getpid(), group = is_rank ? 1 + std::int64_t{traced_rank_of_thread} : 0;
-    identity = {number_.load(Order::relaxed), rank, false, {process + group * first_track, gettid()}};
+    identity = {number(), rank, false, {process + group * first_track, gettid()}};
     const TraceTrack track = identity.track;
     TraceText named;
     if (rank >= 0) named.add("rank ").add(std::int64_t{rank});
@@ -241,8 +256,9 @@ class TraceFile {
   }
 
   Atomic<bool> is_open_{false};
-  Atomic<std::uint32_t> number_{0};  ///< of files opened, and forks: metadata of an earlier one are not in this one
-  std::int64_t bytes_[slots] = {};   ///< by device: the last number in the file
+  Atomic<void (*)(bool) noexcept> source_{nullptr};
+  Atomic<std::uint32_t> number_{0};
+  std::int64_t bytes_[slots] = {};  ///< by device: the last number in the file
   TraceText path_;
   pid_t process_ = 0;
   int file_ = -1;

@@ -2,7 +2,8 @@
 // Text in memory of a fixed size, for traces and messages.
 //
 // Headers of traces are part of every program, so they keep to members that g++ compiles cheaply: a call
-// add({pointer, 1}), which makes a std::string_view of two types, would cost 2 MB of its memory for concepts of iterators.
+// add({pointer, 1}), which makes a std::string_view of two types, would cost 2 MB of its memory for concepts of
+// iterators.
 
 #include <locus/core/config.hpp>
 
