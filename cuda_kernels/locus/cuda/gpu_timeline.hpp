@@ -11,16 +11,6 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// Work between two markers of a stream.
-struct TimedWork {
-  cudaStream_t stream;
-  int ordinal;
-  std::int64_t called;  ///< when the host began to queue it
-  cudaEvent_t begin = nullptr, end = nullptr;
-  std::int64_t process = 0;  ///< of the trace
-  std::string event{};       ///< without its time
-};
-
 /// One moment by two clocks: an event of a GPU, and nanoseconds of the host.
 class ClockPair : public Counted {
  public:
@@ -34,11 +24,21 @@ class ClockPair : public Counted {
     disregard(error);
     return error == cudaSuccess ? host_ + static_cast<std::int64_t>(1e6 * static_cast<double>(passed)) : -1;
   }
-  [[nodiscard]] std::int64_t host() const { return host_; }
 
  private:
   cudaEvent_t event_;
   std::int64_t host_;
+};
+
+/// Work between two markers of a stream.
+struct TimedWork {
+  cudaStream_t stream;
+  int ordinal;
+  std::int64_t called;      ///< when the host began to queue it
+  Shared<ClockPair> clock;  ///< from before it
+  cudaEvent_t begin = nullptr, end = nullptr;
+  std::int64_t process = 0;  ///< of the trace
+  std::string event{};       ///< without its time
 };
 
 /// A GPU's clock, compared with the host's in a stream without other work, so that no comparison waits for any.
@@ -114,8 +114,9 @@ class GpuTimeline {
     const OrdinalGuard guard(context.ordinal());
     const Lock lock(mutex_);
     if (queued_ % looks_at == looks_at - 1) write_completed(0);
-    if (queued_ >= most_queued || !clocks_[context.ordinal()].pair()) return nullptr;
-    auto* const work = new TimedWork{context.stream(), context.ordinal(), called};
+    const Shared<ClockPair>& clock = clocks_[context.ordinal()].pair();
+    if (queued_ >= most_queued || !clock) return nullptr;
+    auto* const work = new TimedWork{context.stream(), context.ordinal(), called, clock};
     work->begin = marker(work->ordinal);
     work->end = marker(work->ordinal);
     if (work->begin && work->end && marks(work->begin, work->stream)) {
@@ -241,8 +242,7 @@ class GpuTimeline {
   /// Work begins after the call that queues it, and after the work before it in its stream.
   void write(Line& line, const TimedWork& work) {
     auto& file = locus::detail::TraceFile::instance();
-    const Shared<ClockPair>& clock = clocks_[line.ordinal].pair();
-    std::int64_t begin = clock->host_time(work.begin), end = clock->host_time(work.end);
+    std::int64_t begin = work.clock->host_time(work.begin), end = work.clock->host_time(work.end);
     if (begin < 0 || end < 0) return;
     for (const std::int64_t least : {work.called, line.written})
       if (begin < least) begin = least;
