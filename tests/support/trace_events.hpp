@@ -9,14 +9,21 @@
 
 namespace locus_test {
 
-/// Whether trace_events.py can run: it needs Python 3.
-[[nodiscard]] inline bool traces_can_be_checked() { return std::system("python3 -c 'import json' 2>/dev/null") == 0; }
+/// The command that runs trace_events.py.
+[[nodiscard]] inline std::string trace_checker() {
+  const char* const tests = std::getenv("LOCUS_TEST_DIR");
+  const std::string here = __FILE__;
+  return locus::join("python3 '", tests ? tests + std::string("/support") : here.substr(0, here.rfind('/')),
+                     "/trace_events.py' ");
+}
+/// Whether it can run: Python 3 and the file are here.
+[[nodiscard]] inline bool traces_can_be_checked() {
+  return std::system((trace_checker() + "--help >/dev/null 2>&1").c_str()) == 0;
+}
 
 /// The output of trace_events.py: a line for each category of events and each track, or faults after "faults:".
 [[nodiscard]] inline std::string checked_trace(const std::string& path, const char* option = "") {
-  const char* const tests = std::getenv("LOCUS_TEST_DIR");
-  const std::string command =
-      locus::join("python3 '", tests ? tests : "tests", "/support/trace_events.py' ", option, " '", path, "' 2>&1");
+  const std::string command = locus::join(trace_checker(), option, " '", path, "' 2>&1");
   std::FILE* const output = popen(command.c_str(), "r");
   std::string text;
   char line[1024];

@@ -157,6 +157,9 @@ def summary(events):
 
 
 def main(arguments):
+    if not arguments or "--help" in arguments:
+        print(__doc__)
+        return 0 if arguments else 2
     cut = "--cut" in arguments
     with open(arguments[-1], encoding="ascii") as file:
         text = file.read()
