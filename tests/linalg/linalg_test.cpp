@@ -4,8 +4,6 @@
 #if LOCUS_WITHOUT_LAPACK
 #include <doctest/doctest.h>
 
-#include <limits>
-
 #include <support/skip.hpp>
 
 TEST_CASE("linear algebra") { SKIP_TEST("needs LAPACK: the library was not found (liblapack-dev)"); }
@@ -20,6 +18,8 @@ TEST_CASE("linear algebra") { SKIP_TEST("needs LAPACK: the library was not found
 #include <locus/cuda/backend.hpp>
 #include <locus/linalg/linalg.hpp>
 #include <locus/tensor/factory.hpp>
+
+#include <limits>
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
