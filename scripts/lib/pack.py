@@ -35,7 +35,7 @@ OF_GLIBC = re.compile(r"(libc|libm|libdl|librt|libpthread|ld-linux-x86-64|linux-
 REQUIRED = ("mnist", "cifar10", "gpt2", "matmul", "training_times", "verbs")
 WANTED = (device_tests.TESTS, *(name for name, *_ in device_tests.FIRST), *REQUIRED)
 # Files that are copied unchanged, relative to the root of the sources.
-BESIDE = ("scripts/lib/*.py", "tests/tools/common.py", "tests/golden/*.txt", "LICENSE",
+BESIDE = ("scripts/lib/*.py", "tests/tools/common.py", "tests/golden/*.txt", "tests/support/trace_events.py", "LICENSE",
           *(f"benchmarks/peers/torch_{name}.py" for name in ("gpu", "networks", "resnet", "gpt2", "lines")))
 RUN = """#!/bin/sh
 # Runs the programs of this pack on a machine with a GPU: run --help.

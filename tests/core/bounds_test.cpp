@@ -29,4 +29,14 @@ TEST_CASE("the nearest number within bounds") {
   CHECK(within(11, 0, 10) == 10);
 }
 
+template <class... T>
+bool as_in_the_standard_library() {
+  using locus::detail::largest_of, locus::detail::least_of;
+  return ((largest_of<T> == std::numeric_limits<T>::max() && least_of<T> == std::numeric_limits<T>::min()) && ...);
+}
+TEST_CASE("the largest and the least value of integer types") {
+  CHECK(as_in_the_standard_library<bool, char, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
+                                   std::uint32_t, std::int64_t, std::uint64_t, long long>());
+}
+
 }  // namespace

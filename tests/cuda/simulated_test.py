@@ -31,7 +31,7 @@ TESTS = HERE.parents[1]
 # The longest first, so that the last one does not run alone.
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting", "stream_order")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
-           *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace", "device_info")),
+           *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace", "phase_trace", "device_info")),
            *(TESTS / "distributed" / f"{name}_test.cpp" for name in ("gpus", "distributed_gpus", "checkpoint_gpus")),
            *(TESTS / "autograd" / f"{name}_test.cpp" for name in ("hooks", "checkpoint")),
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("attention", "linear", "scan", "scatter", "dropout", "pad", "pool", "interpolate", "unfold", "conv", "channels_last", "linear_cross_entropy")),
@@ -170,7 +170,7 @@ class Simulator:
         """Exit status and output of the tests of one source in one mode."""
         arguments, environment = mode
         of_source = [] if together.includes_sources(source) else [f"--source-file=*{source.parent.name}/{source.name}"]
-        return common.run([program, *of_source, *arguments], env={"ASAN_OPTIONS": "detect_leaks=0", "LOCUS_CHECK_STREAMS": "1", **environment})
+        return common.run([program, *of_source, *arguments], env={"ASAN_OPTIONS": "detect_leaks=0", "LOCUS_CHECK_STREAMS": "1", "LOCUS_TEST_DIR": str(TESTS), **environment})
 
     def coverage(self):
         """{file of cuda_kernels: {line: whether any instantiation of any program executed it}}"""

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include <support/sharded_training.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>

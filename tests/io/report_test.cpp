@@ -20,6 +20,7 @@
 
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
+#include <support/trace_events.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -55,6 +56,7 @@ std::vector<io::TracedPhase> traced(const F& f) {
   trace_to("");
   CHECK(!phases_are_traced());
   CHECK(content_of(path).ends_with("}\n]\n"));
+  if (traces_can_be_checked()) CHECK(count_of(checked_trace(path), "phase") > 0);
   return io::read_phases(path);
 }
 

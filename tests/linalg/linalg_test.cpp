@@ -19,6 +19,8 @@ TEST_CASE("linear algebra") { SKIP_TEST("needs LAPACK: the library was not found
 #include <locus/linalg/linalg.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <limits>
+
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
 #include <support/reference.hpp>

@@ -6,6 +6,7 @@
 
 #include <support/device_list.hpp>
 
+#include <limits>
 #include <string>
 
 using namespace locus;

@@ -13,6 +13,7 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <limits>
 #include <string>
 
 using namespace locus;

@@ -13,6 +13,7 @@
 #include <support/sorting.hpp>
 
 #include <cmath>
+#include <limits>
 
 using namespace locus;
 using locus_test::infinite;

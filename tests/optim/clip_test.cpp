@@ -2,6 +2,8 @@
 #include <locus/optim/clip.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <limits>
+
 #include <optim/trajectory.hpp>
 
 using namespace locus;

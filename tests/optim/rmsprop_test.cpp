@@ -6,6 +6,8 @@
 #include <locus/optim/sgd.hpp>
 #include <locus/training/optimizer_state.hpp>
 
+#include <limits>
+
 #include <optim/recorded.hpp>
 
 using namespace locus;

@@ -16,6 +16,7 @@
 #include <optim/recorded.hpp>
 
 #include <cmath>
+#include <limits>
 
 using namespace locus;
 using namespace locus_test;

@@ -30,7 +30,7 @@ import unchanged
 from cases import Scratch
 
 sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmarks/support", "scripts/lib", "tests/cuda",
-                                                          "tests/docs", "tests/fuzz")]
+                                                          "tests/docs", "tests/fuzz", "tests/support")]
 import command_lines_test as command_lines  # noqa: E402
 import cpu_dry_run  # noqa: E402
 import cpu_workloads  # noqa: E402
@@ -41,6 +41,7 @@ import generated_code_test as generated  # noqa: E402
 import json_text  # noqa: E402
 import kernels  # noqa: E402
 import reference_page  # noqa: E402
+import trace_events  # noqa: E402
 import tutorials  # noqa: E402
 import words  # noqa: E402
 
@@ -1043,6 +1044,50 @@ class Words(Scratch):
             words.check(report)
         self.assertEqual((report.passed, report.failed), (1, 1))
         self.assertIn('3 "what" in 1000 words', said.getvalue())
+
+
+class TraceEvents(unittest.TestCase):
+    NAMES = [{"name": "process_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "locus"}},
+             {"name": "thread_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "main"}},
+             {"name": "thread_name", "ph": "M", "pid": 1, "tid": 9, "args": {"name": "cuda:0 stream 0"}}]
+
+    @staticmethod
+    def event(name="a", start=0, duration=1, **members):
+        return {"name": name, "cat": "phase", "ph": "X", "pid": 1, "tid": 1, "ts": start, "dur": duration, **members}
+
+    @staticmethod
+    def launch(start, tid, category):
+        return TraceEvents.event("map", start, cat=category, tid=tid, args={"verb": "map", "device": "cuda:0"})
+
+    def faults(self, *events):
+        return trace_events.faults_of([*self.NAMES, *events])
+
+    def test_sound_events_have_no_fault(self):
+        inner, after = self.event("inner", 0.25, 0.75), self.event("after", 1)
+        self.assertEqual(self.faults(self.event(), inner, after, self.launch(3, 1, "launch"), self.launch(4, 9, "gpu")), [])
+
+    def test_members_are_checked(self):
+        for members in ({"ts": "0"}, {"dur": -1}, {"pid": 2**32}, {"tid": 1.5}, {"name": ""}, {"ph": "Q"}, {"cat": "x"},
+                        {"args": {"bytes": 1}}, {"cat": "launch"}, {"cat": "copy", "args": {"device": "cpu", "bytes": True}}):
+            self.assertEqual(len(self.faults(self.event(**members))), 1, members)
+        self.assertEqual(len(self.faults({"name": "memory", "cat": "memory", "ph": "C", "pid": 1, "ts": 1, "args": {}})), 1)
+        self.assertEqual(len(self.faults({"name": "thread_name", "ph": "M", "pid": 1, "tid": 3, "args": {"name": 3}})), 1)
+
+    def test_events_of_a_thread_nest(self):
+        self.assertIn("begins within 'a'", self.faults(self.event(), self.event("late", 0.5, 1))[0])
+
+    def test_tracks_have_names_and_work_of_a_gpu_its_own(self):
+        self.assertIn("has no name", self.faults(self.event(tid=2))[0])
+        self.assertIn("of category launch on the track 'cuda:0", self.faults(self.launch(3, 9, "launch"))[0])
+
+    def test_work_follows_its_call(self):
+        self.assertIn("before any call", self.faults(self.launch(3, 1, "launch"), self.launch(2, 9, "gpu"))[0])
+
+    def test_the_file_of_a_killed_process_lacks_its_end(self):
+        text = json.dumps(self.NAMES).replace("}, {", "},\n{")
+        self.assertEqual(trace_events.events_of(text[:-1], True), self.NAMES)
+        self.assertEqual(trace_events.events_of(text[:-20], True), self.NAMES[:-1])
+        self.assertRaises(ValueError, trace_events.events_of, text[:-1], False)
 
 
 class JsonText(unittest.TestCase):

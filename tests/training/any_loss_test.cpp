@@ -18,6 +18,7 @@
 #include <support/reference.hpp>
 
 #include <cmath>
+#include <limits>
 #include <set>
 
 using namespace locus;

@@ -20,8 +20,10 @@
 
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
+#include <support/trace_events.hpp>
 
 #include <cmath>
+#include <limits>
 
 using namespace locus;
 using namespace locus_test;
@@ -178,6 +180,11 @@ TEST_CASE("a trace of two ranks has the phases of each, and the communication wi
   trace_to(folder.path / "trace.json");
   const Outcome outcome = trained(2, 12, {.epochs = 3});
   trace_to("");
+  if (locus_test::traces_can_be_checked()) {
+    const std::string checked = locus_test::checked_trace(folder.path / "trace.json");
+    CAPTURE(checked);
+    CHECK(locus_test::count_of(checked, "communication") > 0);
+  }
   const auto phases = io::read_phases(folder.path / "trace.json");
   std::size_t steps = 0, within = 0;
   for (const auto& phase : phases) {

@@ -2,6 +2,7 @@
 // Copies between host and GPU. Copies to the host and from page-locked memory wait for the GPU, except copy_async.
 
 #include <locus/cuda/stream.hpp>
+#include <locus/cuda/trace.hpp>
 #include <locus/cuda/tuning.hpp>
 
 #include <cstring>
@@ -67,8 +68,11 @@ inline void refuse_captured_copy(const Context& context) {
   const OrdinalGuard guard(context.ordinal());
   const Shared<Event> done(new Event(context.ordinal()));
   if (bytes) {
-    check(cudaMemcpyAsync(target, source, bytes, direction, context.stream()),
-          direction == cudaMemcpyHostToDevice ? "copy from Pinned to Cuda" : "copy from Cuda to Pinned");
+    const char* const name =
+        direction == cudaMemcpyHostToDevice ? "copy from Pinned to Cuda" : "copy from Cuda to Pinned";
+    CopyTrace trace(context, name, bytes);
+    check(cudaMemcpyAsync(target, source, bytes, direction, context.stream()), name);
+    trace.queued();
   }
   try {
     done->record(context.stream());
@@ -88,7 +92,9 @@ inline void copy_from_pinned(const void* source, Cuda to, void* target, std::siz
   if (streams_are_checked()) [[unlikely]]
     context.check_order({"copy from Pinned to Cuda"}, source, target, bytes);
   const OrdinalGuard guard(to.ordinal);
+  CopyTrace trace(context, "copy from Pinned to Cuda", bytes);
   check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, context.stream()), "copy from Pinned to Cuda");
+  trace.queued();
   context.synchronize();
 }
 
@@ -100,8 +106,10 @@ inline void copy_to_device(const void* source, Cuda to, void* target, std::size_
   if (streams_are_checked()) [[unlikely]]
     context.check_order({"copy from Cpu to Cuda"}, source, target, bytes);
   const OrdinalGuard guard(to.ordinal);
+  CopyTrace trace(context, "copy from Cpu to Cuda", bytes);
   context.state<detail::Staging>(Context::staging)
       .copy_to_device(static_cast<const std::byte*>(source), static_cast<std::byte*>(target), bytes);
+  trace.queued();
 }
 
 /// To any host memory; waits until the bytes are there.
@@ -112,7 +120,9 @@ inline void copy_to_host(Cuda from, const void* source, void* target, std::size_
   if (streams_are_checked()) [[unlikely]]
     context.check_order({"copy from Cuda to the host"}, source, target, bytes);
   const OrdinalGuard guard(from.ordinal);
+  CopyTrace trace(context, "copy from Cuda to the host", bytes);
   check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, context.stream()), "copy from Cuda to the host");
+  trace.queued();
   context.synchronize();
 }
 
@@ -125,8 +135,9 @@ inline void copy_on_device(Cuda from, const void* source, Cuda to, void* target,
     if (streams_are_checked()) [[unlikely]]
       target_context.check_order({"copy on Cuda"}, source, target, bytes);
     const OrdinalGuard guard(to.ordinal);
+    CopyTrace trace(target_context, "copy on Cuda", bytes);
     check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, target_context.stream()), "copy on Cuda");
-    return;
+    return trace.queued();
   }
   target_context.refuse_capture("a copy between two GPUs", "do it before or after the step");
   Context& source_context = Context::current(from.ordinal);
@@ -134,8 +145,10 @@ inline void copy_on_device(Cuda from, const void* source, Cuda to, void* target,
   source_ready.record(source_context.stream());
   source_ready.block(target_context.stream());
   const OrdinalGuard guard(to.ordinal);
+  CopyTrace trace(target_context, "copy between two GPUs", bytes);
   check(cudaMemcpyPeerAsync(target, to.ordinal, source, from.ordinal, bytes, target_context.stream()),
         "copy between two GPUs");
+  trace.queued();
   try {
     if (streams_are_checked()) [[unlikely]]  // after the call: if it fails, nothing uses the source
       target_context.check_order({"copy between two GPUs"}, source, target, bytes);

@@ -2,6 +2,7 @@
 // GPUs that read and write each other's memory.
 
 #include <locus/cuda/stream.hpp>
+#include <locus/cuda/trace.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
@@ -27,8 +28,10 @@ inline void copy_in_stream(Context& context, void* target, const void* source, i
   if (streams_are_checked()) [[unlikely]]
     context.check_order({"copy between two ranks"}, source, target, bytes);
   const OrdinalGuard guard(context.ordinal());
+  CopyTrace trace(context, "copy between two ranks", bytes);
   check(cudaMemcpyPeerAsync(target, context.ordinal(), source, source_ordinal, bytes, context.stream()),
         "copy between two ranks");
+  trace.queued();
 }
 
 }}}  // namespace locus::LOCUS_ABI::cuda

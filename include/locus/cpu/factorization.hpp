@@ -7,6 +7,8 @@
 #include <locus/cpu/threads/scratch.hpp>
 #include <locus/device/factorization.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI {
 namespace cpu::detail {
 

@@ -35,7 +35,7 @@ class HostTrace {
       print_launch("cpu", launch->description, 1e-9 * static_cast<double>(end - launch->start));
     if (launches_are_events()) {
       auto& file = TraceFile::instance();
-      EventText event = event_of(launch->description, "cpu");
+      TraceText event = event_of(launch->description, "cpu");
       file.add(end_event(event, file.here(), launch->start, end));
       file.count_memory(0, "cpu", cpu::MemoryPool::instance().stats().allocated_bytes);
     }

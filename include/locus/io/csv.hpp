@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {

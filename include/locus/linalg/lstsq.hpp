@@ -3,6 +3,8 @@
 
 #include <locus/linalg/svd.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {

@@ -5,6 +5,7 @@
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/norm.hpp>
 
+#include <limits>
 #include <string_view>
 
 namespace locus { inline namespace LOCUS_ABI {

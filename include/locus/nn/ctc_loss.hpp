@@ -6,6 +6,8 @@
 #include <locus/ops/loss/ctc.hpp>
 #include <locus/tensor/host_reads.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 struct CTCLossOptions {

@@ -5,6 +5,8 @@
 #include <locus/ops/layer_norm.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {

@@ -5,6 +5,8 @@
 #include <locus/nn/criterion.hpp>
 #include <locus/ops/norm.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {

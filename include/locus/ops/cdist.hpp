@@ -7,6 +7,8 @@
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/norm.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {

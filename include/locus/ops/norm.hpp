@@ -9,6 +9,8 @@
 #include <locus/ops/moment_folds.hpp>
 #include <locus/ops/reduce.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace fold {

@@ -5,6 +5,8 @@
 #include <locus/ops/norm.hpp>
 #include <locus/tensor/host_reads.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {

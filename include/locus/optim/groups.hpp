@@ -3,6 +3,8 @@
 
 #include <locus/autograd/parameter.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI { namespace optim {
 
 namespace detail {

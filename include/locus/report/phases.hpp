@@ -104,20 +104,29 @@ namespace detail {
 [[nodiscard]] inline bool beside(const TracedPhase& a, const TracedPhase& b) {
   return a.process == b.process && a.thread == b.thread;
 }
-/// The first step of the training thread, which is the thread with the most steps; null: no thread has a step.
-[[nodiscard]] inline const TracedPhase* training_thread(const std::vector<TracedPhase>& phases) {
-  const TracedPhase* found = nullptr;
-  std::vector<std::pair<const TracedPhase*, int>> steps;
-  int most = 0;
+/// A thread with steps.
+struct SteppingThread {
+  const TracedPhase* first;  ///< step
+  int steps;
+};
+[[nodiscard]] inline std::vector<SteppingThread> stepping_threads(const std::vector<TracedPhase>& phases) {
+  std::vector<SteppingThread> threads;
   for (const TracedPhase& phase : phases) {
     if (phase.name != "step") continue;
     std::size_t i = 0;
-    while (i < steps.size() && !beside(*steps[i].first, phase)) ++i;
-    if (i == steps.size()) steps.emplace_back(&phase, 0);
-    if (++steps[i].second > most) {
-      most = steps[i].second;
-      found = steps[i].first;
-    }
+    while (i < threads.size() && !beside(*threads[i].first, phase)) ++i;
+    if (i == threads.size()) threads.push_back({&phase, 0});
+    ++threads[i].steps;
+  }
+  return threads;
+}
+/// The first step of the training thread, which is the thread with the most steps; null: no thread has a step.
+[[nodiscard]] inline const TracedPhase* training_thread(const std::vector<TracedPhase>& phases) {
+  const TracedPhase* found = nullptr;
+  int most = 0;
+  for (const SteppingThread& thread : stepping_threads(phases)) {
+    if (thread.steps > most) found = thread.first;
+    most = locus::detail::larger(most, thread.steps);
   }
   return found;
 }
@@ -215,11 +224,12 @@ struct Lane {
                                                 TimeWindow window) {
   std::vector<Lane> lanes{{"data", {}}, {"forward", {}}, {"backward", {}}, {"step", {}}, {"communication", {}}};
   Lane others{"in the background", {}};
+  const std::vector<SteppingThread> stepping = stepping_threads(phases);
   for (const TracedPhase& phase : phases) {
     if (phase.end() <= window.begin || phase.start >= window.end || phase.process != trains.process) continue;
     if (!beside(phase, trains)) {
       bool trains_itself = false;  // another rank
-      for (const TracedPhase& other : phases) trains_itself |= other.name == "step" && beside(other, phase);
+      for (const SteppingThread& thread : stepping) trains_itself |= beside(*thread.first, phase);
       if (!trains_itself) others.phases.push_back(phase);
       continue;
     }

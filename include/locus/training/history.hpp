@@ -19,6 +19,13 @@ struct MetricValue {
 };
 
 namespace detail {
+/// "12.3 Munit", with three digits
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string scaled(double value, const char* unit) {
+  const char* const prefix = scale(value);
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3g %s%s", value, prefix, unit);
+  return text;
+}
 /// The metric of a name; null if it was not measured.
 [[nodiscard]] inline const MetricValue* find_metric(const std::vector<MetricValue>& metrics, std::string_view name) {
   for (const auto& metric : metrics)

@@ -23,6 +23,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include <support/channel_sums.hpp>
 #include <support/convolution_steps.hpp>
 #include <support/fused_relu.hpp>

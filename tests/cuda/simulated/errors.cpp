@@ -5,12 +5,15 @@
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/device/trace/phase_trace.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/tensor/copy_async.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <thread>
+
+#include <support/trace_events.hpp>
 
 #include "process.hpp"
 
@@ -111,6 +114,22 @@ TEST_CASE("a call that fails is thrown as an error or changes no result, and the
   CHECK(fail_each({{"LOCUS_AUTOTUNE", "1"}}, multiply) > 10);
   CHECK(fail_each({}, replay) > 10);
   CHECK(fail_each({}, copy) > 5);
+}
+
+TEST_CASE("a trace throws no error of its own: a call that fails costs it an event") {
+  const locus_test::TemporaryFolder folder;
+  const std::string path = folder.path / "trace.json";
+  const auto traced = [&](bool (*use)()) {
+    trace_to(path);
+    const bool is_right = use();
+    trace_to("");
+    return is_right;
+  };
+  CHECK(fail_each({}, [&] { return traced(replay); }) == fail_each({}, replay));
+  CHECK(fail_each({}, [&] { return traced(copy); }) == fail_each({}, copy));
+  const std::string checked = locus_test::checked_trace(path);
+  CAPTURE(checked);
+  CHECK(locus_test::count_of(checked, "gpu") == 3);  // a copy each way, and an operation
 }
 
 TEST_CASE("a program without a usable GPU is told why, and what to do") {

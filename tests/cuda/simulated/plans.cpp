@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <support/fused_relu.hpp>
 #include <thread>
 

@@ -465,8 +465,15 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   if (event.ordinal != queue.ordinal) simulated::stop("an event of one GPU recorded on a stream of another");
   const std::lock_guard lock(simulated::queues);
   event.stream = &queue;
-  event.position = queue.queued.size();
   event.captured = queue.capture != nullptr;
+  if (event.is_timed && !event.captured) {
+    event.happened = std::make_shared<double>(0);
+    simulated::enqueue(stream, [happened = event.happened] {
+      *happened =
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    });
+  }
+  event.position = queue.queued.size();
   if (queue.capture) event.captured_beside = queue.capture->captured_beside;
   event.clock = queue.clock;
   return cudaSuccess;
@@ -475,8 +482,15 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   if (simulated::fails()) return give(cudaErrorUnknown);
   const auto& first = *reinterpret_cast<simulated::Event*>(start);
   const auto& last = *reinterpret_cast<simulated::Event*>(end);
-  if (!first.is_timed || !last.is_timed || !first.stream || first.stream != last.stream) {
+  if (!first.is_timed || !last.is_timed || !first.stream || !last.stream || first.ordinal != last.ordinal) {
     simulated::stop("a time between events that have none");
+  }
+  if (first.stream != last.stream) {
+    const std::lock_guard lock(simulated::queues);
+    if (!first.happened || !last.happened) simulated::stop("a time of an event of a capture");
+    if (*first.happened == 0 || *last.happened == 0) return give(cudaErrorNotReady);
+    *milliseconds = static_cast<float>(*last.happened - *first.happened);
+    return cudaSuccess;
   }
   constexpr float least = 0.001f;  // no GPU measures less, and speeds are quotients
   const auto passed = static_cast<float>(last.clock - first.clock);

@@ -102,6 +102,7 @@ struct Event {
   std::size_t captured_beside = 0;  ///< see Graph
   double clock = 0;
   bool is_timed = false;
+  std::shared_ptr<double> happened{};  ///< of timed events: milliseconds of the host's clock; 0: not yet
 };
 inline std::atomic<bool> captured{false};                            ///< whether streams are captured into graphs
 inline std::atomic<std::size_t> most_memory{std::size_t{1} << 34};   ///< that can be asked for at once,

@@ -2,10 +2,7 @@
 // The expression of a launch as text, parsed from the compiler's name of its functor's type. Avoids containers and
 // streams, which every program would have to compile.
 
-#include <locus/core/config.hpp>
-
-#include <cstring>
-#include <string_view>
+#include <locus/device/trace/trace_text.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
@@ -14,31 +11,6 @@ template <class F>
 [[nodiscard]] constexpr const char* type_text() {
   return __PRETTY_FUNCTION__;
 }
-
-/// A text of bounded length; truncated beyond it.
-class ShortText {
- public:
-  [[nodiscard]] const char* c_str() const { return text_; }
-  [[nodiscard]] std::string_view view() const { return {text_, size_}; }
-  LOCUS_COLD void add(std::string_view text) {
-    const std::size_t room = sizeof text_ - 1 - size_, count = text.size() < room ? text.size() : room;
-    std::memcpy(text_ + size_, text.data(), count);
-    text_[size_ += count] = '\0';
-  }
-  /// LeakyRelu -> leaky_relu
-  LOCUS_COLD void add_in_snake_case(std::string_view name) {
-    for (std::size_t i = 0; i < name.size(); ++i) {
-      const bool upper = name[i] >= 'A' && name[i] <= 'Z';
-      if (upper && i > 0) add("_");
-      const char c = static_cast<char>(upper ? name[i] - 'A' + 'a' : name[i]);
-      add({&c, 1});
-    }
-  }
-
- private:
-  char text_[512] = {};
-  std::size_t size_ = 0;
-};
 
 /// A parsed type name: its last component, whether it is in the table of scalar functions, and its template arguments.
 struct TypeName {
@@ -121,42 +93,42 @@ inline constexpr Infix infixes[] = {
     {"LogicalOr", " || ", 2},
 };
 
-LOCUS_COLD inline void add_type(ShortText& text, const TypeName& type) {
+LOCUS_COLD inline void add_type(TraceText& text, const TypeName& type) {
   text.add(type.name);
   for (const TypeName* argument = type.first; argument; argument = argument->next) {
     text.add(argument == type.first ? "<" : ", ");
     add_type(text, *argument);
   }
-  if (type.first) text.add(">");
+  if (type.first) text.add('>');
 }
 
 /// Adds a tree of expr/node.hpp; in parentheses if the enclosing operator binds more tightly.
-LOCUS_COLD inline void add_formula(ShortText& text, const TypeName& node, int precedence = 0) {
-  if (node.name == "Constant") return text.add("c");
-  if (node.name == "Symbol" && node.first) return text.add("x"), text.add(node.first->name);
+LOCUS_COLD inline void add_formula(TraceText& text, const TypeName& node, int precedence = 0) {
+  if (node.name == "Constant") return void(text.add('c'));
+  if (node.name == "Symbol" && node.first) return void(text.add('x').add(node.first->name));
   if (node.name != "Apply" || !node.first) return add_type(text, node);
   const TypeName& function = *node.first;
   const TypeName* const argument = function.next;
   if (function.tabulated && function.name == "Negate" && node.arguments == 2)
-    return text.add("-"), add_formula(text, *argument, 8);
+    return add_formula(text.add('-'), *argument, 8);
   for (const Infix& infix : infixes) {
     if (!function.tabulated || function.name != infix.name || node.arguments != 3) continue;
-    if (infix.precedence < precedence) text.add("(");
+    if (infix.precedence < precedence) text.add('(');
     add_formula(text, *argument, infix.precedence);
     text.add(infix.text);
     add_formula(text, *argument->next, infix.precedence + 1);
-    if (infix.precedence < precedence) text.add(")");
+    if (infix.precedence < precedence) text.add(')');
     return;
   }
   if (function.name == "Convert" && function.first) add_type(text, *function.first);
   else if (function.tabulated) text.add_in_snake_case(function.name);
   else text.add(function.name);
-  text.add("(");
+  text.add('(');
   for (const TypeName* x = argument; x; x = x->next) {
     if (x != argument) text.add(", ");
     add_formula(text, *x);
   }
-  text.add(")");
+  text.add(')');
 }
 
 /// The type in "[with F = locus::functor::LessEqual]".
@@ -169,9 +141,9 @@ LOCUS_COLD inline void add_formula(ShortText& text, const TypeName& node, int pr
 
 /// "[with F = locus::functor::LessEqual]" -> "less_equal". A user's class keeps its name; a lambda becomes
 /// "elementwise".
-[[nodiscard]] LOCUS_COLD inline ShortText function_text(std::string_view type_text) {
+[[nodiscard]] LOCUS_COLD inline TraceText function_text(std::string_view type_text) {
   const TypeNameReader reader(type_in(type_text));
-  ShortText text;
+  TraceText text;
   if (reader.root().tabulated) text.add_in_snake_case(reader.root().name);
   else if (type_text.find("lambda") != std::string_view::npos) text.add("elementwise");
   else text.add(reader.root().name);
@@ -179,11 +151,11 @@ LOCUS_COLD inline void add_formula(ShortText& text, const TypeName& node, int pr
 }
 
 /// "[with F = locus::Forward<...>]" -> "relu(x0 * x1 + c)". Operands are x0, x1, ... and numbers are c.
-[[nodiscard]] LOCUS_COLD inline ShortText expression_text(std::string_view type_text) {
+[[nodiscard]] LOCUS_COLD inline TraceText expression_text(std::string_view type_text) {
   const TypeNameReader reader(type_in(type_text));
   const TypeName& type = reader.root();
   const TypeName *const first = type.first, *const second = first ? first->next : nullptr;
-  ShortText text;
+  TraceText text;
   if (type.name == "Forward" && first) {
     add_formula(text, *first);
   } else if (type.name == "Backward" && first) {
@@ -191,9 +163,9 @@ LOCUS_COLD inline void add_formula(ShortText& text, const TypeName& node, int pr
     add_formula(text, *first);
   } else if ((type.name == "Folded" || type.name == "FoldedAt") && second) {
     text.add_in_snake_case(second->name);
-    text.add("(");
+    text.add('(');
     add_formula(text, *first);
-    text.add(")");
+    text.add(')');
   } else if (type.name == "Epilogue" && second) {
     text.add("product, ");
     add_type(text, *second);
@@ -202,6 +174,7 @@ LOCUS_COLD inline void add_formula(ShortText& text, const TypeName& node, int pr
   } else {
     add_type(text, type.name == "AddTo" && first ? *first : type);
   }
+  text.cut(512);
   return text;
 }
 

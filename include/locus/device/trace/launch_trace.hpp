@@ -49,24 +49,22 @@ inline Atomic<const LaunchRanges*> launch_ranges{nullptr};
 }
 
 LOCUS_COLD inline void push_range(const LaunchRanges& ranges, const LaunchDescription& launch) {
-  ShortText name;
-  name.add(launch.verb);
-  name.add(" ");
+  TraceText name;
+  name.add(launch.verb).add(' ');
   if (launch.function) name.add(expression_text(launch.function).view());
   ranges.push(name.c_str());
 }
 
-/// "12.3 Munit", with three digits
-[[nodiscard]] LOCUS_COLD inline std::string scaled(double value, const char* unit) {
-  constexpr char prefixes[] = " kMGTP";
+/// Divides a value until it is below 1000, as printed with three digits; returns the prefix of its unit.
+[[nodiscard]] LOCUS_COLD inline const char* scale(double& value) {
+  static constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P"};
   int prefix = 0;
   while (value >= 999.5 && prefix < 5) value /= 1000, ++prefix;
-  char text[64];
-  std::snprintf(text, sizeof text, "%.3g %.*s%s", value, prefix > 0, prefixes + prefix, unit);
-  return text;
+  return prefixes[prefix];
 }
 LOCUS_COLD inline void print_scaled(double value, const char* unit) {
-  std::fprintf(stderr, "  %s", scaled(value, unit).c_str());
+  const char* const prefix = scale(value);
+  std::fprintf(stderr, "  %.3g %s%s", value, prefix, unit);
 }
 
 /// Prints a line for a launch. seconds < 0: not known. `peak`: bytes per second, 0 if not known.
@@ -118,22 +116,21 @@ template <class F>
           2. * products * static_cast<double>(k)};
 }
 
-/// The event of a launch, without its time.
-[[nodiscard]] LOCUS_COLD inline EventText event_of(const LaunchDescription& launch, std::string_view device) {
-  EventText event;
+/// The event of a launch, or of its work on a GPU, without its time.
+[[nodiscard]] LOCUS_COLD inline TraceText event_of(const LaunchDescription& launch, std::string_view device,
+                                                   const char* category = "launch") {
+  TraceText event;
   event.add("{\"name\":\"").add_plain(launch.verb);
-  if (launch.function) event.add(" ").add_plain(expression_text(launch.function).view());
-  event.add("\",\"cat\":\"launch\",\"args\":{\"verb\":\"")
-      .add_plain(launch.verb)
-      .add("\",\"device\":\"")
-      .add(device)
-      .add("\"");
-  if (!launch.extents.empty()) event.add(",\"extents\":\"").add(to_string(launch.extents)).add("\"");
+  if (launch.function) event.add(' ').add_plain(expression_text(launch.function).view());
+  event.add("\",\"cat\":\"").add(category).add("\",\"args\":{\"verb\":\"").add_plain(launch.verb);
+  event.add("\",\"device\":\"").add(device).add('"');
+  if (!launch.extents.empty()) event.add(",\"extents\":\"").add(to_string(launch.extents)).add('"');
   if (launch.bytes > 0) event.add(",\"bytes\":").add(launch.bytes);
   if (launch.flops > 0) event.add(",\"flops\":").add(static_cast<std::int64_t>(launch.flops));
   if (launch.blocks > 0)
-    event.add(",\"grid\":\"").add(std::int64_t{launch.blocks}).add(" x ").add(std::int64_t{launch.threads}).add("\"");
-  return event.add("}");
+    event.add(",\"grid\":\"").add(std::int64_t{launch.blocks}).add(" x ").add(std::int64_t{launch.threads}).add('"');
+  event.add('}');
+  return event;
 }
 
 }  // namespace detail

@@ -9,21 +9,25 @@ namespace locus { inline namespace LOCUS_ABI {
 
 /// Writes a timeline of the program from now on to a file, a JSON array of events for Perfetto: the phases of training
 /// (data, forward, backward, step, communication and validation of fit), each Phase of the program, every launch with
-/// its expression, collectives, and the bytes that tensors hold. An empty path ends the
-/// trace. LOCUS_TRACE in the environment starts it: json writes locus-trace.json; json:FILE writes FILE, with %p
-/// replaced by the process id, and %r by the rank that torchrun, mpirun or srun gave the process; by the id without
+/// its expression, copies between host and GPU, collectives, and the bytes that tensors hold. Launches, copies and
+/// replays of captured steps on a GPU have a second event, when they ran, on a track of their stream. An empty path
+/// ends the trace. LOCUS_TRACE in the environment starts it: json writes locus-trace.json; json:FILE writes FILE, with
+/// %p replaced by the process id, and %r by the rank that torchrun, mpirun or srun gave the process; by the id without
 /// such a rank.
 ///
 /// On a GPU, each phase of a training step waits for its queued work, and fit replays no step, so that the parts of a
-/// step are separated; the step takes longer. A Phase of the program does not wait. The event of a launch on a GPU
-/// lasts as long as the host's call that queues it, not as the kernel runs.
+/// step are separated; the step takes longer. A Phase of the program does not wait. Work on a GPU is timed by markers
+/// in its stream, to a few microseconds.
 ///
 /// cost: without a trace none, beyond the load that each launch makes; with it, about 2 us for each launch on Cpu
 /// throws DataError if the file cannot be written; ArgumentError for another text in LOCUS_TRACE
 inline void trace_to(const std::string& path) {
   auto& file = detail::TraceFile::instance();
-  if (path.empty()) file.close();
-  else file.open(path);
+  if (path.empty()) return file.close();
+  const int error = file.open(path.c_str());
+  if (error)
+    fail<DataError>({"cannot write the trace '", detail::printable(path, 200), "': ", std::strerror(error),
+                     "; expected a file that you may write to"});
 }
 /// Whether the trace of trace_to, or of LOCUS_TRACE=json, is being written.
 [[nodiscard]] inline bool phases_are_traced() { return detail::TraceFile::instance().is_open(); }
@@ -33,8 +37,9 @@ namespace detail {
 LOCUS_COLD inline void add_phase(const char* name, std::int64_t start) {
   auto& file = TraceFile::instance();
   const std::int64_t end = TraceFile::now();
-  EventText event = event_named(std::string_view(name).substr(0, 512), "phase");
+  TraceText event = event_named(std::string_view(name).substr(0, 512), "phase");
   file.add(end_event(event, file.here(), start, end));
+  file.collect(false);
 }
 }  // namespace detail
 

@@ -7,6 +7,8 @@
 #include <locus/expr/functions/comparison.hpp>
 #include <locus/expr/functions/declare.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI { namespace functor {
 
 struct Exp2 {

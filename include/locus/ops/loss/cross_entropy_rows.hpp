@@ -5,6 +5,8 @@
 #include <locus/ops/rows.hpp>
 #include <locus/tensor/host_reads.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// The inputs of an example's loss beside its logits.
