@@ -25,9 +25,9 @@
 
 #include <locus/cpu/device_info.hpp>
 #include <locus/cuda/device_info.hpp>
-#include <locus/cuda/versions.hpp>
 #include <locus/cuda/pinned.hpp>
 #include <locus/cuda/step_runner.hpp>
+#include <locus/cuda/versions.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/select.hpp>
 

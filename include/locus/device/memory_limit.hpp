@@ -4,9 +4,7 @@
 #include <locus/core/system/environment.hpp>
 #include <locus/device/verbs.hpp>
 
-namespace locus { inline namespace LOCUS_ABI {
-
-namespace detail {
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// 8589934592, or 8G: a whole number of bytes, or of K, M, G or T, powers of 1024; -1 for any other text.
 [[nodiscard]] constexpr std::int64_t bytes_in(std::string_view text) {
@@ -98,6 +96,4 @@ class MemoryLimit {
   std::int64_t bytes_;
 };
 
-}  // namespace detail
-
-}}  // namespace locus::LOCUS_ABI
+}}}  // namespace locus::LOCUS_ABI::detail
