@@ -22,11 +22,12 @@ class Accuracy(Study):
 
     def requests(self, quick):
         """Each line with each seed."""
-        seeds, images, batch, epochs = (1, 400, 16, 3) if quick else (SEEDS, ALL, BATCH, EPOCHS)
-        lines = [f"{kind} {rate:g} 32 1 {images} {batch} {epochs}" for kind in OPTIMIZERS for rate in RATES]
-        lines += [f"adam 0.001 {width} {depth} {images} {batch} {epochs}" for width in WIDTHS for depth in DEPTHS]
-        lines += [f"adam 0.001 {width} 1 {min(images, number)} {batch} {epochs}" for width in SIZES for number in IMAGES]
-        return [({}, [f"2 {line} {seed}" for line in dict.fromkeys(lines) for seed in range(seeds)])]
+        if quick:
+            return [({}, [f"2 {kind} 0.01 16 {depth} 400 16 3 0" for kind in OPTIMIZERS for depth in (0, 1)])]
+        lines = [f"{kind} {rate:g} 32 1 {ALL}" for kind in OPTIMIZERS for rate in RATES]
+        lines += [f"adam 0.001 {width} {depth} {ALL}" for width in WIDTHS for depth in DEPTHS]
+        lines += [f"adam 0.001 {width} 1 {images}" for width in SIZES for images in IMAGES]
+        return [({}, [f"2 {line} {BATCH} {EPOCHS} {seed}" for line in dict.fromkeys(lines) for seed in range(SEEDS)])]
 
     def blocks(self, host, gpu):
         return {("training-times.md", "learning rates"): self.rates(host), ("training-times.md", "depth and accuracy"): self.depths(host),

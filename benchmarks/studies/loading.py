@@ -1,7 +1,7 @@
 """Images per second of a loader, by its number of workers."""
 
 from page_blocks import count, table
-from study import NOT_YET, Study, chosen, machine
+from study import NOT_YET, Study, machine, the_row
 
 WORKERS = 0, 1, 2, 4, 8
 IMAGES, BATCH = 128, 16
@@ -21,15 +21,17 @@ class Loading(Study):
         return {("data.md", "workers"): self.workers(host, gpu)}
 
     def workers(self, host, gpu):
-        rates = [self.rates(document) if document else {} for document in (host, gpu)]
-        one = rates[0][1]
-        rows = [[str(workers), count(round(rates[0][workers])), f"{rates[0][workers] / one:.2f}",
-                 count(round(rates[1][workers])) if gpu else NOT_YET] for workers in WORKERS]
+        rows = [[str(workers), *self.cells(host, workers), self.cells(gpu, workers)[0] if gpu else NOT_YET] for workers in WORKERS]
         first = host["rows"][0]
-        each = min(row["processor_seconds"] for row in host["rows"]) / first["images"]
-        head = ["`.workers`", "images/s", "of one worker", "images/s to a GPU"]
-        size = f"{count(first['images'])} JPEGs of 500 x 375, {first['bytes_of_image'] / 1e3:.0f} KB each, batches of {first['batch']}; an image takes {1e3 * each:.1f} ms of processor time. "
+        head = ["`.workers`", "images/s", "processor time of an image", "cores in use", "images/s to a GPU"]
+        size = f"{count(first['images'])} JPEGs of 500 x 375, {first['bytes_of_image'] / 1e3:.0f} KB each, batches of {first['batch']}. "
+        each = min(row["processor_seconds"] / row["images"] for row in host["rows"])
+        cores = host["environment"]["cores"]
+        size += f"By their processor time, {cores} cores that nothing else uses prepare at most {cores / each:,.0f} images/s. "
         return table(head, rows) + "\n" + size + machine(host, self.name)
 
-    def rates(self, document):
-        return {row["workers"]: row["images"] / min(row["seconds"]) for row in chosen(document["rows"])}
+    def cells(self, document, workers):
+        row = the_row(document["rows"], workers=workers)
+        seconds = min(row["seconds"])
+        return [count(round(row["images"] / seconds)), f"{1e3 * row['processor_seconds'] / row['images']:.1f} ms",
+                f"{row['processor_seconds'] / seconds:.1f}"]

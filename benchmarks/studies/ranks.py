@@ -32,7 +32,7 @@ class Ranks(Study):
 
     def measured(self, program, options, folder):
         """In each round threads and replicas, then processes, if mpirun starts them and the program was built with MPI."""
-        sizes = ["--width", "32", "--steps", "1", "--samples", "1"] if options.quick else ["--steps", "8", "--samples", "9"]
+        sizes = ["--width", "32", "--steps", "1", "--samples", "1"] if options.quick else ["--steps", "1", "--samples", "60"]
         starts = [[program, "--ranks", RANKS]]
         if shutil.which("mpirun"):
             starts.append(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", RANKS, program])

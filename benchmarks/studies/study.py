@@ -28,7 +28,7 @@ def fastest(seconds):
 
 class Study:
     """name: of the results, results/PROCESSOR/NAME.json. program: of benchmarks/. facts: members of an answer that are
-    measured beside `seconds`; the last round counts."""
+    measured beside `seconds`; those of the fastest round count."""
 
     name, program, facts, libraries, rounds = "", "", (), ("-lz",), 3
 
@@ -77,7 +77,8 @@ class Study:
         key = {name: value for name, value in answer.items() if name != "seconds" and name not in self.facts}
         row = rows.setdefault((settings, *key.values()), {**key, **({"settings": settings} if settings else {}), "seconds": []})
         row["seconds"].append(fastest(answer["seconds"]))
-        row.update({name: answer[name] for name in self.facts})
+        if row["seconds"][-1] == min(row["seconds"]):
+            row.update({name: answer[name] for name in self.facts})
 
     # Results.
 
@@ -88,7 +89,7 @@ class Study:
 
     def store(self, document, results):
         folder = results / self.folder_of(document)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         whole_file.write(folder / f"{self.name}.json", json_text.text(document) + "\n")
 
     def host_results(self, results):

@@ -31,11 +31,11 @@ template <class F>
 }
 
 /// Prints the environment, then answers each request. Returns the exit status: 1 after an exception, which it prints.
+/// Without a GPU, a program for GPUs fails at once.
 template <class Request, class Answer>
 [[nodiscard]] int answer_lines(const char* program, const Answer& answer) {
   try {
-    Places places;
-    if constexpr (std::is_same_v<D, locus::Cuda>) places.cuda = locus::Cuda{};
+    const Places places = places_from(std::is_same_v<D, locus::Cuda> ? "cuda" : "cpu");
     locus::io::JsonWriter json(locus::io::JsonWriter::Form::compact);
     print(write_members(json.begin_object(), environment_of(places)).end_object());
     for (Request request; std::cin >> request;) answer(request);

@@ -43,6 +43,7 @@ class Programs(cases.Scratch):
             self.skipTest(f"{program} was not built")
         status, output = common.run([sys.executable, DRIVER, name, "--measure", "--quick", "--rounds", "2", "--program", path,
                                      "--results", self.root, "--docs", self.root, *options])
+        self.assertEqual(status, 0, output)
         files = list(self.root.glob(f"*/{name}.json"))
         self.assertEqual(len(files), 1, output)
         rows = json.loads(files[0].read_text())["rows"]
@@ -51,7 +52,7 @@ class Programs(cases.Scratch):
 
     def test_accuracy(self):
         rows = self.measured("training-accuracy", "training_accuracy")
-        self.assertEqual({row["optimizer"] for row in rows}, {"sgd", "adam"})
+        self.assertEqual({(row["optimizer"], row["depth"]) for row in rows}, {("sgd", 0), ("sgd", 1), ("adam", 0), ("adam", 1)})
         self.assertTrue(all(row["accuracy"] is None or 0 <= row["accuracy"] <= 1 for row in rows), rows)
         best = max(row["accuracy"] for row in rows if row["accuracy"] is not None)
         self.assertGreater(best, 0.2)  # of 10, after 75 steps
@@ -86,6 +87,12 @@ class Pages(cases.Scratch):
         self.assertEqual(Loading().folder_of(gpu), "nvidia-x9")
         Loading().store(gpu, self.root)
         self.assertEqual(Loading().gpu_results(self.root), gpu)
+
+    def test_the_fastest_round_counts(self):
+        rows = {}
+        for seconds, processor in ([3.0, 2.0], 1.5), ([1.0, 4.0], 0.5), ([2.5], 1.0):
+            Loading().add(rows, {"workers": 1, "seconds": seconds, "processor_seconds": processor}, "")
+        self.assertEqual(list(rows.values()), [{"workers": 1, "seconds": [2.0, 1.0, 2.5], "processor_seconds": 0.5}])
 
     def test_a_run_that_diverged(self):
         rows = [{"accuracy": 0.9, "test_loss": 0.1}, {"accuracy": None, "test_loss": None}]
