@@ -15,6 +15,7 @@ the pages get its columns. Rounds follow each other, and the fastest counts, bec
 """
 
 import argparse
+import os
 import pathlib
 import sys
 import tempfile
@@ -34,8 +35,11 @@ STUDIES = {study.name: study for study in (Accuracy(), Loading(), Steps(), Ranks
 
 
 def measure(study, options):
+    is_shared = os.getloadavg()[0] > 0.5  # by other programs
     with tempfile.TemporaryDirectory() as folder:
-        study.store(study.measured(options.program or study.compiled(folder), options, folder), options.results)
+        document = study.measured(options.program or study.compiled(folder), options, folder)
+    document["environment"]["shared"] = is_shared
+    study.store(document, options.results)
 
 
 def made(studies, options):

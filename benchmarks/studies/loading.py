@@ -25,10 +25,15 @@ class Loading(Study):
         first = host["rows"][0]
         head = ["`.workers`", "images/s", "processor time of an image", "cores in use", "images/s to a GPU"]
         size = f"{count(first['images'])} JPEGs of 500 x 375, {first['bytes_of_image'] / 1e3:.0f} KB each, batches of {first['batch']}. "
-        each = min(row["processor_seconds"] / row["images"] for row in host["rows"])
+        return table(head, rows) + "\n" + size + self.limit(host) + machine(host, self.name)
+
+    def limit(self, host):
+        """The rate of all cores by the processor time of an image, and whether other programs kept the rows from it."""
         cores = host["environment"]["cores"]
-        size += f"By their processor time, {cores} cores that nothing else uses prepare at most {cores / each:,.0f} images/s. "
-        return table(head, rows) + "\n" + size + machine(host, self.name)
+        each = min(row["processor_seconds"] / row["images"] for row in host["rows"])
+        most = max(row["processor_seconds"] / min(row["seconds"]) for row in host["rows"])
+        kept = f"Other programs left {most:.1f} cores at most, so the rates do not show the gain of a second worker. " if most < 0.9 * cores else ""
+        return f"By the processor time of an image, {cores} idle cores prepare at most {cores / each:,.0f} images/s. {kept}"
 
     def cells(self, document, workers):
         row = the_row(document["rows"], workers=workers)

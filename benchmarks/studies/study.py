@@ -134,4 +134,4 @@ def machine(document, name, folder=HOST):
     gpu = f"{e['gpu']}, CUDA {e['cuda']}; " if e.get("gpu") else ""
     rounds = f" The fastest of {e['rounds']} rounds counts." if e.get("rounds", 1) > 1 else ""
     return (f"{gpu}{e['cpu']}, {e['cores']} cores ([{folder}](../benchmarks/results/{folder}/{name}.json)); {e['compiler']}; "
-            f"{e['date'][:10]}, while other programs ran.{rounds}\n")
+            f"{e['date'][:10]}{', while other programs ran' if e['shared'] else ''}.{rounds}\n")
