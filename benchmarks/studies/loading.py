@@ -28,12 +28,10 @@ class Loading(Study):
         return table(head, rows) + "\n" + size + self.limit(host) + machine(host, self.name)
 
     def limit(self, host):
-        """The rate of all cores by the processor time of an image, and whether other programs kept the rows from it."""
+        """Whether other programs kept the program from using all cores."""
         cores = host["environment"]["cores"]
-        each = min(row["processor_seconds"] / row["images"] for row in host["rows"])
         most = max(row["processor_seconds"] / min(row["seconds"]) for row in host["rows"])
-        kept = f"Other programs left {most:.1f} cores at most, so the rates do not show the gain of a second worker. " if most < 0.9 * cores else ""
-        return f"By the processor time of an image, {cores} idle cores prepare at most {cores / each:,.0f} images/s. {kept}"
+        return f"Other programs left {most:.1f} cores at most, so the rates do not show the gain of a second worker. " if most < 0.9 * cores else ""
 
     def cells(self, document, workers):
         row = the_row(document["rows"], workers=workers)
