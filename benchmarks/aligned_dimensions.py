@@ -42,6 +42,11 @@ def modelled(size, tiles):
     return math.prod(next_multiple(size, tile) / size for tile in tiles)
 
 
+def model_of_padding(size, tiles):
+    """The predicted time per multiply-add, relative to the next multiple."""
+    return modelled(size, tiles) / modelled(next_multiple(size, max(tiles)), tiles)
+
+
 def measured(player, options):
     """{type: {size: [ratio of each turn]}}"""
     ratios = {}
@@ -80,14 +85,14 @@ def main():
         multiple = max(tiles)
         print(f"{kind}: time of a multiply-add relative to the next multiple of {multiple}; least and most in brackets")
         for size, turns in ratios[kind].items():
-            model = modelled(size, tiles) / modelled(next_multiple(size, multiple), tiles)
+            model = model_of_padding(size, tiles)
             spread = f"[{min(turns):.3f}, {max(turns):.3f}]"
             print(f"{kind:10}{size:6}{statistics.median(turns):8.3f}  {spread}   modelled {model:.3f}")
         print(f"{kind:10}median{statistics.median(statistics.median(turns) for turns in ratios[kind].values()):8.3f}")
     if options.write:
         results = {"processor": processor(), "date": datetime.date.today().isoformat(), "threads": options.threads,
                    "clock": options.clock, "turns": options.turns,
-                   "multiples": {kind: max(tiles_of(kind)) for kind in TYPES}, "ratios": ratios}
+                   "tiles": {kind: tiles_of(kind) for kind in TYPES}, "ratios": ratios}
         write_results("cpu-aligned-dimensions.json", results)
 
 

@@ -4,7 +4,8 @@
 //   mpirun -n 2 ddp --json ddp.json              processes
 //
 // Each rank has its own batch, so that n ranks train n times the images of one rank. All variants are measured in
-// turns: one rank without reduction, all ranks without reduction, then all ranks with and without overlap. Compiled by
+// turns: one rank without reduction, all ranks without reduction, then all ranks with and without overlap; where ranks
+// are threads, also dist::DataParallel with a replica for each rank, in one process and on as many images. Compiled by
 // nvcc, it measures GPUs.
 
 #include "support/environment.hpp"
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 using namespace locus;
 
@@ -70,11 +72,11 @@ using Network = nn::Sequential<float, D>;
 template <class M>
 class Training {
  public:
-  Training(M model, D device, const DdpOptions& options)
+  Training(M model, D device, std::int64_t batch)
       : model_(std::move(model)),
         optimizer_(model_.parameters(), {.lr = 1e-3, .momentum = 0.9}),
-        images_(randn<float, D>({options.batch, 784}, device)),
-        labels_(randint<std::int64_t, D>(0, 10, {options.batch}, device)) {}
+        images_(randn<float, D>({batch, 784}, device)),
+        labels_(randint<std::int64_t, D>(0, 10, {batch}, device)) {}
 
   void step() {
     optimizer_.zero_grad();
@@ -112,7 +114,18 @@ template <class M, class Meet>
 }
 
 [[nodiscard]] double alone(const DdpOptions& options) {
-  Training<Network> training(network(options), D{}, options);
+  Training<Network> training(network(options), D{}, options.batch);
+  return seconds_of_step(training, options.steps, [] {});
+}
+/// Seconds of a step of one model with as many replicas as there are ranks; its batch is all ranks'.
+[[nodiscard]] double replicated(const DdpOptions& options) {
+  std::vector<D> places(static_cast<std::size_t>(options.ranks));
+#if LOCUS_NVCC
+  for (int rank = 0; rank < options.ranks; ++rank)
+    places[static_cast<std::size_t>(rank)] = Cuda{rank % cuda::device_count()};
+#endif
+  Training<dist::DataParallel<Network>> training(dist::DataParallel<Network>(network(options), places), D{},
+                                                 options.ranks * options.batch);
   return seconds_of_step(training, options.steps, [] {});
 }
 /// How ranks reduce their gradients.
@@ -124,13 +137,13 @@ enum class Reduces { nothing, beside_backward, after_backward };
   if constexpr (!std::is_same_v<D, Cpu>) model = std::move(model).to(comm.device());
   const auto meet = [&] { comm.barrier(); };
   if (reduces == Reduces::nothing) {
-    Training<Network> training(model, comm.device(), options);
+    Training<Network> training(model, comm.device(), options.batch);
     return seconds_of_step(training, options.steps, meet);
   }
   const dist::DistributedOptions how{.bucket_bytes = options.bucket_bytes,
                                      .first_bucket_bytes = options.first_bucket_bytes,
                                      .overlap = reduces == Reduces::beside_backward};
-  Training<dist::Distributed<Network>> training(dist::distributed(model, comm, how), comm.device(), options);
+  Training<dist::Distributed<Network>> training(dist::distributed(model, comm, how), comm.device(), options.batch);
   return seconds_of_step(training, options.steps, meet);
 }
 [[nodiscard]] double threads(const DdpOptions& options, Reduces reduces) {
@@ -148,9 +161,9 @@ void print(const std::vector<Row>& rows) {
   const double one = rows[0].images_per_second();
   for (const Row& row : rows)
     std::printf("%-16s %5d %8s %10.3f %10.3f %10.3f %12.0f %10.3f\n", row.way.c_str(), row.ranks,
-                row.way == "one rank" || row.way == "no reduction" ? "-"
-                : row.overlap                                      ? "on"
-                                                                   : "off",
+                row.overlap              ? "on"
+                : row.way == rows[2].way ? "off"
+                                         : "-",
                 1e3 * row.seconds.median, 1e3 * row.seconds.p10, 1e3 * row.seconds.p90, row.images_per_second(),
                 row.images_per_second() / one / row.ranks);
   std::printf("overlap on is %.3f times as fast as off\n", rows[2].seconds.median / rows[1].seconds.median);
@@ -177,16 +190,18 @@ void write(const std::string& path, const std::vector<Row>& rows) {
   io::write_file_atomically(path, json.text());
 }
 
-/// `run(reduces)` samples all ranks; `lone()` samples a single rank, in this process only.
-template <class Lone, class Run>
+/// `run(reduces)` samples all ranks; `lone()` samples a single rank, in this process only. `replicas()` samples
+/// replicas, or returns nothing.
+template <class Lone, class Run, class Replicas>
 [[nodiscard]] std::vector<Row> measure(const char* way, int ranks, const DdpOptions& options, const Lone& lone,
-                                       const Run& run) {
-  std::vector<double> single, on, off, apart;
+                                       const Run& run, const Replicas& replicas) {
+  std::vector<double> single, on, off, apart, together;
   for (int sample = 0; sample < options.samples; ++sample) {
     single.push_back(lone());
     on.push_back(run(Reduces::beside_backward));
     off.push_back(run(Reduces::after_backward));
     apart.push_back(run(Reduces::nothing));
+    if (const std::optional<double> seconds = replicas()) together.push_back(*seconds);
   }
   const std::int64_t bytes = gradient_bytes(options);
   const auto row = [&](const char* name, int count, bool overlap, const std::vector<double>& samples) -> Row {
@@ -201,8 +216,10 @@ template <class Lone, class Run>
             quantiles(samples),
             least};
   };
-  return {row("one rank", 1, false, single), row(way, ranks, true, on), row(way, ranks, false, off),
-          row("no reduction", ranks, false, apart)};
+  std::vector<Row> rows{row("one rank", 1, false, single), row(way, ranks, true, on), row(way, ranks, false, off),
+                        row("no reduction", ranks, false, apart)};
+  if (!together.empty()) rows.push_back(row("DataParallel", ranks, false, together));
+  return rows;
 }
 
 void measure_all(const DdpOptions& options) {
@@ -219,14 +236,16 @@ void measure_all(const DdpOptions& options) {
           for (int is_done = 0; !is_done; MPI_Test(&request, &is_done, MPI_STATUS_IGNORE)) usleep(2000);
           return seconds;
         },
-        [&](Reduces reduces) { return distributed(comm, options, reduces); });
+        [&](Reduces reduces) { return distributed(comm, options, reduces); },
+        []() -> std::optional<double> { return {}; });
     if (comm.rank() != 0) return;
   }
 #endif
   if (rows.empty())
     rows = measure(
         "threads", options.ranks, options, [&] { return alone(options); },
-        [&](Reduces reduces) { return threads(options, reduces); });
+        [&](Reduces reduces) { return threads(options, reduces); },
+        [&]() -> std::optional<double> { return replicated(options); });
   print(rows);
   if (!options.json.empty()) write(options.json, rows);
 }

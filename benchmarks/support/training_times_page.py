@@ -6,6 +6,7 @@ import pathlib
 import statistics
 
 import training_costs
+from page_blocks import count, table, with_block
 from report_plots import along, duration
 from training_costs import Network
 
@@ -44,10 +45,6 @@ def network_of(row):
     return Network(row["hidden"], row["depth"], row["batch"])
 
 
-def count(number):
-    return f"{number:,}"
-
-
 def beside(growth, size):
     """Compares a growth of time with the growth of a size."""
     return "by less than" if growth < 0.8 * size else "by more than" if growth > 1.25 * size else "in proportion to"
@@ -55,11 +52,6 @@ def beside(growth, size):
 
 def times(ratio):
     return f"{ratio:.2g}" if ratio < 9.95 else f"{ratio:,.0f}"
-
-
-def table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 class Study:
@@ -281,12 +273,8 @@ class Study:
     def page(self, page):
         """The page with all current parts. raises ValueError if it lacks one"""
         for name, text in self.parts().items():
-            begin, end = f"<!-- made by benchmarks/training_times.py: {name} -->\n", "<!-- end -->"
-            if page.count(begin) != 1:
-                raise ValueError(f"the page has {page.count(begin)} lines '{begin.strip()}'; expected one")
-            before, rest = page.split(begin)
             blank = "" if name == "summary" else "\n"  # the summary is within the first five lines
-            page = f"{before}{begin}{blank}{text}{blank}{end}{rest.split(end, 1)[1]}"
+            page = with_block(page, "training_times.py", name, text, blank)
         return page
 
     # The picture.

@@ -12,7 +12,7 @@ def text(value, margin=""):
         return line
     inner = margin + " "
     if isinstance(value, dict):
-        members = [f"{json.dumps(name)}: {text(member, inner)}" for name, member in value.items()]
+        members = [f"{json.dumps(str(name))}: {text(member, inner)}" for name, member in value.items()]
     else:
         members = [json.dumps(entry, separators=(",", ":")) for entry in value]
     first, last = "{}" if isinstance(value, dict) else "[]"

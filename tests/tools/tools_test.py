@@ -1097,6 +1097,10 @@ class JsonText(unittest.TestCase):
         self.assertEqual(json.loads(text), value)
         self.assertEqual(len(text.splitlines()), 2 + 2 + 2 + 3)
 
+    def test_names_that_are_numbers_are_quoted(self):
+        value = {number: [0.5] * 20 for number in range(1000, 1005)}
+        self.assertEqual(json.loads(json_text.text(value)), {str(number): [0.5] * 20 for number in range(1000, 1005)})
+
 
 if __name__ == "__main__":
     common.main(cases.check)
