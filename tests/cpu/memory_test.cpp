@@ -74,10 +74,24 @@ TEST_CASE("memory_info is the host's memory, within the limits of the process's 
   write("sys/fs/cgroup/a/memory.current", "200000\n");
   write("sys/fs/cgroup/a/memory.stat", "anon 7\ninactive_file 50000\n");
   CHECK(found() == std::pair<std::int64_t, std::int64_t>(150000, 300000));
+  // A step within a job, as Slurm nests them: neither limit nor room of the job has to be the smaller one.
+  write("proc/self/cgroup", "0::/job/step\n");
+  write("sys/fs/cgroup/job/step/memory.max", "400000\n");
+  write("sys/fs/cgroup/job/step/memory.current", "100000\n");
+  for (const char* limit : {"400000\n", "800000\n", "2000000000\n"}) {
+    write("sys/fs/cgroup/job/memory.max", limit);
+    write("sys/fs/cgroup/job/memory.current", std::to_string(std::stoll(limit) - 10000));
+    CHECK(found() == std::pair<std::int64_t, std::int64_t>(10000, 400000));
+  }
+  write("sys/fs/cgroup/job/memory.current", "100000\n");
+  CHECK(found() == std::pair<std::int64_t, std::int64_t>(300000, 400000));
   write("proc/self/cgroup", "5:cpu:/x\n4:memory:/docker/1\n");
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "400000\n");
   write("sys/fs/cgroup/memory/memory.usage_in_bytes", "400001\n");
   CHECK(found() == std::pair<std::int64_t, std::int64_t>(0, 400000));
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");  // none
+  write("sys/fs/cgroup/memory/memory.stat", "total_inactive_file 500000\n");
+  CHECK(found() == std::pair<std::int64_t, std::int64_t>(600 * 1024, 1000 * 1024));
   const auto [free, total] = memory_info(Cpu{});
   CHECK(free > 0);
   CHECK(free <= total);

@@ -1,12 +1,20 @@
 // Runs on: cuda (tensors).
-// The checker of stream order: each rule of docs/copies-and-streams.md broken, and each correct order accepted.
+// The checker of stream order: each rule of docs/copies-and-streams.md broken, and each correct order accepted. Sorting
+// is in sorting_test.cpp, since CUB's names disturb other tests.
 
+#include <locus/autograd/expression.hpp>
+#include <locus/cuda/step_runner.hpp>
 #include <locus/cuda/streams.hpp>
+#include <locus/device/capture.hpp>
 #include <locus/expr/expr.hpp>
 #include <locus/expr/functions.hpp>
 #include <locus/expr/operators.hpp>
+#include <locus/ops/attention.hpp>
+#include <locus/ops/index.hpp>
+#include <locus/ops/layer_norm.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/ops/softmax.hpp>
 #include <locus/tensor/copy_async.hpp>
 #include <locus/tensor/factory.hpp>
 
@@ -31,6 +39,52 @@ struct Checked {
 };
 [[nodiscard]] Stream<Cuda> here() { return Stream<Cuda>::current(); }
 [[nodiscard]] Matrix twice(const Matrix& x) { return x * 2.f; }
+
+/// A function of a matrix of eight columns.
+struct Operation {
+  const char* name;
+  bool is_refused;  ///< in tests of wrong orders; each error takes a second for its lines
+  Matrix (*apply)(const Matrix& x);
+};
+/// 7, 6, ... 0
+[[nodiscard]] const Tensor<std::int64_t, Cuda>& columns() {
+  static const auto indices = (7 - arange<std::int64_t, Cuda>(0, 8)).eval();
+  return indices;
+}
+template <class F>
+[[nodiscard]] Matrix gradient(const Matrix& x, const F& f) {
+  const auto v = variable(x);
+  sum(f(v)).backward();
+  return v.grad();
+}
+/// Operations whose launches tell operands by the pointers in a functor.
+const Operation operations[] = {
+    {"log_softmax", true, [](const Matrix& x) { return Matrix(log_softmax(x, 1)); }},
+    {"log_softmax of columns", false, [](const Matrix& x) { return Matrix(log_softmax(x, 0)); }},
+    {"gradient of softmax", false,
+     [](const Matrix& x) { return gradient(x, [](auto v) { return square(softmax(v, 1)); }); }},
+    {"gradient of layer_norm", false,
+     [](const Matrix& x) { return gradient(x, [](auto v) { return layer_norm(v, {8}); }); }},
+    {"attention", true,
+     [](const Matrix& x) {
+       const auto heads = x.reshape({1, 1, x.size(0), 8});
+       return Matrix(scaled_dot_product_attention(heads, heads, heads).reshape(x.shape()));
+     }},
+    {"gradient of attention", false,
+     [](const Matrix& x) {
+       return gradient(x, [](auto v) {
+         const auto heads = v.reshape({1, 1, v.size(0), 8});
+         return square(scaled_dot_product_attention(heads, heads, heads));
+       });
+     }},
+    {"gather", true,
+     [](const Matrix& x) {
+       return Matrix(gather(x, 1, columns().reshape({1, 8}).expand({x.size(0), 8})));
+     }},
+    {"index_select", true, [](const Matrix& x) { return Matrix(index_select(x, 1, columns())); }},
+    {"gradient of index_select", false,
+     [](const Matrix& x) { return gradient(x, [](auto v) { return index_select(v, 1, columns()); }); }},
+};
 }  // namespace
 
 TEST_CASE("a stream that reads a tensor of another stream, and did not wait") {
@@ -113,6 +167,84 @@ TEST_CASE("products, reductions and copies are checked as maps are") {
   with_stream(side, [&] { CHECK(sum(matmul(x, w)).item() == 64.f); });
 }
 
+TEST_CASE("operations on rows, attention and lookups are checked as maps are") {
+  NEEDS_CUDA();
+  const Checked checked;
+  const Stream<Cuda> side;
+  (void)columns();
+  for (const Operation& operation : operations) {
+    CAPTURE(operation.name);
+    const Matrix x = twice(ones<float, Cuda>({4, 8}));
+    if (operation.is_refused) CHECK_THROWS_AS((void)with_stream(side, [&] { return operation.apply(x); }), StreamError);
+    side.wait(here().record());
+    const Matrix y = with_stream(side, [&] { return operation.apply(x); });
+    here().wait(side.record());
+    CHECK_NOTHROW((void)operation.apply(y));
+    CHECK_NOTHROW(x.fill_(1.f));
+  }
+}
+
+TEST_CASE("two streams read parts of a tensor, whichever operations wrote it and read it") {
+  NEEDS_CUDA();
+  const Checked checked;
+  const Stream<Cuda> side;
+  (void)columns();
+  for (const Operation& writing : operations) {
+    const Matrix y = writing.apply(ones<float, Cuda>({4, 8}));
+    const Matrix part = y.slice(0, 2, 4);
+    side.wait(here().record());
+    for (const Operation& reading : operations) {
+      CAPTURE(writing.name);
+      CAPTURE(reading.name);
+      CHECK_NOTHROW((void)with_stream(side, [&] { return reading.apply(part); }));
+      CHECK_NOTHROW((void)reading.apply(part));
+      CHECK_NOTHROW((void)reading.apply(y));
+    }
+    here().wait(side.record());
+  }
+}
+
+TEST_CASE("a replay reads and writes as its launches") {
+  NEEDS_CUDA();
+  const Checked checked;
+  const Stream<Cuda> side;
+  (void)columns();
+  for (const Operation& operation : operations) {
+    if (!operation.is_refused) continue;
+    CAPTURE(operation.name);
+    const Matrix x = ones<float, Cuda>({4, 8});
+    Matrix y;
+    auto step = capture<Cuda>([&] { y = operation.apply(x); });
+    for (int i = 0; i < 3; ++i) step();
+    side.wait(here().record());
+    (void)with_stream(side, [&] { return twice(y); });
+    CHECK_THROWS_AS(step(), StreamError);  // overwrites y
+    here().wait(side.record());
+    CHECK_NOTHROW(step());
+    CHECK_THROWS_AS((void)with_stream(side, [&] { return twice(y); }), StreamError);
+    side.wait(here().record());
+    with_stream(side, [&] { x.fill_(3.f); });
+    CHECK_THROWS_AS(step(), StreamError);  // reads x
+    here().wait(side.record());
+    CHECK_NOTHROW(step());
+  }
+}
+
+TEST_CASE("a replay that is refused uses no memory") {
+  NEEDS_CUDA();
+  const Checked checked;
+  const Stream<Cuda> side;
+  const Matrix a = zeros<float, Cuda>({8}), b = zeros<float, Cuda>({8});
+  auto step = capture<Cuda>([&] { a += 1.f, b.fill_(2.f); });
+  for (int i = 0; i < 3; ++i) step();
+  side.wait(here().record());
+  (void)with_stream(side, [&] { return twice(b); });
+  CHECK_THROWS_AS(step(), StreamError);
+  CHECK_NOTHROW((void)with_stream(side, [&] { return twice(a); }));
+  here().wait(side.record());
+  CHECK(sum(a).item() == 24.f);
+}
+
 TEST_CASE("streams may use different parts of one tensor") {
   NEEDS_CUDA();
   const Checked checked;
@@ -160,6 +292,31 @@ TEST_CASE("a tensor that is released while another stream uses it") {
     CHECK_NOTHROW(here().synchronize());
   }
   here().wait(side.record());
+}
+
+TEST_CASE("a release that breaks the rule is thrown once, by a call that can throw") {
+  NEEDS_CUDA();
+  const Checked checked;
+  const Stream<Cuda> side;
+  std::optional<Matrix> x = ones<float, Cuda>({8});
+  const Matrix z = ones<float, Cuda>({4});
+  side.wait(here().record());
+  (void)with_stream(side, [&] { return twice(*x); });
+  SUBCASE("not by a copy to pinned memory that is dropped, which waits in its destructor") {
+    {
+      const auto back = copy_async(z, Pinned{});
+      x.reset();
+    }
+    CHECK_THROWS_AS(here().synchronize(), StreamError);
+  }
+  SUBCASE("nor after the checker was switched off") {
+    x.reset();
+    cuda::check_streams(false);
+    cuda::check_streams(true);
+    CHECK_NOTHROW(here().synchronize());
+  }
+  here().wait(side.record());
+  CHECK_NOTHROW(here().synchronize());
 }
 
 TEST_CASE("asynchronous copies: the type demands an order, and the checker sees it") {

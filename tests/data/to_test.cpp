@@ -13,6 +13,8 @@
 #include <support/reference.hpp>
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -32,6 +34,29 @@ struct OfHost {
 struct OfNumbers {
   int count;
 };
+struct Base {
+  Tensor<float, Cpu> x;
+};
+struct WithBase : Base {
+  Tensor<float, Cpu> y;
+};
+template <class D>
+struct WithArray {
+  Tensor<float, D> xs[2];
+};
+template <class D>
+struct PartlyOfHost {
+  Tensor<float, Cpu> x;
+  Tensor<float, D> y;
+};
+template <class X>
+struct Twofold {
+  X x, y;
+};
+template <class X>
+struct Owner {
+  std::unique_ptr<X> x;
+};
 
 template <class X, class E>
 concept Moves = requires(const X& x) { data::to<E>(x); };
@@ -48,6 +73,14 @@ static_assert(std::is_same_v<decltype(data::to<Cuda>(std::declval<nn::StateDict<
 static_assert(!Moves<OfHost, Cuda> && !Moves<OfNumbers, Cuda> && !Moves<int, Cuda> && !Moves<Tuple<>, Cuda>);
 static_assert(!Moves<std::vector<int>, Cuda> && !Moves<std::pair<Floats<Cpu>, int>, Cuda>);
 static_assert(!Moves<std::map<std::string, Floats<Cpu>>, Cuda>);
+// Wrappers of tensors that are neither tuples nor aggregates, and aggregates that are not their tensors one by one.
+static_assert(!Moves<std::optional<Floats<Cpu>>, Cuda> && !Moves<std::shared_ptr<Floats<Cpu>>, Cuda>);
+static_assert(!Moves<std::unique_ptr<Floats<Cpu>>, Cuda> && !Moves<Owner<Floats<Cpu>>, Cuda>);
+static_assert(!Moves<WithBase, Cuda> && !Moves<WithArray<Cpu>, Cuda> && !Moves<PartlyOfHost<Cpu>, Cuda>);
+static_assert(Moves<Twofold<Floats<Cpu>>, Cuda> && !Moves<Twofold<int>, Cuda>);
+template <class... X>
+using Nine = std::tuple<X..., X..., X..., X..., X..., X..., X..., X..., X...>;
+static_assert(!Moves<Nine<Floats<Cpu>>, Cuda>);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Compile-time guarantees of core: shapes are constant expressions, and exceptions have one base.
 #include <cstdint>
 #include <locus/core/check.hpp>
+#include <locus/core/fields.hpp>
 #include <locus/core/shape.hpp>
 #include <locus/core/size_class.hpp>
 #include <locus/device/iteration_plan.hpp>
@@ -43,5 +44,40 @@ static_assert(!std::is_convertible_v<std::span<const double>, Dims>);
 // One handler catches all exceptions of Locus. CudaUnavailable is no CudaError, since a retry will not help.
 static_assert(std::is_base_of_v<Error, ShapeError> && std::is_base_of_v<Error, CudaUnavailable>);
 static_assert(!std::is_base_of_v<CudaError, CudaUnavailable>);
+
+// Members of an aggregate are counted as structured bindings name them, or not at all.
+struct Whole {
+  float* x;
+  const float* y;
+};
+struct Nested {
+  Whole first;
+  int counts[3];
+  Whole others[2];
+  bool last;
+};
+struct Derived : Whole {
+  float* z;
+};
+struct WithUnion {
+  float* x;
+  union {
+    int i;
+    float* y;
+  };
+};
+struct WithReference {
+  float* x;
+  int& i;
+};
+struct Nothing {};
+class Private {
+  [[maybe_unused]] int i;
+};
+template <class X>
+constexpr std::size_t fields = locus::detail::count_fields<X, 8>();
+static_assert(fields<Whole> == 2 && fields<Nested> == 4 && fields<Nothing> == 0 && fields<Private> == 0);
+static_assert(fields<Derived> == 0 && fields<WithUnion> == 0 && fields<WithReference> == 0 && fields<int> == 0);
+static_assert(locus::detail::count_fields<Nested, 6>() == 0);  // 7 initializers
 
 }  // namespace

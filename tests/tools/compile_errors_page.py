@@ -157,7 +157,7 @@ SUBJECTS = [
      "A data set writes samples to memory of the host. Loaders copy batches of them to a device, and `fit`, "
      "`evaluate` and `train_step` take them from there.",
      ["loader_of_a_tensor", "data_set_without_fields", "data_set_that_writes_other_fields",
-      "data_set_of_tensors_elsewhere", "map_to_a_device", "batch_of_a_struct_moved", "fit_with_targets_of_other_elements", "evaluate_on_a_tensor",
+      "data_set_of_tensors_elsewhere", "map_to_a_device", "batch_of_a_struct_moved", "batch_with_an_array_moved", "fit_with_targets_of_other_elements", "evaluate_on_a_tensor",
       "fit_on_tensors"],
      ["loader_of_a_data_set_with_parts", "evaluate_a_function_on_images", "update_bn_of_a_function", "update_bn_of_a_data_set", "fit_with_a_temporary_loader",
       "train_step_on_a_tensor", "train_step_with_a_loss_elsewhere", "train_step_with_a_loss_on_a_tensor", "train_step_with_a_loss_of_other_targets", "train_step_with_a_loss_that_loses_the_record", "batch_to_a_place_known_at_run_time", "step_memory_elsewhere", "summary_elsewhere", "step_memory_targets_elsewhere", "evaluate_with_targets_of_other_elements", "transformed_by_a_function",

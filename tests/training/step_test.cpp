@@ -8,12 +8,40 @@
 #include <locus/training/fit.hpp>
 
 #include <golden/golden.hpp>
+#include <memory>
 #include <support/device_list.hpp>
 
 using namespace locus;
 using namespace locus_test;
 
 namespace {
+
+struct InputsAndTargets {
+  Tensor<float> x, y;
+};
+struct Inputs {
+  Tensor<float> x;
+};
+struct Derived : Inputs {
+  Tensor<float> y;
+};
+struct Both {
+  Tensor<float> tensors[2];
+};
+struct Referring {
+  Tensor<float> x;
+  Tensor<float>& y;
+};
+struct Owning {
+  Tensor<float> x;
+  std::unique_ptr<Tensor<float>> y;
+};
+/// Whether train_step takes a batch of this type, without an error where it does not.
+template <class Batch>
+constexpr bool trains_on = requires(nn::Linear<float, Cpu> model, optim::Sgd<float, Cpu> optimizer,
+                                    const Batch& batch) { train_step(model, optimizer, nn::MSELoss{}, batch); };
+static_assert(trains_on<InputsAndTargets> && trains_on<std::pair<Tensor<float>, Tensor<float>>>);
+static_assert(!trains_on<Derived> && !trains_on<Both> && !trains_on<Referring> && !trains_on<Owning>);
 
 template <class D>
 nn::Sequential<float, D> perceptron() {

@@ -8,16 +8,13 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 namespace detail {
 
-/// Calls launch(), and counts it as one launch of attention. `operands` are the kernel's arguments with pointers.
+/// Calls launch(), and counts it as one launch of attention. `operands` have the pointers of the kernel's arguments.
 template <class T, class F, class... Operands>
 void launch_attention(Context& context, const AttentionShape& shape, unsigned blocks, int threads, const F& launch,
                       const Operands&... operands) {
   const std::array<std::int64_t, 4> extents{shape.batch, shape.heads, shape.rows, shape.keys};
-  if (streams_are_checked()) [[unlikely]] {
-    StreamUses uses({"attention", locus::detail::type_text<T>(), Shape(extents)});
-    (uses.guess(&operands, sizeof operands), ...);
-    context.check_order(uses);
-  }
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order_of({"attention", locus::detail::type_text<T>(), Shape(extents)}, operands...);
   ++locus::detail::launches.gemm;
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]
@@ -79,7 +76,7 @@ template <class T, class Drop>
         [&] {
           kernel<<<blocks, Tiles::threads, Tiles::bytes(3), context.stream()>>>(call, drop, q, k, v, out, numbers);
         },
-        call, drop, out, numbers);
+        call, drop, y, numbers);
   });
 }
 
@@ -103,7 +100,7 @@ template <class T, class Drop>
         [&] {
           detail::attention_deltas<T><<<delta_blocks, 256, 0, context.stream()>>>(shape, y, g, deltas.template as<R>());
         },
-        y, g);
+        y, g, deltas.template as<R>());
     const detail::AttentionBackward<T> pass{
         {call.q, shape.width}, {call.k, shape.width}, {call.v, shape.value_width}, {g, shape.value_width},
         numbers.largests,      numbers.scales,        deltas.template as<R>(),     shape.rows};
@@ -117,7 +114,7 @@ template <class T, class Drop>
           [&] {
             kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, out, dq.accumulate);
           },
-          call, drop, pass, out);
+          call, drop, pass, dq.out);
     }
     if (dk.out.data || dv.out.data) {
       const auto kernel = &detail::attention_key_gradients<T, Drop, width>;
@@ -130,7 +127,7 @@ template <class T, class Drop>
             kernel<<<blocks, Tiles::threads, Tiles::bytes(4), context.stream()>>>(call, drop, pass, of_keys, of_values,
                                                                                   dk.accumulate, dv.accumulate);
           },
-          call, drop, pass, of_keys, of_values);
+          call, drop, pass, dk.out, dv.out);
     }
   });
 }

@@ -271,11 +271,11 @@ class CapturedStep final : public locus::detail::StepCapture {
   void launch(Context& caller) {
     if (replayed_)
       for (const auto& each : checks_) each->run();
+    if (streams_are_checked()) [[unlikely]]
+      StreamOrder::instance().launch(caller.stream(), uses_);
     for (const auto& observer : observers_) observer->before();
     if (std::exchange(replayed_, true))
       for (const auto& action : actions_) action->run();
-    if (streams_are_checked()) [[unlikely]]
-      for (StreamUses& uses : uses_) StreamOrder::instance().launch(caller.stream(), uses);
     LaunchTrace trace(caller);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin({.verb = "replay of a captured step"});

@@ -50,6 +50,7 @@ class Solver {
   void lu(const MatrixBatch& batch, T* a, int* pivots, int* info) {
     const int n = batch.rows;
     if (batch.is_empty()) return;
+    check_order("lu", batch, a, pivots, info);
     int size = 0;
     check(CusolverCalls<T>::getrf_size(handle_, n, n, a, n, &size), "cusolverDngetrf_bufferSize");
     const Scratch work = working_memory<T>(size);
@@ -62,6 +63,7 @@ class Solver {
   void lu_solve(const MatrixBatch& batch, bool transposed, const T* factors, const int* pivots, int columns, T* b) {
     const int n = batch.rows;
     if (batch.is_empty() || columns == 0) return;
+    check_order("lu_solve", batch, factors, pivots, b);
     const Scratch info = working_memory<int>(1);
     for (std::int64_t i = 0; i < batch.count; ++i)
       check(CusolverCalls<T>::getrs(handle_, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, n, columns, factors + i * n * n, n,
@@ -73,6 +75,7 @@ class Solver {
   void cholesky(const MatrixBatch& batch, T* a, int* info) {
     const int n = batch.rows;
     if (batch.is_empty()) return;
+    check_order("cholesky", batch, a, info);
     int size = 0;
     check(CusolverCalls<T>::potrf_size(handle_, CUBLAS_FILL_MODE_UPPER, n, a, n, &size), "cusolverDnpotrf_bufferSize");
     const Scratch work = working_memory<T>(size);
@@ -85,6 +88,7 @@ class Solver {
   void householder(const MatrixBatch& batch, T* a, T* tau) {
     const auto [count, m, n] = batch;
     if (batch.is_empty()) return;
+    check_order("householder", batch, a, tau);
     int size = 0;
     check(CusolverCalls<T>::geqrf_size(handle_, m, n, a, m, &size), "cusolverDngeqrf_bufferSize");
     const Scratch work = working_memory<T>(size), info = working_memory<int>(1);
@@ -99,6 +103,7 @@ class Solver {
   void orthogonal(const MatrixBatch& batch, T* q, const T* tau) {
     const auto [count, m, n] = batch;
     if (batch.is_empty()) return;
+    check_order("orthogonal", batch, q, tau);
     int size = 0;
     check(CusolverCalls<T>::orgqr_size(handle_, m, n, n, q, m, tau, &size), "cusolverDnorgqr_bufferSize");
     const Scratch work = working_memory<T>(size), info = working_memory<int>(1);
@@ -113,6 +118,7 @@ class Solver {
   void svd(const MatrixBatch& batch, T* a, int u_columns, T* s, T* u, T* vt, int* info) {
     const auto [count, m, n] = batch;
     if (batch.is_empty()) return;
+    check_order("svd", batch, a, s, u, vt, info);
     int size = 0;
     check(CusolverCalls<T>::gesvd_size(handle_, m, n, &size), "cusolverDngesvd_bufferSize");
     const Scratch work = working_memory<T>(size), superdiagonal = working_memory<T>(n);
@@ -130,6 +136,7 @@ class Solver {
     const int n = batch.rows;
     if (batch.is_empty()) return;
     const cusolverEigMode_t job = vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
+    check_order("eigh", batch, a, values, info);
     int size = 0;
     check(CusolverCalls<T>::syevd_size(handle_, job, CUBLAS_FILL_MODE_UPPER, n, a, n, values, &size),
           "cusolverDnsyevd_bufferSize");
@@ -146,6 +153,11 @@ class Solver {
     if (status == CUSOLVER_STATUS_ALLOC_FAILED)
       fail<OutOfMemory>({call, ": cuSOLVER found no GPU memory; use smaller matrices, or free tensors"});
     fail<CudaError>({call, ": cuSOLVER answers status ", static_cast<int>(status)});
+  }
+  template <class... Operands>
+  void check_order(const char* operation, const MatrixBatch& batch, Operands*... operands) {
+    if (streams_are_checked()) [[unlikely]]
+      context_.check_order_of({operation, nullptr, Shape{batch.count, batch.rows, batch.cols}}, operands...);
   }
   /// 1 element at least, as a null pointer is no working memory.
   template <class T>

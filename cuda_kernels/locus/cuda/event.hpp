@@ -52,6 +52,15 @@ class Event : public Counted {
     note_wait();
     Faults::require_none(ordinal_);
   }
+  /// wait() where nothing can be thrown, as in a destructor. An error of a release stays for the thread's next call.
+  void settle() const noexcept {
+    disregard(cudaEventSynchronize(event_));  // an error: the GPU does not answer, and nothing more will run there
+    try {
+      if (streams_are_checked()) [[unlikely]]
+        StreamOrder::instance().completed(clock_);
+    } catch (const std::bad_alloc&) {  // the checker knows one order less
+    }
+  }
   /// Whether the event has completed. True also where the GPU no longer answers.
   [[nodiscard]] bool done() const noexcept {
     const UncapturedCalls anything_goes;

@@ -151,7 +151,7 @@ void for_each_row(Context& context, int64_t rows, int64_t cols, const F& f) {
                 "for_each_row: the functor is copied to the GPU, so it must be trivially copyable: values and device "
                 "pointers only");
   if (streams_are_checked()) [[unlikely]]
-    context.check_order(locus::detail::describe_rows(locus::detail::type_text<F>(), rows, cols, 0), &f, sizeof f);
+    context.check_order_of(locus::detail::describe_rows(locus::detail::type_text<F>(), rows, cols, 0), f);
   ++locus::detail::launches.rows;
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]

@@ -31,7 +31,8 @@ LOCUS_COLD inline void check_order(Context& context, const BlasProduct& p) {
   add(p.c, p.m, p.n, p.c_ld, p.c_batch_stride, true);
   if (p.sums_b() || p.sums_c()) uses.write(p.bias, (p.sums_b() ? p.n : p.m) * bytes_of(p.type));
   else uses.read(p.bias, p.m * bytes_of(p.type));
-  uses.guess(&p.kept, sizeof p.kept);
+  if (p.applies_derivative()) uses.read(p.kept, 1);
+  else uses.write(p.kept, 1);
   context.check_order(uses);
 }
 }  // namespace detail

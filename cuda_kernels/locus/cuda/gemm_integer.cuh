@@ -61,7 +61,7 @@ void integer_gemm(Context& context, const GemmBatch& batch, const MatrixRef<cons
       uses.add(matrix.data, 3, extent, stride, sizeof(T), writes);
     };
     add(a, batch.a_stride, false), add(b, batch.b_stride, false), add(c, batch.c_stride, true);
-    uses.guess(&epilogue, sizeof epilogue);
+    uses.read_pointers_in(&epilogue, sizeof epilogue);
     context.check_order(uses);
   }
   ++locus::detail::launches.gemm;

@@ -162,6 +162,8 @@ struct MapCall {
   void* arguments;  ///< of the kernel; the functor comes first
   std::size_t functor_bytes, argument_bytes;
   const OperandSlot* operands;  ///< pointers into the arguments
+  /// For the checker of stream order: memory that the functor uses itself.
+  void (*add_pointers_in)(StreamUses& uses, const void* functor, std::size_t bytes);
   // The kernels; each returns how many arguments it takes.
   std::size_t (*contiguous)(const MapLaunch& launch, const void* arguments, uint32_t elements, int64_t first_index);
   std::size_t (*vectors)(const MapLaunch& launch, const void* arguments, const Piece& piece);
@@ -188,12 +190,25 @@ LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const MapCall
           .bytes = bytes};
 }
 
+/// A functor beside outputs only reads, as far as is known; one without outputs writes where its pointers lead.
+LOCUS_COLD inline void read_pointers_in(StreamUses& uses, const void* functor, std::size_t bytes) {
+  uses.read_pointers_in(functor, bytes);
+}
+template <class F>
+LOCUS_COLD void add_pointers_in(StreamUses& uses, const void* functor, std::size_t) {
+  uses.add_pointers_in(*static_cast<const F*>(functor));
+}
+template <class F, int outputs>
+[[nodiscard]] constexpr auto pointers_in() {
+  if constexpr (outputs == 0) return &add_pointers_in<F>;
+  else return &read_pointers_in;
+}
 LOCUS_COLD inline void check_order(Context& context, const MapCall& call, const Piece& piece) {
   StreamUses uses(describe(call, piece));
   for (int i = 0; i < piece.operands; ++i)
     uses.add(call.operands[i].data(), piece.rank, piece.extent, piece.stride[i], call.operands[i].size,
              i >= call.inputs);
-  uses.guess(call.arguments, call.functor_bytes);
+  call.add_pointers_in(uses, call.arguments, call.functor_bytes);
   context.check_order(uses);
 }
 
@@ -244,6 +259,7 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
                                sizeof f,
                                sizeof arguments,
                                operands,
+                               detail::pointers_in<F, outs>(),
                                &Kernels::launch_contiguous,
                                &Kernels::template launch_strided<width>,
                                &Kernels::template launch_strided<1>};

@@ -318,7 +318,7 @@ LOCUS_COLD inline void check_order(Context& context, const ReduceCall& call, con
   };
   if (!launch.step.folded) {
     for (int i = 0; i + 1 < kept.operands; ++i) add(call.inputs[i].data(), i, call.inputs[i].size, false);
-    uses.guess(call.arguments, call.functor_bytes);
+    uses.read_pointers_in(call.arguments, call.functor_bytes);
   }
   if (launch.step.folded || !launch.partials)
     add(static_cast<const std::byte*>(call.out), kept.operands - 1, call.out_bytes, true);

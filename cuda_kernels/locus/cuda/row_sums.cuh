@@ -152,7 +152,7 @@ template <class F, class T>
                                      detail::summing_device<F, R>(context, cols), detail::row_traffic<F>());
   if (plan.blocks == 0) return false;
   if (streams_are_checked()) [[unlikely]]
-    context.check_order(locus::detail::describe_rows(locus::detail::type_text<F>(), rows, cols, 0), &f, sizeof f);
+    context.check_order_of(locus::detail::describe_rows(locus::detail::type_text<F>(), rows, cols, 0), f);
   ++locus::detail::launches.rows;
   const auto sets = int64_t{plan.blocks} / plan.cluster;
   const Scratch partials(context, static_cast<std::size_t>(sets * 2 * cols) * sizeof(R));

@@ -18,12 +18,15 @@ inline constexpr int64_t most_items = INT32_MAX;
 
 namespace detail {
 
-/// Calls a function of CUB twice: for the size of its working memory, and to run.
-template <class F>
-void run_cub(Context& context, const char* operation, int64_t items, const F& call) {
+/// Calls a function of CUB twice: for the size of its working memory, and to run. It reads and writes the lists, or
+/// reads those that are const.
+template <class F, class... List>
+void run_cub(Context& context, const char* operation, int64_t items, const F& call, List*... lists) {
   std::size_t bytes = 0;
   check(call(nullptr, bytes), operation);
   const Scratch scratch(context, bytes > 0 ? bytes : 1);  // with a null pointer it would only report the size again
+  if (streams_are_checked()) [[unlikely]]
+    context.check_order_of({operation, nullptr, Shape{items}}, lists...);
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin({operation, nullptr, Shape{items}});
@@ -36,10 +39,11 @@ void run_cub(Context& context, const char* operation, int64_t items, const F& ca
 template <class Key>
 void sort_pairs(Context& context, cub::DoubleBuffer<Key>& keys, cub::DoubleBuffer<std::uint32_t>& positions,
                 int64_t items, int bits) {
-  run_cub(context, "sort", items, [&](void* memory, std::size_t& bytes) {
+  const auto sort = [&](void* memory, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(memory, bytes, keys, positions, static_cast<int>(items), 0, bits,
                                            context.stream());
-  });
+  };
+  run_cub(context, "sort", items, sort, keys.Current(), positions.Current());
 }
 
 /// The row of a position in a matrix whose first position is `first`.
@@ -107,10 +111,11 @@ void select(Context& context, const Flag* flags, int64_t n, int64_t* positions, 
   const Scratch found(context, sizeof(int64_t));
   for (int64_t begin = 0; begin < n; begin += most) {
     const int64_t items = most < n - begin ? most : n - begin;
-    detail::run_cub(context, "select", items, [&](void* memory, std::size_t& bytes) {
+    const auto selected = [&](void* memory, std::size_t& bytes) {
       return cub::DeviceSelect::Flagged(memory, bytes, detail::CountedFrom{begin}, flags + begin, positions,
                                         found.as<int64_t>(), static_cast<int>(items), context.stream());
-    });
+    };
+    detail::run_cub(context, "select", items, selected, flags + begin, positions);
     if (begin + items == n) return;
     int64_t count = 0;
     copy_to_host(Cuda{context.ordinal()}, found.as<int64_t>(), &count, sizeof count);

@@ -78,14 +78,15 @@ class Context {
   /// Before each launch and copy, where streams_are_checked(). throws StreamError unless it follows the uses of its
   /// memory by other streams
   LOCUS_COLD void check_order(StreamUses& uses) {
-    if (!captured_uses_) return StreamOrder::instance().launch(stream(), uses);
+    if (!captured_uses_) return StreamOrder::instance().launch(stream(), {&uses, 1});
     StreamOrder::instance().captured(uses);
     captured_uses_->push_back(uses);
   }
-  /// The same for a launch with the functor `f`, and for a copy.
-  LOCUS_COLD void check_order(const locus::detail::LaunchDescription& launch, const void* f, std::size_t bytes) {
+  /// The same for a launch whose operands are pointers, or the pointers in functors, and for a copy.
+  template <class... F>
+  LOCUS_COLD void check_order_of(const locus::detail::LaunchDescription& launch, const F&... operands) {
     StreamUses uses(launch);
-    uses.guess(f, bytes);
+    (uses.add_pointers_in(operands), ...);
     check_order(uses);
   }
   LOCUS_COLD void check_order(const locus::detail::LaunchDescription& copy, const void* source, void* target,

@@ -91,36 +91,41 @@ class StreamOrder {
     forget(reinterpret_cast<std::uintptr_t>(block), reinterpret_cast<std::uintptr_t>(block) + bytes);
   }
 
-  /// throws StreamError for a release by the calling thread
+  /// throws StreamError for a release by the calling thread, since the checker was last switched on
   LOCUS_OUT_OF_LINE static void throw_pending() {
     if (!pending()) [[likely]]
       return;
-    const std::string text = *pending();
+    const PendingError error = *pending();
     delete std::exchange(pending(), nullptr);
-    fail<StreamError>({text});
+    if (error.period == period().load(Order::relaxed)) fail<StreamError>({error.text});
   }
 
-  /// Without uses of any memory.
+  /// Without uses of any memory, and errors not yet thrown.
   void forget() {
     const Lock lock(mutex_);
     segments_.clear();
+    period().fetch_add(1, Order::relaxed);
   }
 
-  /// Before a launch. throws StreamError if it does not follow the uses of its memory
-  LOCUS_OUT_OF_LINE void launch(Stream stream, StreamUses& uses) {
+  /// Before launches of one call. throws StreamError, and notes none of them, if one does not follow the uses of its
+  /// memory
+  LOCUS_OUT_OF_LINE void launch(Stream stream, Span<StreamUses> launches) {
     throw_pending();
     const Lock lock(mutex_);
     Queue& queue = queue_of(stream);
     queue.clock.join(host_);
-    const Shared<const QueuedLaunch> launch(new QueuedLaunch(uses.launch(), queue.number));
-    for (const MemoryUse& memory : uses.memory())
-      for_each_segment(memory, [&](const Segment& segment) {
-        const bool writes = writes_to(segment, memory);
-        if (const Use* const use = not_before(queue.clock, segment, writes))
-          fail_unordered(*use, segment, *launch, writes);
-      });
-    const Use use{queue.clock.of(queue.number), launch};
-    for (const MemoryUse& memory : uses.memory()) note(memory, use);
+    const std::uint64_t epoch = queue.clock.of(queue.number);
+    std::vector<Use> uses;
+    for (StreamUses& each : launches) {
+      uses.push_back({epoch, Shared<const QueuedLaunch>(new QueuedLaunch(each.launch(), queue.number))});
+      for (const MemoryUse& memory : each.memory())
+        for_each_segment(memory, [&](const Segment& segment) {
+          if (const Use* const use = not_before(queue.clock, segment, memory.writes))
+            fail_unordered(*use, segment, *uses.back().by, memory.writes);
+        });
+    }
+    for (std::size_t i = 0; i < launches.size(); ++i)
+      for (const MemoryUse& memory : launches[i].memory()) note(memory, uses[i]);
   }
   /// A launch that is captured: its memory is used by replays, for which launch() is called.
   LOCUS_OUT_OF_LINE void captured(StreamUses& uses) {
@@ -129,10 +134,6 @@ class StreamOrder {
     for (MemoryUse& memory : uses.memory()) {
       const auto segment = segment_at(memory.begin);
       memory.allocation = segment == segments_.end() ? no_allocation : segment->second.allocation;
-      if (segment == segments_.end()) continue;
-      memory.writes = writes_to(segment->second, memory);
-      memory.is_guessed = false;
-      if (memory.writes) segment->second.is_fresh = false;
     }
   }
 
@@ -151,7 +152,7 @@ class StreamOrder {
     std::uint64_t allocation;  ///< counted from 1
     Use written;
     std::vector<Use> read;  ///< since then, the last of each stream
-    bool is_fresh;          ///< only allocated yet
+    bool is_fresh;          ///< allocated, and not written yet
   };
   using Segments = std::map<std::uintptr_t, Segment>;
 
@@ -168,9 +169,6 @@ class StreamOrder {
     return queue;
   }
 
-  [[nodiscard]] static bool writes_to(const Segment& segment, const MemoryUse& use) {
-    return use.writes || (use.is_guessed && segment.is_fresh);
-  }
   /// The use that does not happen before the clock; null: all do.
   [[nodiscard]] static const Use* not_before(const StreamClock& clock, const Segment& segment, bool writes) {
     if (!clock.covers(segment.written.by->stream, segment.written.epoch)) return &segment.written;
@@ -204,7 +202,7 @@ class StreamOrder {
     split(memory.begin);
     split(memory.end);
     for_each_segment(memory, [&](Segment& segment) {
-      if (writes_to(segment, memory)) {
+      if (memory.writes) {
         segment.written = use;
         segment.read.clear();
         segment.is_fresh = false;
@@ -239,14 +237,26 @@ class StreamOrder {
                 current, ": released from ", CallSite::here().text());
   }
 
-  [[nodiscard]] static std::string*& pending() {
-    static thread_local std::string* text =
+  struct PendingError {
+    std::string text;
+    std::uint64_t period;  ///< when it was found
+  };
+  [[nodiscard]] static PendingError*& pending() {
+    static thread_local PendingError* error =
         nullptr;  // not destroyed: tensors of thread-local variables are released late
-    return text;
+    return error;
+  }
+  /// Counts how often the checker was switched off.
+  [[nodiscard]] LOCUS_OUT_OF_LINE static Atomic<std::uint64_t>& period() {
+    static Atomic<std::uint64_t> count{0};
+    return count;
   }
   static void remember(const std::string& text) {
     std::fprintf(stderr, "locus: %s\n", text.c_str());
-    if (!pending()) pending() = new std::string(text);
+    const std::uint64_t now = period().load(Order::relaxed);
+    if (pending() && pending()->period == now) return;
+    delete std::exchange(pending(), nullptr);
+    pending() = new PendingError{text, now};
   }
 
   Mutex mutex_;

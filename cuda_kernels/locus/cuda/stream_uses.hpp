@@ -1,6 +1,7 @@
 #pragma once
 // The memory that a launch uses, for the checker of stream order.
 
+#include <locus/core/fields.hpp>
 #include <locus/core/std/shared.hpp>
 #include <locus/cuda/call_site.hpp>
 #include <locus/cuda/stream_clock.hpp>
@@ -12,7 +13,6 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 struct MemoryUse {
   std::uintptr_t begin = 0, end = 0;
   bool writes = false;
-  bool is_guessed = false;       ///< from a pointer in a functor: a write where nothing was written yet, else a read
   std::uint64_t allocation = 0;  ///< that the bytes belonged to; of captured launches
 };
 
@@ -21,8 +21,8 @@ class StreamUses {
  public:
   explicit StreamUses(const locus::detail::LaunchDescription& launch) : launch_(launch) {}
 
-  void read(const void* data, std::int64_t bytes) { add(data, bytes, false, false); }
-  void write(const void* data, std::int64_t bytes) { add(data, bytes, true, false); }
+  void read(const void* data, std::int64_t bytes) { add(data, bytes, false); }
+  void write(const void* data, std::int64_t bytes) { add(data, bytes, true); }
   /// Elements by extents and strides: all bytes from the first to the last where they leave no gaps, else the first
   /// run of neighbours, so that interleaved views are not taken for each other.
   void add(const void* data, int rank, const std::int64_t* extent, const std::int64_t* stride, std::int64_t size,
@@ -37,14 +37,30 @@ class StreamUses {
     }
     for (int d = 0; d < rank; ++d)
       if (extent[d] == 0) return;
-    add(data, run * size, writes, false);
+    add(data, run * size, writes);
   }
-  /// The pointers in an object that is copied to the GPU, such as a functor: the element at each stands for all.
-  LOCUS_OUT_OF_LINE void guess(const void* object, std::size_t bytes) {
+  /// The pointers in an object that is copied to the GPU, such as a functor: the element at each stands for all. It is
+  /// written unless the pointer is one to const.
+  template <class X>
+  void add_pointers_in(const X& object) {
+    if constexpr (std::is_pointer_v<X>) {
+      using Element = std::remove_pointer_t<X>;
+      if constexpr (std::is_object_v<Element>)
+        add(object, static_cast<std::int64_t>(sizeof(Element)), !std::is_const_v<Element>);
+    } else if constexpr (std::is_array_v<X>) {
+      for (const auto& each : object) add_pointers_in(each);
+    } else if constexpr (constexpr std::size_t fields = locus::detail::count_fields<X, 16>(); fields > 0) {
+      locus::detail::with_fields<fields>(object, [&](const auto&... each) { (add_pointers_in(each), ...); });
+    } else if constexpr (std::is_class_v<X>) {
+      read_pointers_in(&object, sizeof object);
+    }
+  }
+  /// The same for an object of unknown members: all is read, as it cannot be told what is written.
+  LOCUS_OUT_OF_LINE void read_pointers_in(const void* object, std::size_t bytes) {
     for (std::size_t i = 0; i + sizeof(void*) <= bytes; i += sizeof(void*)) {
       const void* word = nullptr;
       std::memcpy(&word, static_cast<const std::byte*>(object) + i, sizeof word);
-      add(word, 1, false, true);
+      add(word, 1, false);
     }
   }
 
@@ -52,9 +68,9 @@ class StreamUses {
   [[nodiscard]] std::vector<MemoryUse>& memory() { return memory_; }
 
  private:
-  void add(const void* data, std::int64_t bytes, bool writes, bool is_guessed) {
+  void add(const void* data, std::int64_t bytes, bool writes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
-    if (data && bytes > 0) memory_.push_back({begin, begin + static_cast<std::uintptr_t>(bytes), writes, is_guessed});
+    if (data && bytes > 0) memory_.push_back({begin, begin + static_cast<std::uintptr_t>(bytes), writes});
   }
 
   locus::detail::LaunchDescription launch_;

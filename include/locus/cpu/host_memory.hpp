@@ -25,14 +25,15 @@ inline constexpr GroupFiles group_files[] = {
     {"/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file "},
     {"/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file "}};
 
-/// Lowers `memory` to the limit of one group. Inactive pages of files count as free: the system takes them back.
+/// Lowers `memory` to the limit of one group, and to the room within it. Inactive pages of files count as free: the
+/// system takes them back.
 inline void apply_group(MemoryInfo& memory, const GroupFiles& files, const std::string& group) {
   using locus::detail::larger, locus::detail::smaller;
   const std::int64_t limit = number_in(group + files.limit, ""), used = number_in(group + files.used, "");
-  if (limit < 0 || used < 0 || limit >= memory.total) return;
+  if (limit < 0 || used < 0) return;
   const std::int64_t cached = larger<std::int64_t>(number_in(group + "/memory.stat", files.reclaimable), 0);
-  memory.total = limit;
-  memory.free = smaller(memory.free, larger<std::int64_t>(limit - used + cached, 0));
+  memory.total = smaller(memory.total, limit);
+  memory.free = smaller(memory.free, larger<std::int64_t>(limit - larger<std::int64_t>(used - cached, 0), 0));
 }
 
 /// `root` is before all paths: empty for this machine. Zeros where /proc/meminfo cannot be read.

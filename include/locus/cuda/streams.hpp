@@ -18,6 +18,10 @@ class Event<Cuda> {
   void wait() const {
     if (event_) event_->wait();
   }
+  /// The same in a destructor.
+  void settle() const noexcept {
+    if (event_) event_->settle();
+  }
   [[nodiscard]] bool done() const {
     if (!event_) return true;
     if (!event_->done()) return false;
@@ -107,6 +111,7 @@ class Event<Cuda> {
  public:
   [[nodiscard]] explicit operator bool() const { return false; }
   void wait() const {}
+  void settle() const noexcept {}
   [[nodiscard]] bool done() const { return true; }
 };
 template <>

@@ -2,6 +2,7 @@
 // Concept of a data set: the number of samples, the tensors of a sample, and a function that writes samples to host
 // memory.
 
+#include <locus/core/fields.hpp>
 #include <locus/core/std/pack.hpp>
 #include <locus/core/std/shared.hpp>
 #include <locus/core/std/span.hpp>
@@ -126,19 +127,9 @@ struct NamesOf<S> {
 };
 
 /// The tensors of a batch of `count` tensors, as a Tuple of handles.
-template <int count, class B>
+template <std::size_t count, class B>
 [[nodiscard]] auto tensors_of(const B& batch) {
-  static_assert(count >= 1 && count <= 8);
-  // clang-format off
-  if constexpr (count == 1) { const auto& [a] = batch; return Tuple(a); }
-  else if constexpr (count == 2) { const auto& [a, b] = batch; return Tuple(a, b); }
-  else if constexpr (count == 3) { const auto& [a, b, c] = batch; return Tuple(a, b, c); }
-  else if constexpr (count == 4) { const auto& [a, b, c, d] = batch; return Tuple(a, b, c, d); }
-  else if constexpr (count == 5) { const auto& [a, b, c, d, e] = batch; return Tuple(a, b, c, d, e); }
-  else if constexpr (count == 6) { const auto& [a, b, c, d, e, f] = batch; return Tuple(a, b, c, d, e, f); }
-  else if constexpr (count == 7) { const auto& [a, b, c, d, e, f, g] = batch; return Tuple(a, b, c, d, e, f, g); }
-  else { const auto& [a, b, c, d, e, f, g, h] = batch; return Tuple(a, b, c, d, e, f, g, h); }
-  // clang-format on
+  return locus::detail::with_fields<count>(batch, [](const auto&... each) { return Tuple(each...); });
 }
 
 LOCUS_OUT_OF_LINE inline void require_sample(std::int64_t position, std::int64_t size) {

@@ -37,9 +37,19 @@ template <class X, std::size_t size, class E>
 struct MovedTo<std::array<X, size>, E> {
   using type = std::array<moved_t<X, E>, size>;
 };
+template <class From, class To, class E>
+inline constexpr bool moves_each = false;
+template <class... From, class... To, class E>
+  requires(sizeof...(From) == sizeof...(To) && (MovesTo<From, E> && ...))
+inline constexpr bool moves_each<Tuple<From...>, Tuple<To...>, E> = (std::is_same_v<moved_t<From, E>, To> && ...);
+/// Whether To is initialized by the moved elements of From, one by one.
+template <class From, class To, class E>
+concept MovesInto = Decomposes<From> && Decomposes<To> && moves_each<element_types_t<From>, element_types_t<To>, E>;
+
 /// Tuple, std::pair, std::tuple.
 template <template <class...> class C, class... X, class E>
-  requires(!MovesItself<C<X...>, E> && sizeof...(X) > 0 && (MovesTo<X, E> && ...))
+  requires(!MovesItself<C<X...>, E> && sizeof...(X) > 0 && (MovesTo<X, E> && ...) &&
+           MovesInto<C<X...>, C<moved_t<X, E>...>, E>)
 struct MovedTo<C<X...>, E> {
   using type = C<moved_t<X, E>...>;
 };
@@ -48,7 +58,7 @@ template <class X, class E>
 using place_or_t = std::conditional_t<MemorySpace<X>, E, X>;
 /// An aggregate like Batch<T, D>, whose template parameters name the place.
 template <template <class...> class C, class... A, class E>
-  requires(!MovesItself<C<A...>, E> && (MemorySpace<A> || ...) && TensorBatch<C<A...>>)
+  requires(!MovesItself<C<A...>, E> && (MemorySpace<A> || ...) && MovesInto<C<A...>, C<place_or_t<A, E>...>, E>)
 struct MovedTo<C<A...>, E> {
   using type = C<place_or_t<A, E>...>;
 };
@@ -72,17 +82,18 @@ template <class E, class X>
 moved_t<X, E> moved(const X& x, E place) {
   if constexpr (MovesItself<X, E>) return x.template to<E>(place);
   else
-    return unpack(elements_of_batch(x),
-                  [&](const auto&... each) { return moved_t<X, E>{detail::moved(each, place)...}; });
+    return locus::detail::with_fields<elements_of_type<X>()>(
+        x, [&](const auto&... each) { return moved_t<X, E>{detail::moved(each, place)...}; });
 }
 
 }  // namespace detail
 
 /// The same structure on another device: a batch, named or a Tuple; a tensor; a state dictionary; std::pair,
 /// std::tuple, std::vector and std::array of these. Tensors that are there already share their memory. Copies wait as
-/// x.to<E>() does; data::loader<Cuda> copies its batches in the background. Element types stay. Integers, strings and
-/// other members are refused. An aggregate of your own is a template with the device as a parameter: template <class D>
-/// struct Pair { Tensor<float, D> x, y; }. cost: one copy for each tensor that is elsewhere
+/// x.to<E>() does; data::loader<Cuda> copies its batches in the background. Element types stay. Integers, strings,
+/// std::optional, pointers and other members are refused. An aggregate of your own is a template with the device as a
+/// parameter: template <class D> struct Pair { Tensor<float, D> x, y; }. Aggregates and tuples have at most eight
+/// members, none of them an array of C. cost: one copy for each tensor that is elsewhere
 ///
 ///     for (const auto& batch : data::loader<Cpu>(digits)) {
 ///       auto [images, labels] = data::to<Cuda>(batch);   // or data::to(batch, Cuda{1})

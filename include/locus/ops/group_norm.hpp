@@ -113,7 +113,7 @@ struct GroupNorm {
                              detail::LayerNormRow<T, true>{detail::rows_of(rows),
                                                            {nullptr, nullptr},
                                                            detail::finite_as<R>(caller, "eps", eps),
-                                                           detail::moments_of(moments),
+                                                           detail::moments_of<R>(moments),
                                                            plain ? detail::rows_of(out, 1) : detail::Rows<T>{}});
     if (!plain) {
       const detail::NormalizeGroup f{static_cast<bool>(weight.buffer()), static_cast<bool>(bias.buffer())};
@@ -151,7 +151,7 @@ struct GroupNorm {
         g.device(), rows[0], rows[1],
         detail::LayerNormRowBackward<T, true, detail::ChannelWeights<R>>{
             detail::rows_of(of_x), detail::rows_of(of_dy), detail::channel_weights_of(weights, x.shape()),
-            detail::moments_of(moments), detail::rows_of(of_dx, 1), in_place && target.accumulate});
+            detail::moments_of<const R>(moments), detail::rows_of(of_dx, 1), in_place && target.accumulate});
     if (in_place) return;
     if (target.accumulate) target.out += out;
     else target.out.copy_(out);

@@ -81,7 +81,7 @@ struct LayerNorm {
                              detail::LayerNormRow<T, centers>{detail::rows_of(rows),
                                                               {weight.data(), bias.data()},
                                                               detail::finite_as<R>(name, "eps", eps),
-                                                              detail::moments_of(moments),
+                                                              detail::moments_of<R>(moments),
                                                               detail::rows_of(count.of(y), 1)});
     return Forwarded{y, Tuple(rows, weight, moments)};
   }
@@ -107,7 +107,7 @@ struct LayerNorm {
     const detail::LayerNormRowBackward<T, centers> of_x{detail::rows_of(x),
                                                         detail::rows_of(dy),
                                                         {weight.data(), nullptr},
-                                                        detail::moments_of(moments),
+                                                        detail::moments_of<const R>(moments),
                                                         dx ? detail::rows_of(out, 1) : detail::Rows<T>{},
                                                         target.accumulate};
     const auto to_weight = dweight ? dweight.open() : Target{}, to_bias = dbias ? dbias.open() : Target{};

@@ -92,13 +92,7 @@ class Pending<Tensor<T, D>> {
   }
   /// Waits for a copy from a GPU that was neither ordered nor waited for, since target and source must outlive it.
   void let_go() noexcept {
-    if constexpr (std::is_same_v<D, Pinned>) {
-      if (!copied_) return;
-      try {
-        copied_.wait();
-      } catch (...) {  // the GPU does not answer: nothing more will run there
-      }
-    }
+    if constexpr (std::is_same_v<D, Pinned>) copied_.settle();
   }
 
   Tensor<T, D> target_;

@@ -2,6 +2,7 @@
 // It fills all the working memory that it asked for, and stops at a call that cuSOLVER does not take.
 
 #include <linalg/linalg_test.cpp>
+#include <locus/cuda/streams.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -300,4 +301,22 @@ TEST_CASE("what cuSOLVER refuses is an exception that names the call") {
   CHECK_THROWS_WITH_AS((void)linalg::det(x), doctest::Contains("cusolverDngetrf: cuSOLVER answers status 6"),
                        CudaError);
   CHECK_CLOSE(linalg::det(x), 1);
+}
+
+TEST_CASE("factorizations follow the uses of their matrices by other streams") {
+  const bool before = cuda::streams_are_checked();
+  cuda::check_streams(true);
+  const Stream<Cuda> side;
+  const auto here = Stream<Cuda>::current();
+  const Tensor<double, Cuda> a = eye<double>(3, Cuda{});
+  const Tensor<std::int32_t, Cuda> info({1});
+  const auto cholesky = [&] { Factorization<Cuda>::cholesky(Cuda{}, {1, 3, 3}, a.data(), info.data()); };
+  CHECK_THROWS_WITH_AS(with_stream(side, cholesky), doctest::Contains("cholesky over (1, 3, 3) in stream "),
+                       StreamError);
+  side.wait(here.record());
+  with_stream(side, cholesky);
+  CHECK_THROWS_WITH_AS((void)sum(a), doctest::Contains("reads memory that cholesky over "), StreamError);
+  here.wait(side.record());
+  CHECK(sum(a).item() == 3);
+  cuda::check_streams(before);
 }

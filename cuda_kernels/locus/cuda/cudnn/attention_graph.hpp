@@ -100,13 +100,16 @@ enum class AttentionName : std::int64_t { q = 1, k, v, y, stats, g, sums, dq, dk
   static constexpr float low = -__builtin_huge_valf(), unit = 1;
   using enum AttentionName;
   Operands it;
-  const auto add = [&](AttentionName name, const void* at) { it.add(static_cast<std::int64_t>(name), at); };
-  add(q, call.q.data), add(k, call.k.data), add(v, call.v.data), add(y, call.y.data), add(stats, call.stats);
+  const auto add = [&](AttentionName name, const void* at, bool is_written = false) {
+    it.add(static_cast<std::int64_t>(name), at, is_written);
+  };
+  add(q, call.q.data), add(k, call.k.data), add(v, call.v.data);
+  add(y, call.y.data, !call.is_backward), add(stats, call.stats, !call.is_backward);
   add(scale, &call.scale);
   if (call.is_causal) add(excluded, &low);
   if (!call.is_backward) return it;
-  add(g, call.g.data), add(sums, call.sums), add(one, &unit);
-  add(dq, call.dq.data), add(dk, call.dk.data), add(dv, call.dv.data);
+  add(g, call.g.data), add(sums, call.sums, true), add(one, &unit);
+  add(dq, call.dq.data, true), add(dk, call.dk.data, true), add(dv, call.dv.data, true);
   return it;
 }
 [[nodiscard]] inline LaunchName launch_name(const DnnAttention& call) {

@@ -124,9 +124,11 @@ class ConvGraph {
 
 [[nodiscard]] inline Operands operands_of(const ConvCall& call) {
   Operands it;
-  it.add(name_of_x, call.x.data), it.add(name_of_w, call.w), it.add(name_of_y, call.y.data);
+  it.add(name_of_x, call.x.data, call.pass == Pass::input_gradient);
+  it.add(name_of_w, call.w, call.pass == Pass::weight_gradient);
+  it.add(name_of_y, call.y.data, call.pass == Pass::forward);
   if (call.bias) it.add(name_of_bias, call.bias);
-  if (call.sums) it.add(name_of_sums, call.sums), it.add(name_of_squares, call.squares());
+  if (call.sums) it.add(name_of_sums, call.sums, true), it.add(name_of_squares, call.squares(), true);
   return it;
 }
 [[nodiscard]] inline LaunchName launch_name(const ConvCall& call) {

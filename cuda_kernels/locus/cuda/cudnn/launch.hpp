@@ -10,7 +10,9 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda::dnn {
 /// The operands of a launch: their names in the graph and addresses, those of numbers on the host.
 class Operands {
  public:
-  void add(std::int64_t name, const void* at) { names_[count_] = name, data_[count_++] = const_cast<void*>(at); }
+  void add(std::int64_t name, const void* at, bool is_written = false) {
+    names_[count_] = name, is_written_[count_] = is_written, data_[count_++] = const_cast<void*>(at);
+  }
 
   /// Queues the plan. Calls are skipped after one that cuDNN refuses.
   void launch(Calls& calls, const Machine& machine, const ExecutionPlan& way, void* workspace) const {
@@ -23,13 +25,16 @@ class Operands {
   }
 
   void check_order(Context& context, const locus::detail::LaunchDescription& launch) const {
-    context.check_order(launch, data_, static_cast<std::size_t>(count_) * sizeof(void*));
+    StreamUses uses(launch);
+    for (std::int64_t i = 0; i < count_; ++i) is_written_[i] ? uses.write(data_[i], 1) : uses.read(data_[i], 1);
+    context.check_order(uses);
   }
 
  private:
   static constexpr int most = 16;
   std::int64_t names_[most];
   void* data_[most];
+  bool is_written_[most];
   std::int64_t count_ = 0;
 };
 

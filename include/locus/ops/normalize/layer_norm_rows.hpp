@@ -18,13 +18,14 @@ struct FromMean {
   }
 };
 
-/// The moments of every row: 1 / sqrt(variance + eps), and for layer_norm the offset of its mean.
+/// The moments of every row: 1 / sqrt(variance + eps), and for layer_norm the offset of its mean. R is const where they
+/// are read.
 template <class R>
 struct RowMoments {
   R *rstds, *offsets;
 };
-template <class R, class D>
-[[nodiscard]] RowMoments<R> moments_of(const Tensor<R, D>& moments) {
+template <class R, class T, class D>
+[[nodiscard]] RowMoments<R> moments_of(const Tensor<T, D>& moments) {
   return {moments.data(), moments.data() + moments.size(1)};
 }
 
@@ -123,7 +124,7 @@ struct LayerNormRowBackward {
   static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
   Rows<const T> x, g;
   Weight affine;
-  RowMoments<R> moments;
+  RowMoments<const R> moments;
   Rows<T> dx;
   bool accumulate;
 
