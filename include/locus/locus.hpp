@@ -26,6 +26,7 @@
 #include <locus/cpu/device_info.hpp>
 #include <locus/cuda/device_info.hpp>
 #include <locus/cuda/pinned.hpp>
+#include <locus/cuda/settings.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/cuda/versions.hpp>
 #include <locus/device/capture.hpp>

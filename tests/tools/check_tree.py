@@ -20,8 +20,7 @@ COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTAL
 SEES_NVCC = re.compile(r"core/config\.hpp|cuda/\w+\.hpp")
 BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/iteration_plan.hpp", "locus/device/row_team.hpp",
                  "locus/device/attention.hpp", "locus/device/convolution.hpp", "locus/device/trace/launch_log.hpp", "locus/device/trace/launch_trace.hpp", "locus/device/trace/trace_file.hpp", "locus/device/linear_fusion.hpp",
-                 "locus/device/factorization.hpp", "locus/device/replay.hpp", "locus/device/memory_limit.hpp",
-                 "locus/cuda/settings.hpp"}
+                 "locus/device/factorization.hpp", "locus/device/replay.hpp", "locus/device/memory_limit.hpp"}
 # Long headers that every program would compile, and their replacements in Locus.
 COSTLY = {"algorithm": "core/std/bounds.hpp", "memory": "core/std/shared.hpp", "functional": "a function pointer and its state",
           "tuple": "core/std/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",

@@ -2,7 +2,6 @@
 // CUDA and cuBLAS errors as exceptions that name the operation, and whether a GPU answers at all.
 
 #include <locus/core/check.hpp>
-#include <locus/cuda/settings.hpp>
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -162,9 +161,9 @@ struct Availability {
 };
 }  // namespace detail
 
-inline int device_count() { return detail::Availability::of_process().devices; }
+[[nodiscard]] inline int device_count() { return detail::Availability::of_process().devices; }
 
-inline bool is_available() { return device_count() > 0; }
+[[nodiscard]] inline bool is_available() { return device_count() > 0; }
 
 namespace detail {
 /// Set by files that nvcc compiles; null in a program without kernels.
@@ -176,7 +175,7 @@ inline bool (*kernels_run_on_answer)(int ordinal) = nullptr;
   return detail::kernels_run_on_answer == nullptr || detail::kernels_run_on_answer(ordinal);
 }
 
-inline std::string unavailable_reason() { return detail::Availability::of_process().reason; }
+[[nodiscard]] inline std::string unavailable_reason() { return detail::Availability::of_process().reason; }
 
 /// throws CudaUnavailable unless the GPU exists
 inline void require_device(int ordinal) {

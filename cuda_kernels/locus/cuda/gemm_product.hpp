@@ -5,7 +5,6 @@
 #include <locus/cuda/check.hpp>
 #include <locus/cuda/gemm_plan_table.hpp>
 #include <locus/cuda/precision.hpp>
-#include <locus/cuda/settings.hpp>
 
 #include <atomic>
 
@@ -15,7 +14,7 @@ namespace detail {
 inline std::atomic<bool> fused_relu{false};
 }
 inline void allow_fused_relu(bool allow) { detail::fused_relu.store(allow, std::memory_order_relaxed); }
-inline bool fused_relu_allowed() { return detail::fused_relu.load(std::memory_order_relaxed); }
+[[nodiscard]] inline bool fused_relu_allowed() { return detail::fused_relu.load(std::memory_order_relaxed); }
 
 /// Element types that cuBLASLt multiplies, and how: 16-bit types are summed in float.
 template <class T>

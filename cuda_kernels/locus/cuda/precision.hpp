@@ -2,7 +2,6 @@
 // Whether products and convolutions of float32 on a GPU may round their operands to TF32. Needs no toolkit.
 
 #include <locus/core/system/environment.hpp>
-#include <locus/cuda/settings.hpp>
 
 #include <atomic>
 
@@ -20,12 +19,14 @@ namespace detail {
 }  // namespace detail
 
 inline void allow_tf32(bool allow) { detail::tf32_flag().store(allow, std::memory_order_relaxed); }
-inline bool tf32_allowed() { return detail::tf32_flag().load(std::memory_order_relaxed); }
+[[nodiscard]] inline bool tf32_allowed() { return detail::tf32_flag().load(std::memory_order_relaxed); }
 
 inline void allow_tf32_convolutions(bool allow) {
   detail::tf32_convolutions_flag().store(allow, std::memory_order_relaxed);
 }
-inline bool tf32_convolutions_allowed() { return detail::tf32_convolutions_flag().load(std::memory_order_relaxed); }
+[[nodiscard]] inline bool tf32_convolutions_allowed() {
+  return detail::tf32_convolutions_flag().load(std::memory_order_relaxed);
+}
 
 namespace detail {
 /// Whether products of this thread are part of a convolution, and then whether they may round to TF32.

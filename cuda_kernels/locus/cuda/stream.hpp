@@ -7,7 +7,6 @@
 #include <locus/cuda/fault.hpp>
 #include <locus/cuda/memory.hpp>
 #include <locus/cuda/pinned_memory.hpp>
-#include <locus/cuda/settings.hpp>
 #include <locus/device/trace/launch_trace.hpp>
 
 #include <array>
@@ -25,7 +24,9 @@ namespace detail {
 }  // namespace detail
 
 inline void await_launches(bool awaited) { detail::launches_are_awaited().store(awaited, std::memory_order_relaxed); }
-inline bool launches_are_awaited() { return detail::launches_are_awaited().load(std::memory_order_relaxed); }
+[[nodiscard]] inline bool launches_are_awaited() {
+  return detail::launches_are_awaited().load(std::memory_order_relaxed);
+}
 
 class CapturedStep;
 

@@ -3,7 +3,6 @@
 // algorithm is FastTrack's (Flanagan and Freund, PLDI 2009), with streams for threads and events for locks.
 
 #include <locus/core/std/posix.hpp>
-#include <locus/cuda/settings.hpp>
 #include <locus/cuda/stream_uses.hpp>
 
 #include <exception>
@@ -18,7 +17,7 @@ namespace detail {
 }
 }  // namespace detail
 
-inline bool streams_are_checked() { return detail::checks_streams().load(Order::relaxed); }
+[[nodiscard]] inline bool streams_are_checked() { return detail::checks_streams().load(Order::relaxed); }
 
 /// The known order of all streams, and the last uses of all memory. Work whose end any host thread has
 /// awaited happened before everything that is queued later, by any thread.

@@ -4,7 +4,6 @@
 
 #include <locus/core/system/environment.hpp>
 #include <locus/cuda/plan_file.hpp>
-#include <locus/cuda/settings.hpp>
 #include <locus/cuda/stream.hpp>
 
 #include <atomic>
@@ -19,7 +18,7 @@ namespace detail {
 }  // namespace detail
 
 inline void autotune_gemm(bool tuned) { detail::gemm_is_autotuned().store(tuned, std::memory_order_relaxed); }
-inline bool gemm_is_autotuned() { return detail::gemm_is_autotuned().load(std::memory_order_relaxed); }
+[[nodiscard]] inline bool gemm_is_autotuned() { return detail::gemm_is_autotuned().load(std::memory_order_relaxed); }
 
 namespace detail {
 

@@ -6,7 +6,6 @@
 //   a plain compiler with -DLOCUS_CUDA=1    memory and copies are real; a verb that needs a kernel does not compile
 //   nvcc                                    all of it is real
 
-#include <locus/cuda/settings.hpp>
 #include <locus/device/memory.hpp>
 
 #if LOCUS_NVCC
@@ -21,6 +20,8 @@
 #include <locus/cuda/capture.hpp>
 #include <locus/cuda/copy.hpp>
 #include <locus/cuda/gemm.hpp>
+#else
+#include <locus/cuda/settings.hpp>
 #endif
 
 namespace locus { inline namespace LOCUS_ABI {
@@ -179,27 +180,8 @@ struct Transfer<Cuda, Cuda> {
 #else  // no CUDA in this build
 
 namespace cuda {
-inline int device_count() { return 0; }
-inline bool is_available() { return false; }
 /// Whether a GPU can run this program's kernels.
 [[nodiscard]] inline bool has_code_for(int /*ordinal*/) { return false; }
-inline std::string unavailable_reason() {
-  return "this program was built without CUDA: compile it with nvcc (nvcc -x cu -std=c++20 -O2 -arch=native -I include "
-         "-I cuda_kernels program.cpp -lcublasLt -lz), or run on Cpu (--device cpu)";
-}
-inline void allow_tf32(bool) {}
-inline bool tf32_allowed() { return false; }
-inline void allow_tf32_convolutions(bool) {}
-inline bool tf32_convolutions_allowed() { return false; }
-inline void allow_fused_relu(bool) {}
-inline bool fused_relu_allowed() { return false; }
-inline void autotune_gemm(bool) {}
-inline bool gemm_is_autotuned() { return false; }
-inline void await_launches(bool) {}
-inline bool launches_are_awaited() { return false; }
-inline void check_streams(bool) {}
-inline bool streams_are_checked() { return false; }
-
 [[noreturn]] inline void require_device(int ordinal) {
   fail<CudaUnavailable>({"cuda:", ordinal, ": ", unavailable_reason()});
 }

@@ -5,7 +5,6 @@
 // cuDNN is linked, as cuBLASLt and NCCL are: the loader finds it before the first operation or names the missing
 // library, and packagers see the dependency. Compile a program that must run without cuDNN without the macro.
 
-#include <locus/cuda/settings.hpp>
 #include <locus/device/convolution.hpp>
 
 #if LOCUS_CUDA && LOCUS_CUDNN
@@ -17,11 +16,11 @@ namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 /// cuDNN's version; 0: this program has none.
 [[nodiscard]] constexpr std::size_t cudnn_version() { return 0; }
 inline void allow_cudnn(bool) {}
-inline bool cudnn_allowed() { return false; }
+[[nodiscard]] inline bool cudnn_allowed() { return false; }
 inline void allow_nondeterministic_cudnn(bool) {}
-inline bool nondeterministic_cudnn_allowed() { return false; }
+[[nodiscard]] inline bool nondeterministic_cudnn_allowed() { return false; }
 inline void limit_cudnn_workspace(std::int64_t) {}
-inline std::int64_t cudnn_workspace_limit() { return 0; }
+[[nodiscard]] inline std::int64_t cudnn_workspace_limit() { return 0; }
 }}}  // namespace locus::LOCUS_ABI::cuda
 #endif
 

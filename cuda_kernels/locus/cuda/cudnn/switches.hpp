@@ -3,7 +3,6 @@
 // of cuDNN.
 
 #include <locus/core/system/environment.hpp>
-#include <locus/cuda/settings.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -38,12 +37,12 @@ namespace detail {
 }  // namespace detail
 
 inline void allow_cudnn(bool allow) { detail::cudnn_flag().store(allow, std::memory_order_relaxed); }
-inline bool cudnn_allowed() { return detail::cudnn_flag().load(std::memory_order_relaxed); }
+[[nodiscard]] inline bool cudnn_allowed() { return detail::cudnn_flag().load(std::memory_order_relaxed); }
 
 inline void allow_nondeterministic_cudnn(bool allow) {
   detail::nondeterministic_cudnn().store(allow, std::memory_order_relaxed);
 }
-inline bool nondeterministic_cudnn_allowed() {
+[[nodiscard]] inline bool nondeterministic_cudnn_allowed() {
   return detail::nondeterministic_cudnn().load(std::memory_order_relaxed);
 }
 
@@ -51,6 +50,8 @@ inline void limit_cudnn_workspace(std::int64_t bytes) {
   if (bytes < 0) fail<ArgumentError>({"limit_cudnn_workspace: ", bytes, " bytes; expected 0 or more"});
   detail::cudnn_workspace().store(bytes, std::memory_order_relaxed);
 }
-inline std::int64_t cudnn_workspace_limit() { return detail::cudnn_workspace().load(std::memory_order_relaxed); }
+[[nodiscard]] inline std::int64_t cudnn_workspace_limit() {
+  return detail::cudnn_workspace().load(std::memory_order_relaxed);
+}
 
 }}}  // namespace locus::LOCUS_ABI::cuda
