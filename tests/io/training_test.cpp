@@ -20,6 +20,7 @@
 #include <support/thrown.hpp>
 
 #include <sys/wait.h>
+#include <array>
 #include <csignal>
 #include <random>
 #include <thread>
@@ -184,53 +185,51 @@ TEST_CASE("the rest of an epoch needs the batches that it was saved with; the st
   CHECK(resume(shuffled(digits(), 7)));
 }
 
-TEST_CASE("ranks that go on from the file of rank 0 draw the numbers of their own") {
+TEST_CASE("ranks that go on from the file of rank 0 draw the numbers of their own, in every resumed run") {
   const TemporaryFolder folder;
-  const std::string path = folder.path / "run.safetensors";
   nn::Linear<float, Cpu> model{2, 1};
-  const auto as_rank = [](int rank, std::uint64_t seed, const auto& f) {
-    std::thread([&] {
-      const locus::detail::ThreadRank numbers(rank, seed);
-      f();
-    }).join();
+  struct Drawn {
+    std::array<float, 2> first{}, next{};  // before and after saving, by rank
   };
   const auto draw = [] { return rand<float>({}).item(); };
-  float next[2] = {}, again[2] = {};
-  for (const int rank : {1, 0})
-    as_rank(rank, 5, [&] {
-      (void)draw();
-      if (rank == 0) io::save_training(path, model);
-      next[rank] = draw();
-    });
-  for (const std::uint64_t seed : {5u, 6u})  // the seed of the file counts
-    for (const int rank : {0, 1}) {
-      as_rank(rank, seed, [&] {
-        (void)io::resume_training(path, model);
-        again[rank] = draw();
-        CHECK(again[rank] == next[rank]);
-        manual_seed(9);  // the same numbers on all ranks, in the resumed run, too
-        if (rank == 0) io::save_training(folder.path / "same.safetensors", model);
-        next[rank] = draw();
-      });
-      next[rank] = again[rank];
-    }
-  for (const int rank : {0, 1})
-    as_rank(rank, 5, [&] {
-      (void)io::resume_training(folder.path / "same.safetensors", model);
-      again[rank] = draw();
-    });
-  CHECK(again[0] == again[1]);
+  /// Two ranks, started with `seed`: resume from a file, draw, save to another, draw.
+  const auto run = [&](std::uint64_t seed, const char* from, const char* to, const auto& begin) {
+    Drawn drawn;
+    for (const std::size_t rank : {1u, 0u})
+      std::thread([&] {
+        const locus::detail::ThreadRank numbers(static_cast<int>(rank), seed);
+        begin(rank);
+        if (from) CHECK(io::resume_training(folder.path / from, model));
+        drawn.first[rank] = draw();
+        if (rank == 0) io::save_training(folder.path / to, model);
+        drawn.next[rank] = draw();
+      }).join();
+    return drawn;
+  };
+  const auto nothing = [](std::size_t) {};
+  const auto differ = [](const std::array<float, 2>& x) { return x[0] != x[1]; };
 
-  manual_seed(4);  // a run without ranks goes on in two
-  io::save_training(path, model);
-  const float alone = draw();
-  for (const int rank : {0, 1})
-    as_rank(rank, 5, [&] {
-      (void)io::resume_training(path, model);
-      again[rank] = draw();
-    });
-  CHECK(again[0] == alone);
-  CHECK(again[1] != alone);
+  const Drawn one = run(5, nullptr, "1", nothing), two = run(6, "1", "2", nothing), three = run(7, "2", "3", nothing);
+  CHECK(differ(one.first));
+  CHECK(two.first == one.next);
+  CHECK(three.first == two.next);
+
+  manual_seed(4);  // a run without ranks
+  io::save_training(folder.path / "alone", model);
+  const Drawn divided = run(5, "alone", "divided", nothing), again = run(6, "divided", "again", nothing);
+  CHECK(differ(divided.first));
+  CHECK(again.first == divided.next);
+
+  // One seed of all ranks, and seeds of their own.
+  const Drawn same = run(5, nullptr, "same", [](std::size_t) { manual_seed(9); });
+  const Drawn still_same = run(6, "same", "still", nothing), yet_same = run(7, "still", "yet", nothing);
+  CHECK(!differ(same.first));
+  CHECK(still_same.first == same.next);
+  CHECK(yet_same.first == still_same.next);
+  const auto by_rank = [](std::size_t rank) { manual_seed(100 + rank); };
+  const Drawn own = run(5, nullptr, "own", by_rank), resumed = run(6, "own", "resumed", by_rank);
+  CHECK(differ(own.first));
+  CHECK(resumed.first == own.next);
 }
 
 TEST_CASE("two models and their optimizers are told apart by their order") {

@@ -44,6 +44,7 @@ struct Seed {
   std::uint64_t count = 0;
   int rank = -1;             ///< whose numbers these are; -1: of no rank
   std::uint64_t of_all = 0;  ///< from which the seeds of all ranks were derived
+  bool is_given = false;     ///< by manual_seed(), and not derived
 };
 struct GlobalSeed {
   Mutex mutex;
@@ -175,7 +176,16 @@ struct Ranks {};
 inline void change_to_rank(Seed& to, std::uint64_t of_all, int rank) {
   to.rank = rank;
   to.of_all = of_all;
+  to.is_given = false;
   change(to, seed_of_rank(of_all, rank));
+}
+/// The seed of this process or rank is that of `seed`. Default generators start anew if its number differs.
+inline void restore_seed(const Seed& seed) {
+  const Lock lock(global_seed().mutex);
+  Seed& now = current_seed();
+  if (now.seed != seed.seed) change(now, seed.seed);
+  now.of_all = seed.of_all;
+  now.is_given = seed.is_given;
 }
 /// Makes this thread a rank during its lifetime: one rank at a time, since a thread has one generator for its rank.
 /// throws ArgumentError in a thread that is a rank already
@@ -210,7 +220,9 @@ inline void become_rank(int rank) {
 /// rank (see distributed/start/spawn.hpp) seeds its own generators.
 inline void manual_seed(std::uint64_t seed) {
   const Lock lock(detail::global_seed().mutex);
-  detail::change(detail::current_seed(), seed);
+  detail::Seed& now = detail::current_seed();
+  now.is_given = true;
+  detail::change(now, seed);
 }
 
 }}  // namespace locus::LOCUS_ABI

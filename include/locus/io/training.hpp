@@ -215,33 +215,40 @@ void add_generator(nn::StateDict<Cpu>& state) {
             vector_of<std::int64_t>({static_cast<std::int64_t>(now.seed), static_cast<std::int64_t>(now.offset)}));
 }
 inline constexpr const char* rank_name = "rank";
-/// On a rank: its number, and the seed from which the seeds of all ranks were derived.
+/// On a rank: its number, the seed from which the seeds of all ranks were derived, and whether manual_seed() gave its
+/// own.
 inline void add_rank(nn::StateDict<Cpu>& state) {
   const locus::detail::Seed seed = locus::detail::seed_now();
   if (seed.rank >= 0)
-    state.add(rank_name, vector_of<std::int64_t>({seed.rank, static_cast<std::int64_t>(seed.of_all)}));
-}
-/// The seed with which this rank goes on where the rank that saved `state` had `seed`: its own, unless all ranks had
-/// one.
-[[nodiscard]] inline std::uint64_t seed_going_on(std::uint64_t seed, const nn::StateDict<Cpu>& state) {
-  const int here = locus::detail::seed_now().rank;
-  if (here < 0) return seed;
-  if (!state.contains(rank_name)) return here == 0 ? seed : locus::detail::seed_of_rank(seed, here);
-  const auto there = numbers_of<std::int64_t>(state, rank_name, 2);
-  const auto of_all = static_cast<std::uint64_t>(there[1]);
-  const bool is_own = seed == locus::detail::seed_of_rank(of_all, static_cast<int>(there[0]));
-  return is_own ? locus::detail::seed_of_rank(of_all, here) : seed;
+    state.add(rank_name,
+              vector_of<std::int64_t>({seed.rank, static_cast<std::int64_t>(seed.of_all), seed.is_given ? 1 : 0}));
 }
 template <class D>
 [[nodiscard]] Generator<D> generator_of(const nn::StateDict<Cpu>& state) {
   const auto at = numbers_of<std::int64_t>(state, generator_name<D>, 2);
   return {static_cast<std::uint64_t>(at[0]), static_cast<std::uint64_t>(at[1])};
 }
-/// The generator with which this rank goes on where another rank may have saved `state`.
-template <class D>
-[[nodiscard]] Generator<D> generator_going_on(const nn::StateDict<Cpu>& state) {
-  const Generator<D> saved = generator_of<D>(state);
-  return {seed_going_on(saved.seed, state), saved.offset};
+/// The seed with which this process goes on where `state` was saved with `seed`, perhaps by another rank. A rank's own
+/// is derived anew, from the saved seed if the run had no ranks. A seed that manual_seed() gave is one of all ranks,
+/// unless it gave this rank another one in this run, too.
+[[nodiscard]] inline locus::detail::Seed seed_going_on(std::uint64_t seed, const nn::StateDict<Cpu>& state) {
+  locus::detail::Seed here = locus::detail::seed_now();
+  const bool was_rank = state.contains(rank_name);
+  if (here.rank < 0 || was_rank) here.seed = seed;
+  if (here.rank < 0) return here;
+  const auto there = was_rank ? numbers_of<std::int64_t>(state, rank_name, 3) : std::vector<std::int64_t>{-1, 0, 0};
+  const bool is_mine = there[0] == here.rank;
+  if (there[2] != 0) {
+    if (here.is_given && !is_mine) return locus::detail::seed_now();
+    here.is_given = true;
+    return here;
+  }
+  here.is_given = false;
+  here.of_all = static_cast<std::uint64_t>(there[1]);
+  const bool is_derived = was_rank && seed == locus::detail::seed_of_rank(here.of_all, static_cast<int>(there[0]));
+  if (!is_derived) here.of_all = seed;
+  if (is_derived || !is_mine) here.seed = locus::detail::seed_of_rank(here.of_all, here.rank);
+  return here;
 }
 /// The device of a part; Cpu for one that has no place.
 template <class P>
@@ -307,8 +314,11 @@ void change_all(const States& states, Parts&... parts) {
   PartNames names;
   std::tuple changes{change_of(parts, states.at(names.next(part_name<Parts>())))...};
   const nn::StateDict<Cpu>& random = states.at("random");
-  const std::tuple generators{generator_going_on<Cpu>(random), generator_going_on<device_of_part<Parts>>(random)...};
+  std::tuple generators{generator_of<Cpu>(random), generator_of<device_of_part<Parts>>(random)...};
+  const locus::detail::Seed seed = seed_going_on(std::get<0>(generators).seed, random);
+  std::apply([&](auto&... each) { ((each.seed = seed_going_on(each.seed, random).seed), ...); }, generators);
   std::apply([](auto&... change) { (change(), ...); }, changes);
+  if (seed.rank >= 0) locus::detail::restore_seed(seed);
   std::apply([](const auto&... each) { (locus::detail::set_default_generator(each), ...); }, generators);
 }
 /// Divides a state by the first word of each name.
