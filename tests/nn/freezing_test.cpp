@@ -31,6 +31,16 @@ namespace {
 
 /// Two layers as in fine-tuning: the base is kept, the head is trained.
 template <class D>
+struct Pair : nn::Layer<Pair<D>, float, D> {
+  nn::BatchNorm1d<float, D> norm{6};
+  auto forward(const auto& x, const auto& two) const {
+    const auto& [a, b] = two;
+    auto y = norm(x);
+    return Tuple(y, norm(a) + b);
+  }
+  void members(const auto& visit) const { visit("norm", norm); }
+};
+template <class D>
 struct Net : nn::Layer<Net<D>, float, D> {
   nn::Linear<float, D> base{6, 5}, head{5, 3};
   template <class X> auto forward(const X& x) const { return head(tanh(base(x))); }
@@ -392,6 +402,15 @@ LOCUS_DEVICE_TEST("layers of a Frozen model act as in inference, and those after
   CHECK_FALSE(net(trace(x)).is_frozen());
   CHECK(after.num_batches_tracked.value().item() == 1);
   CHECK(norm.num_batches_tracked.value().item() == 0);
+
+  const nn::Frozen pair{Pair<D>{}};  // of Tuples
+  const auto [u, v] = pair(trace(x), Tuple(trace(x), x));
+  CHECK_FALSE(u.is_frozen());
+  CHECK_FALSE(v.is_frozen());
+  CHECK(pair.module().norm.num_batches_tracked.value().item() == 0);
+  const auto [frozen_u, frozen_v] = pair(trace(x), Tuple(frozen(trace(x)), x));
+  CHECK(frozen_u.is_frozen());
+  CHECK(frozen_v.is_frozen());
 }
 
 TEST_CASE("a Frozen model has the model's names, shares its parameters, and is copied and moved with it") {

@@ -7,23 +7,46 @@
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
-/// An argument of a layer: a traced one frozen, others unchanged.
+/// An argument of a layer: a traced one frozen, also within a Tuple; others unchanged.
 template <class X>
 [[nodiscard]] auto as_frozen(const X& x) {
   if constexpr (locus::detail::IsTraced<X>) return locus::frozen(x);
   else return x;
+}
+template <class... X>
+[[nodiscard]] auto as_frozen(const Tuple<X...>& tuple) {
+  return locus::detail::unpack(tuple, [](const auto&... x) { return Tuple(as_frozen(x)...); });
 }
 template <class X>
 [[nodiscard]] bool is_frozen([[maybe_unused]] const X& x) {
   if constexpr (locus::detail::IsTraced<X>) return x.is_frozen();
   else return false;
 }
+template <class... X>
+[[nodiscard]] bool is_frozen(const Tuple<X...>& tuple) {
+  return locus::detail::unpack(tuple, [](const auto&... x) { return (is_frozen(x) || ...); });
+}
+/// A result whose later layers act as in inference, or as in training.
+template <class Y>
+[[nodiscard]] auto with_frozen(const Y& y, [[maybe_unused]] bool frozen) {
+  if constexpr (locus::detail::IsTraced<Y>) {
+    const auto& traced = y.eval();
+    return Traced<value_of<Y>, device_of<Y>>(traced.value(), traced.node(), frozen);
+  } else {
+    return y;
+  }
+}
+template <class... Y>
+[[nodiscard]] auto with_frozen(const Tuple<Y...>& tuple, bool frozen) {
+  return locus::detail::unpack(tuple, [&](const auto&... y) { return Tuple(with_frozen(y, frozen)...); });
+}
 }  // namespace detail
 
 /// A model whose layers act as in inference on traced tensors, too, as on frozen(x): batch norm uses its running
 /// statistics and leaves them unchanged, dropout drops nothing. PyTorch's eval() of a model, or of a part of it, that
 /// is trained. Parameters get their gradients as usual: requires_grad_(false) leaves them out. Layers after it act as
-/// in training, unless x itself is frozen. It has the model's names, and shares its parameters and buffers.
+/// in training, unless x itself is frozen: results are tensors, or Tuples of them. It has the model's names, and shares
+/// its parameters and buffers.
 ///
 ///     model.requires_grad_(false);
 ///     model.fc = nn::Linear<float, D>{512, 10, true, device};                    // the layer that is trained
@@ -46,14 +69,8 @@ class Frozen final : public Layer<Frozen<M>, value_of<M>, device_of<M>>, public 
 
   template <class X, class... More>
   [[nodiscard]] auto forward(const X& x, const More&... more) const {
-    auto y = model_(detail::as_frozen(x), detail::as_frozen(more)...);
-    if constexpr (locus::detail::IsTraced<decltype(y)>) {
-      const auto& traced = y.eval();
-      const bool stays_frozen = (detail::is_frozen(x) || ... || detail::is_frozen(more));
-      return Traced<value_of<decltype(y)>, D>(traced.value(), traced.node(), stays_frozen);
-    } else {
-      return y;
-    }
+    return detail::with_frozen(model_(detail::as_frozen(x), detail::as_frozen(more)...),
+                               (detail::is_frozen(x) || ... || detail::is_frozen(more)));
   }
 
   void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const {
