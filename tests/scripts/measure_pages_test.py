@@ -87,6 +87,8 @@ class Programs(cases.Scratch):
 
 
 class Pages(cases.Scratch):
+    ALIGNED = "cpu-aligned-dimensions is measured by aligned_dimensions.py --write"
+
     def test_a_gpu_gets_columns(self):
         for one, page, said in ((Loading(), "data.md", "images/s to a GPU"), (Steps(), "mixed-precision.md", "speed on a GPU")):
             host = published(one)
@@ -146,7 +148,8 @@ class Pages(cases.Scratch):
                               (["--measure"], "--measure: name one study"),
                               (["loader", "--results", self.root], "measure it first: measure_pages.py loader --measure"),
                               (["loader", "--measure", "--program", "/no/program", "--results", self.root], "/no/program cannot be run"),
-                              (["cpu-aligned-dimensions", "--measure", "--program", "x"], "by aligned_dimensions.py --write")):
+                              (["cpu-aligned-dimensions", "--measure", "--program", "x"], self.ALIGNED),
+                              (["cpu-aligned-dimensions", "--measure"], self.ALIGNED)):
             status, output = common.run([sys.executable, DRIVER, *options])
             self.assertNotEqual(status, 0, output)
             self.assertIn(said, output)
