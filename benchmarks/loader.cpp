@@ -5,8 +5,8 @@
 // Each image is read, decoded, scaled to cover 256 x 256, cropped at random to 224 x 224, mirrored at random and
 // normalized. The arguments are a folder and a number: without images, so many photographs of 500 x 375 are drawn into
 // it. The answer has the seconds of an epoch after one for warm-up, and the processor time of all threads; nothing else
-// uses the batches. Compiled by nvcc,
-// the program copies batches to GPU 0, which crops and normalizes. The first line of JSON is the environment.
+// uses the batches. Compiled by nvcc, the program copies batches to GPU 0, which crops and normalizes. The first line
+// of JSON is the environment.
 
 #include "support/fastest.hpp"
 #include "support/json_lines.hpp"
@@ -30,6 +30,7 @@ namespace {
 using bench::D;
 
 struct Request {
+  static constexpr const char* form = "THREADS WORKERS BATCH";
   int threads = 0;
   int workers = 0;
   std::int64_t batch = 0;

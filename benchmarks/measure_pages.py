@@ -24,14 +24,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "studies"), str(HERE / "support"), str(HERE.parent / "scripts" / "lib")]
 import whole_file  # noqa: E402
 from accuracy import Accuracy  # noqa: E402
-from alignment import Alignment  # noqa: E402
+from cpu_aligned_dimensions import CpuAlignedDimensions  # noqa: E402
 from loading import Loading  # noqa: E402
 from page_blocks import with_block  # noqa: E402
 from ranks import Ranks  # noqa: E402
 from steps import Steps  # noqa: E402
 from study import RESULTS, Wrong  # noqa: E402
 
-STUDIES = {study.name: study for study in (Accuracy(), Loading(), Steps(), Ranks(), Alignment())}
+STUDIES = {study.name: study for study in (Accuracy(), Loading(), Steps(), Ranks(), CpuAlignedDimensions())}
 
 
 def measure(study, options):

@@ -27,6 +27,7 @@ using bench::D;
 constexpr bool is_host = std::is_same_v<D, Cpu>;
 
 struct Request {
+  static constexpr const char* form = "MODEL TYPE BATCH PARTS STEPS";
   std::string model{}, type{};
   std::int64_t batch = 0, parts = 0;
   int steps = 0;

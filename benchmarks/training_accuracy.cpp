@@ -28,6 +28,7 @@ namespace {
 using bench::D;
 
 struct Request {
+  static constexpr const char* form = "THREADS OPTIMIZER RATE HIDDEN DEPTH IMAGES BATCH EPOCHS SEED";
   int threads = 0;
   std::string optimizer{};
   double rate = 0;

@@ -90,5 +90,5 @@ class Accuracy(Study):
         by_data = [Curve(f"784-{width}-10", [(images, self.mean(self.rows(host, optimizer="adam", rate=0.001, hidden=width, depth=1, images=images)))
                                              for images in IMAGES]) for width in SIZES]
         panels = [Panel("784-32-10, by learning rate", "learning rate", by_rate, True, 0),
-                  Panel("by depth", "hidden layers", by_depth, False, 90), Panel("by images", "images", by_data, True, 80)]
+                  Panel("by depth", "hidden layers", by_depth, False, 90), Panel("by images", "images", by_data, True, 50)]
         return {"training-accuracy.svg": drawing(panels, "Accuracy on MNIST over the learning rate, the hidden layers and the images")}

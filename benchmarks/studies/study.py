@@ -105,6 +105,7 @@ class Study:
 
 
 def answers_of(command, lines, variables):
+    """[the environment, an answer for each line]. raises Wrong"""
     try:
         done = subprocess.run(list(map(str, command)), input="\n".join(lines) + "\n", stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, env=os.environ | variables)
@@ -112,7 +113,10 @@ def answers_of(command, lines, variables):
         raise Wrong(f"{command[0]} cannot be run: {error.strerror}") from None
     if done.returncode:
         raise Wrong(done.stderr.strip() or f"{command[0]} ended with status {done.returncode}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    if len(answers) != 1 + len(lines):
+        raise Wrong(f"{command[0]} answered {max(0, len(answers) - 1)} of {len(lines)} requests")
+    return answers
 
 
 def chosen(rows, **values):

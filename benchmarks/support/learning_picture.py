@@ -31,7 +31,10 @@ class Panel:
         return 8 + (this - first) / ((last - first) or 1) * (WIDTH - 16)
 
     def up(self, percent):
-        return max(0, min(1, (percent - self.low) / (100 - self.low))) * HEIGHT
+        """raises ValueError for a percentage that the axis does not hold"""
+        if not self.low <= percent <= 100:
+            raise ValueError(f"'{self.title}': {percent:g} % is outside the axis of {self.low} to 100 %; choose another `low`")
+        return (percent - self.low) / (100 - self.low) * HEIGHT
 
 
 def size_mark(size):

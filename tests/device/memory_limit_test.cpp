@@ -58,9 +58,11 @@ TEST_CASE("a list of limits names places and bytes, and any other text is an err
   CHECK(memory_limit_in(list, "cuda:11") == 20 << 20);
   CHECK(memory_limit_in(list, "pinned") == 512);
   CHECK(memory_limit_in("cuda:1=0,cuda=1K", "cuda:1") == 0);
+  CHECK(memory_limit_in("cuda:0=0K,cuda:10=1K", "cuda:10") == 1 << 10);
   CHECK(memory_limit_in("cuda=1K", "cpu") == 0);
   CHECK(memory_limit_in("", "cpu") == 0);
-  for (const std::string wrong : {"8G", "cpu", "cpu=", "cpu=8X", "gpu=8G", "cuda:=8G", "cuda:x=8G", "cpu =8G"}) {
+  for (const std::string wrong : {"8G", "cpu", "cpu=", "cpu=8X", "gpu=8G", "cuda:=8G", "cuda:x=8G", "cpu =8G",
+                                  "cuda:01=1K", "cuda:00=1K", "cpu=08G", "cpu=00"}) {
     CAPTURE(wrong);
     const std::string said = message_of<ArgumentError>([&] { (void)memory_limit_in("pinned=1G," + wrong, "pinned"); });
     CHECK(said.find("LOCUS_MEMORY_LIMIT is \"pinned=1G," + wrong + "\", where \"" + wrong +

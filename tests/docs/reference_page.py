@@ -82,6 +82,7 @@ PRIVATE = {"detail", "operation", "functor", "fold", "cpu", "error", "math"}
 OF_CUDA = {"settings", "convolution", "nvml", "versions"}  # headers whose namespace cuda is public; elsewhere it is private
 NAMED = r"(?:shape|gradient|cost|gradient and cost|source):"
 LABEL = re.compile(rf"{NAMED}|throws ")
+UNENDED = re.compile(r"^(?!- |```).*[^.:;)]$")
 CROWDED = re.compile(r"- .*(?<!gradient and)\s(?:shape|gradient|gradient and cost|cost):\s|.* (?:shape|gradient):\s{2,}")
 
 
@@ -227,7 +228,8 @@ def from_header(cursor):
 
 
 def prose(comment):
-    """Markdown of a comment: its text, its labels as a list, its examples, which follow an empty line, as code."""
+    """Markdown of a comment: its text, its labels as a list, its examples, which follow an empty line, as code. raises
+    RuntimeError for a label in mid-sentence"""
     parts, code = [], False
     for line in (part.strip()[3:] for part in comment.splitlines()):
         if line.startswith("     ") and (code or parts[-1:] == [""]):
@@ -243,6 +245,9 @@ def prose(comment):
         in_list = LABEL.match(line) or parts[-1:] and parts[-1].startswith("- ")
         for item in re.split(rf"\s{{4,}}|(?<!gradient and)\s(?={NAMED}\s)" if in_list else r"\s{4,}", line):
             if LABEL.match(item):
+                if UNENDED.search(parts[-1] if parts else ""):
+                    raise RuntimeError(f"'{item}' stands in a list, as a label; end the sentence before it by a period, or wrap the lines "
+                                       f"elsewhere: '{parts[-1]}' and '{item}'")
                 parts += ["- " + item] if parts and parts[-1].startswith("- ") else ["", "- " + item]
             elif item and parts and parts[-1] not in ("", "```"):
                 parts[-1] += " " + item

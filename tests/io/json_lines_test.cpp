@@ -159,25 +159,34 @@ TEST_CASE("a line that does not fit is lost, reported once, and no line of anoth
   CHECK(member(found[22], "after") == "1");
 }
 TEST_CASE("a process whose lines do not fit cuts off none of a process that writes meanwhile") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path / "run.jsonl";
-  constexpr int lines_of_each = 2000;
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-    const io::JsonLines full(path, io::RunRecord());
-    limit_files(200);
-    for (int i = 0; i < lines_of_each; ++i) full.log({{"lost", i}});
-    _exit(0);
+  for (const bool is_inherited : {false, true}) {  // opened by each process, or by the parent before fork()
+    CAPTURE(is_inherited);
+    const TemporaryFolder folder;
+    const std::string path = folder.path / "run.jsonl";
+    constexpr int lines_of_each = 2000;
+    const auto open_lines = [&] { return io::JsonLines(path, io::RunRecord()); };
+    const io::JsonLines before = open_lines();
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+      const io::JsonLines full = is_inherited ? before : open_lines();
+      for (int i = 0; i < lines_of_each; ++i) {
+        limit_files(std::filesystem::file_size(path) + 10);
+        full.log({{"lost", std::string(1000, 'x')}});
+      }
+      _exit(0);
+    }
+    const io::JsonLines lines = is_inherited ? before : open_lines();
+    for (int i = 0; i < lines_of_each; ++i) lines.log({{"i", i}});
+    waitpid(child, nullptr, 0);
+    std::vector<std::string> kept, expected;
+    for (const std::string& line : lines_of(path))
+      if (std::string i = member(line, "i"); !i.empty()) kept.push_back(std::move(i));
+    for (int i = 0; i < lines_of_each; ++i) expected.push_back(join(i));
+    CHECK(kept.size() == expected.size());
+    CHECK(kept == expected);
   }
-  const io::JsonLines lines(path, io::RunRecord());
-  for (int i = 0; i < lines_of_each; ++i) lines.log({{"i", i}});
-  waitpid(child, nullptr, 0);
-  int next = 0;
-  for (const std::string& line : lines_of(path))
-    if (const std::string i = member(line, "i"); !i.empty()) CHECK(i == join(next++));
-  CHECK(next == lines_of_each);
 }
 TEST_CASE("Python reads the lines") {
   if (std::system("python3 -c 'import json'") != 0) return;

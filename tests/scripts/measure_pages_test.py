@@ -19,6 +19,7 @@ import common  # noqa: E402
 import measure_pages  # noqa: E402
 import study  # noqa: E402
 from accuracy import Accuracy  # noqa: E402
+from learning_picture import HEIGHT, Curve, Panel  # noqa: E402
 from loading import Loading  # noqa: E402
 from steps import Steps  # noqa: E402
 
@@ -69,12 +70,25 @@ class Programs(cases.Scratch):
         self.assertLess(parts["peak_bytes"], whole["peak_bytes"])
         self.assertEqual({row.get("settings", "") for row in rows}, {"", "LOCUS_AUTOTUNE=1"})
 
+    def test_a_line_that_is_no_request_ends_the_program(self):
+        program = PROGRAMS / "step_costs"
+        if not program.exists():
+            self.skipTest("step_costs was not built")
+        right = "perceptron float32 4 1 1"
+        for number, lines in ((2, [right, "perceptron float32 four 1 1", right]), (1, ["perceptron float32 4 1"]), (1, [right + " 1"]), (1, [""])):
+            with self.assertRaises(study.Wrong) as raised:
+                study.answers_of([program], lines, {})
+            self.assertEqual(str(raised.exception),
+                             f'step_costs: line {number} is "{lines[number - 1]}"; expected MODEL TYPE BATCH PARTS STEPS')
+
     def test_ranks(self):
         rows = self.measured("ranks", "ddp")
         self.assertLessEqual({"one rank", "DataParallel", "threads", "no reduction"}, {row["way"] for row in rows})
 
 
 class Pages(cases.Scratch):
+    ALIGNED = "cpu-aligned-dimensions is measured by aligned_dimensions.py --write"
+
     def test_a_gpu_gets_columns(self):
         for one, page, said in ((Loading(), "data.md", "images/s to a GPU"), (Steps(), "mixed-precision.md", "speed on a GPU")):
             host = published(one)
@@ -94,9 +108,24 @@ class Pages(cases.Scratch):
             Loading().add(rows, {"workers": 1, "seconds": seconds, "processor_seconds": processor}, "")
         self.assertEqual(list(rows.values()), [{"workers": 1, "seconds": [2.0, 1.0, 2.5], "processor_seconds": 0.5}])
 
+    def test_a_request_without_an_answer_is_an_error(self):
+        command = [sys.executable, "-c", "print('{}\\n{}')"]  # the environment and one answer
+        self.assertEqual(study.answers_of(command, ["a"], {}), [{}, {}])
+        with self.assertRaisesRegex(study.Wrong, "python3? answered 1 of 2 requests"):
+            study.answers_of(command, ["a", "b"], {})
+        with self.assertRaisesRegex(study.Wrong, "answered 0 of 1 requests"):
+            study.answers_of([sys.executable, "-c", ""], ["a"], {})
+
     def test_a_run_that_diverged(self):
         rows = [{"accuracy": 0.9, "test_loss": 0.1}, {"accuracy": None, "test_loss": None}]
         self.assertEqual((Accuracy().cell(rows), Accuracy().loss(rows), Accuracy().mean(rows)), ("1 of 2 diverged", "", None))
+
+    def test_a_point_outside_the_axis_is_an_error(self):
+        curves = [Curve("784-16-10", [(1000, 54.3), (4000, 90.0)])]
+        self.assertAlmostEqual(Panel("by images", "images", curves, True, 50).up(54.3), 0.086 * HEIGHT)
+        for low, percent in (80, 54.3), (50, 100.5), (50, float("nan")):
+            with self.assertRaisesRegex(ValueError, f"'by images': {percent:g} % is outside the axis of {low} to 100 %"):
+                Panel("by images", "images", curves, True, low).up(percent)
 
     def test_the_picture_is_xml(self):
         for text in Accuracy().pictures(published(Accuracy()), None).values():
@@ -119,7 +148,8 @@ class Pages(cases.Scratch):
                               (["--measure"], "--measure: name one study"),
                               (["loader", "--results", self.root], "measure it first: measure_pages.py loader --measure"),
                               (["loader", "--measure", "--program", "/no/program", "--results", self.root], "/no/program cannot be run"),
-                              (["cpu-aligned-dimensions", "--measure", "--program", "x"], "by aligned_dimensions.py --write")):
+                              (["cpu-aligned-dimensions", "--measure", "--program", "x"], self.ALIGNED),
+                              (["cpu-aligned-dimensions", "--measure"], self.ALIGNED)):
             status, output = common.run([sys.executable, DRIVER, *options])
             self.assertNotEqual(status, 0, output)
             self.assertIn(said, output)

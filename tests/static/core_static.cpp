@@ -25,10 +25,12 @@ template <std::size_t granule>
 constexpr bool blocks_fit() {
   for (std::size_t bytes = 1; bytes < std::size_t{1} << 40; bytes += bytes / 7 + 1) {
     const std::size_t block = SizeClass<granule>::bytes(SizeClass<granule>::of(bytes));
-    if (block < bytes || (bytes > 8 * granule && block - bytes > bytes / 8) || block - bytes > granule + bytes / 8)
+    if (block < bytes || block % granule != 0 || (bytes > 8 * granule && block - bytes > bytes / 8) ||
+        block - bytes > granule + bytes / 8)
       return false;
   }
-  return SizeClass<granule>::bytes(SizeClass<granule>::of(0)) == granule;
+  return SizeClass<granule>::bytes(SizeClass<granule>::of(0)) == granule &&
+         SizeClass<granule>::bytes(SizeClass<granule>::of(1)) == granule;
 }
 static_assert(blocks_fit<64>() && blocks_fit<512>());
 static_assert(is_contiguous({2, 3}, {3, 1}));

@@ -512,6 +512,12 @@ class ReferencePage(unittest.TestCase):
         self.assertEqual(reference_page.prose(comment), "The sum of x&lt;T>.\n\n- shape: ()\n- gradient: g\n"
                          "- cost:  one launch, which reads x once\n\n```cpp\nauto s = sum<T>(x);\n```\n\nNot for integers.")
 
+    def test_a_label_in_mid_sentence_is_an_error(self):
+        self.assertEqual(reference_page.prose("/// Starts no GPU.\n/// throws DataError"), "Starts no GPU.\n\n- throws DataError")
+        for comment in ("/// Starts no GPU, and never\n/// throws for want of one.", "/// Of the\n/// shape: (n)"):
+            with self.assertRaisesRegex(RuntimeError, "(never|Of the)' and '(throws|shape)"):
+                reference_page.prose(comment)
+
     def test_a_page_that_lags_behind_the_headers_is_reported(self):
         report = common.Report()
         with unittest.mock.patch.multiple(reference_page, cindex=object(), pages=lambda: {"reference.md": "another"}), \

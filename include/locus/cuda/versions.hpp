@@ -20,8 +20,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Two lines: the GPU and its driver; the CUDA runtime, cuBLASLt and cuDNN of this program. Starts no GPU, and never
-/// throws for want of one. device_info(Cuda{ordinal}) has the values.
+/// Two lines: the GPU and its driver; the CUDA runtime, cuBLASLt and cuDNN of this program. Starts no GPU, and does
+/// not throw where there is none. device_info(Cuda{ordinal}) has the values.
 [[nodiscard]] inline std::string versions(int ordinal = 0) {
   if (!LOCUS_CUDA) return join("cuda:", ordinal, ": none; this program was built without CUDA");
   const DeviceInfo info = detail::describe(ordinal);

@@ -6,11 +6,16 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
+/// As whole_number(), and -1 for a text with leading zeros, such as 01.
+[[nodiscard]] constexpr std::int64_t plain_number(std::string_view text, std::int64_t most = INT32_MAX) {
+  return text.size() > 1 && text[0] == '0' ? -1 : whole_number(text, most);
+}
+
 /// 8589934592, or 8G: a whole number of bytes, or of K, M, G or T, powers of 1024; -1 for any other text.
 [[nodiscard]] constexpr std::int64_t bytes_in(std::string_view text) {
   const std::size_t unit = text.empty() ? std::string_view::npos : std::string_view("KMGT").find(text.back());
   const bool has_unit = unit != std::string_view::npos;
-  const std::int64_t count = whole_number(has_unit ? text.substr(0, text.size() - 1) : text, std::int64_t{1} << 53);
+  const std::int64_t count = plain_number(has_unit ? text.substr(0, text.size() - 1) : text, std::int64_t{1} << 53);
   const int shift = has_unit ? 10 * (static_cast<int>(unit) + 1) : 0;
   return count < 0 || count > INT64_MAX >> shift ? -1 : count << shift;
 }
@@ -24,12 +29,13 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
     const std::string_view entry = list.substr(begin, end - begin), name = entry.substr(0, entry.find('='));
     begin = end + 1;
     const std::int64_t bytes = name.size() < entry.size() ? bytes_in(entry.substr(name.size() + 1)) : -1;
-    const bool is_gpu = name.starts_with("cuda:") && whole_number(name.substr(5)) >= 0;
+    const bool is_gpu = name.starts_with("cuda:") && plain_number(name.substr(5)) >= 0;
     if (bytes < 0 || (name != "cpu" && name != "cuda" && name != "pinned" && !is_gpu))
       fail<ArgumentError>(
           {"LOCUS_MEMORY_LIMIT is \"", printable(list), "\", where \"", printable(entry),
            "\" is no limit; expected PLACE=BYTES, separated by commas, such as cpu=8G,cuda=20G,pinned=512M: places ",
-           "cpu, cuda, cuda:N and pinned, and whole numbers of bytes or of K, M, G or T (1024 K are 1 M)"});
+           "cpu, cuda, cuda:N and pinned, and whole numbers of bytes or of K, M, G or T (1024 K are 1 M), without ",
+           "leading zeros"});
     if (name == place) of_place = bytes;
     else if (name == "cuda" && place.starts_with("cuda:")) of_kind = bytes;
   }

@@ -78,7 +78,8 @@ void require_no_info(const Tensor<std::int32_t, D>& info, const F& refuse) {
     if (answers.data()[i] != 0) refuse(i, answers.data()[i]);
 }
 
-/// Iterations over NaN may not end. Waits for the device. cost: one launch
+/// Iterations over NaN may not end. Waits for the device.
+/// cost: one launch
 /// throws NumericError naming the first matrix that holds NaN or infinity
 template <class T, class D>
 void require_finite_matrices(const char* name, const Tensor<T, D>& x) {

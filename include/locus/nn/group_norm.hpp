@@ -98,7 +98,7 @@ struct InstanceNormOptions {
 /// inference. See locus::instance_norm. Running statistics are updated by the batch's average mean and average variance
 /// (with n - 1). shape: as the input, (batch, channels, height, width) (unlike PyTorch, no image without a batch).
 /// Parameters with `affine`: weight, bias. Buffers with `track_running_stats`: running_mean, running_var,
-/// num_batches_tracked, which stays 0, as PyTorch's
+/// num_batches_tracked, which stays 0, as PyTorch's.
 /// cost:  as instance_norm; with running statistics, training takes six launches more, and inference costs as
 /// batch_norm
 template <class T, class D>

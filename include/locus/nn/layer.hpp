@@ -189,7 +189,8 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
   }
 
   /// A copy with parameters and buffers of its own, under the same names and on the same ordinals; members that layers
-  /// share are shared in the copy. It has no gradients. cost: a copy of each
+  /// share are shared in the copy. It has no gradients.
+  /// cost: a copy of each
   /// throws ArgumentError for a member that a layer holds by a pointer, and for a model that was moved
   template <class Self = Derived>
     requires detail::ListsMembers<Self>

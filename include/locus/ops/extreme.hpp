@@ -101,7 +101,8 @@ auto locate(std::string_view name, X&& x, const ReduceAxes& axes, bool keepdim) 
 }  // namespace detail
 
 /// The position of the largest element along one axis, or in row-major order over all: a plain int64 tensor. The first
-/// of equals wins, and NaN over all. cost: one launch     throws ShapeError over no elements
+/// of equals wins, and NaN over all.
+/// cost: one launch     throws ShapeError over no elements
 template <detail::Operand X>
 [[nodiscard]] auto argmax(X&& x, const ReduceAxes& axis = {}, bool keepdim = false) {
   return detail::locate<true>("argmax", std::forward<X>(x), axis, keepdim);

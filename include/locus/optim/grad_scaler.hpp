@@ -223,7 +223,8 @@ class GradScaler {
 
   /// Call after each step: multiplies the scale by backoff_factor if the step was skipped, and by growth_factor after
   /// growth_interval steps in a row without a skip. A scale that would exceed 8.5e37 stays; a scale that would fall
-  /// below 1.18e-38 becomes 1.18e-38, and scale_factor() throws. cost: one launch. Nothing waits for the device
+  /// below 1.18e-38 becomes 1.18e-38, and scale_factor() throws.
+  /// cost: one launch; nothing waits for the device
   /// throws GraphError unless a step was made since the last update
   void update() {
     if (state_->stage != State::Stage::stepped)
@@ -243,7 +244,8 @@ class GradScaler {
     return {optimizer, *this};
   }
 
-  /// The current scale of losses. cost: a copy to the host, which waits
+  /// The current scale of losses.
+  /// cost: a copy to the host, which waits
   /// throws NumericError once the scale fell to the smallest normal number: gradients are then inf or NaN whatever the
   /// scale
   [[nodiscard]] double scale_factor() const {

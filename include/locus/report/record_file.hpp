@@ -16,7 +16,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 }
 
 /// Keeps other RecordFiles of a file, in this process and others, from writing. Where the file system has no locks,
-/// keeps nobody.
+/// keeps nobody. The lock belongs to an open() of the file: a process must not use its parent's descriptor.
 class FileLock {
  public:
   explicit FileLock(const Descriptor& file) : file_(file) {
@@ -31,7 +31,7 @@ class FileLock {
 };
 
 /// Appends each record by one write, so that a concurrent reader sees whole records, and a killed process leaves whole
-/// records. Several threads, objects and processes may add to a file.
+/// records. Several threads, objects and processes may add to a file, children of fork() to their parent's.
 class RecordFile {
  public:
   /// `records`: name of the records in messages. throws DataError if the file cannot be opened
@@ -65,6 +65,8 @@ class RecordFile {
   /// Returns 0 or an errno. Cuts off a partly written record, which would hide all later records: the file keeps the
   /// bytes that it had just before.
   [[nodiscard]] int write(std::string_view record, bool in_new_line) {
+    if (forks_ != locus::detail::fork_count())
+      if (const int error = reopen()) return error;
     const FileLock others(file_);
     struct stat before {};
     if (fstat(file_.number(), &before) != 0) return errno;
@@ -72,6 +74,17 @@ class RecordFile {
     const int error = write_parts(file_, parts);
     if (error != 0 && S_ISREG(before.st_mode)) is_broken_ = ftruncate(file_.number(), before.st_size) != 0;
     return error;
+  }
+  /// Opens the same file for this process, even if it was renamed; without /proc, the one of the path. Returns 0 or an
+  /// errno.
+  [[nodiscard]] int reopen() {
+    constexpr int flags = O_RDWR | O_CLOEXEC | O_APPEND;
+    Descriptor own(open(join("/proc/self/fd/", file_.number()).c_str(), flags));
+    if (!own) own = Descriptor(open(path_.c_str(), flags));
+    if (!own) return errno;
+    file_ = std::move(own);
+    forks_ = locus::detail::fork_count();
+    return 0;
   }
   [[nodiscard]] bool is_within_line(off_t bytes) const {
     char last = '\n';
@@ -81,7 +94,8 @@ class RecordFile {
   std::string path_;
   const char* records_;
   Descriptor file_;
-  bool is_broken_ = false;  ///< the file ends within a record
+  std::uint32_t forks_ = locus::detail::fork_count();  ///< where this process, not an ancestor, opened the file
+  bool is_broken_ = false;                             ///< the file ends within a record
   bool has_warned_ = false;
   Mutex mutex_;
 };

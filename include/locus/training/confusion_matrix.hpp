@@ -17,7 +17,8 @@ struct ConfusionMistake
 }  // namespace detail
 
 /// At (i, j), the number of samples of class i that were classified as j: the rows are the labels, the columns the
-/// predictions, as in scikit-learn. Add the matrices of several batches. shape: (n,), (n,) -> (classes, classes), int64
+/// predictions, as in scikit-learn. Add the matrices of several batches.
+/// shape: (n,), (n,) -> (classes, classes), int64
 /// cost: as bincount, and a launch; waits for the device
 /// throws ShapeError unless there is a label for each prediction; ArgumentError for classes that are not 1 to 32,768;
 /// IndexError for a prediction or a label that is not a class

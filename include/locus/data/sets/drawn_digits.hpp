@@ -238,7 +238,8 @@ struct DrawnDigits {
   std::vector<std::int64_t> labels;  ///< count, each 0 to 9
 };
 
-/// `count` digits of random labels; number i depends on (seed, i) alone. cost: about 15 us each
+/// `count` digits of random labels; number i depends on (seed, i) alone.
+/// cost: about 15 us each
 /// throws ArgumentError for a negative count, OutOfMemory
 [[nodiscard]] inline DrawnDigits draw_digits(std::int64_t count, std::uint64_t seed) {
   if (count < 0) fail<ArgumentError>({"draw_digits: cannot draw ", count, " digits; expected 0 or more"});

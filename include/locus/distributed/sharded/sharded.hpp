@@ -149,7 +149,8 @@ template <class M>
 /// Memory of a rank, in bytes of all parameters: values, gradients and states / ranks; and, whole, the parameters
 /// outside of units, twice, `ahead` + 2 units of values and two of gradients.
 /// With a model of bfloat16, gathers and sums move half the bytes; the optimizer keeps float masters of this rank's
-/// part. cost: of a pass forward an all_gather of the values; backward another one, and a reduce_scatter of gradients
+/// part.
+/// cost: of a pass forward an all_gather of the values; backward another one, and a reduce_scatter of gradients
 /// throws on all ranks ShapeError or ArgumentError where models differ, or options are out of range; DeviceError for a
 /// model on another ordinal than the communicator; CollectiveError where a rank does not call it
 template <class M>

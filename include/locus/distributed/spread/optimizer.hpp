@@ -104,10 +104,10 @@ class Optimizer {
     optimizer_.step();
   }
   /// Sums gradients, scales them so that the norm of the whole model's is at most max_norm, and steps. Parts count
-  /// once, and values that are the same on several ranks once. Returns the norm before. throws ArgumentError unless
-  /// max_norm >= 0; CollectiveError
+  /// once, and values that are the same on several ranks once. Returns the norm before.
   /// cost: beside step(), a collective of one number for each set of axes along which parameters are Varying, and the
   ///       launches of optim::clip_grad_norm_
+  /// throws ArgumentError unless max_norm >= 0; CollectiveError
   Tensor<R, D> clip_and_step(double max_norm, const Ranks<B, D>&... ranks) {
     if (!(max_norm >= 0)) fail<ArgumentError>({"clip_and_step: max_norm is ", max_norm, "; expected 0 or more"});
     sum_gradients(ranks...);

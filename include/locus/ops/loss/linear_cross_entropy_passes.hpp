@@ -12,9 +12,9 @@
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// Bytes of logits that a device computes at once; up to four times as many if a chunk would otherwise have fewer than
-/// `least_chunk_rows` rows. Every chunk reads all weights for each of its three products, and reads and writes their
-/// gradient: with 50,257 classes these chunks, 333 rows of float on hosts and 1,334 of 16 bits on Cuda, multiply
-/// several times longer than they read.
+/// `least_chunk_rows` rows. Every chunk reads all weights for each of its three products, and reads and writes the
+/// gradient of the weights. With 50,257 classes these chunks, 333 rows of float on hosts and 1,334 of 16 bits on Cuda,
+/// multiply several times longer than they read.
 template <class D>
 inline constexpr std::int64_t logit_bytes = HostAccessible<D> ? std::int64_t{64} << 20 : std::int64_t{128} << 20;
 inline constexpr std::int64_t least_chunk_rows = 128;
