@@ -1,45 +1,12 @@
 #pragma once
 // LOCUS_TRACE=json: when work ran on a GPU, by markers in its stream that are read once it has passed them.
 
-#include <locus/cuda/gpu_clock.hpp>
 #include <locus/cuda/stream.hpp>
+#include <locus/cuda/timed_work.hpp>
 
-#include <string>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
-
-/// Work between two markers of a stream.
-struct TimedWork {
-  const int ordinal;
-  cudaStream_t stream = nullptr;
-  std::int64_t called = 0;    ///< when the host began to queue it
-  Shared<ClockPair> clock{};  ///< from before it
-  cudaEvent_t begin = nullptr, end = nullptr;
-  std::int64_t process = 0;  ///< of the trace
-  std::string event{};       ///< without its time
-  TimedWork* next = nullptr;
-};
-
-/// Work in the order in which it was added.
-class TimedQueue {
- public:
-  [[nodiscard]] TimedWork* first() const { return first_; }
-  void push(TimedWork* work) {
-    work->next = nullptr;
-    (last_ ? last_->next : first_) = work;
-    last_ = work;
-  }
-  TimedWork* pop() {
-    TimedWork* const work = first_;
-    if (work) first_ = work->next;
-    if (!first_) last_ = nullptr;
-    return work;
-  }
-
- private:
-  TimedWork *first_ = nullptr, *last_ = nullptr;
-};
 
 /// The work of all streams, in tracks of the trace. Nothing here throws or touches a capture: work that cannot be timed
 /// has no event on its stream's track. A marker waits where a launch would: while the launch queue of its stream is
@@ -112,6 +79,8 @@ class GpuTimeline {
     std::uint32_t file = 0;     ///< in which the track has a name,
     std::int64_t process = -1;  ///< and the process of the track there
     std::int64_t written = 0;   ///< the end of its last event
+    Shared<ClockPair> clock{};  ///< of its last work,
+    std::int64_t late = 0;      ///< and how much later that work was than by this clock, at least
     TimedQueue queued{};        ///< the first ends first
   };
   /// Makes the calling thread the one that collects, if there is none; waits for another one until `until`.
@@ -219,20 +188,31 @@ class GpuTimeline {
       usleep(50);
     }
   }
-  /// Work begins after the call that queues it, and after the work before it in its stream: an event that seems to
-  /// begin earlier, by an error of the clock's comparison, is moved, and keeps its duration. An event that is further
-  /// from what is possible than such an error has no time that could be told.
+  /// Work follows the work before it in its stream, also where the markers of two threads interleave. If the times are
+  /// impossible by more than an error of the clock's comparison, it has no event.
   void write(Line& line, const TimedWork& work) {
     auto& file = locus::detail::TraceFile::instance();
-    const std::int64_t began = work.clock->host_time(work.begin), ended = work.clock->host_time(work.end);
-    if (began < 0 || ended < began || ended > file.now() + GpuClock::most_error) return;
-    const std::int64_t least = work.called < line.written ? line.written : work.called;
-    const std::int64_t moved = began < least ? least - began : 0;
-    if (moved > GpuClock::most_error) return;
-    line.written = ended + moved;
+    std::int64_t begin = work.clock->host_time(work.begin), end = work.clock->host_time(work.end);
+    if (begin < 0 || end < 0 || end > file.now() + GpuClock::most_error) return;
+    const std::int64_t late = correction(line, work, begin);
+    begin += late;
+    end += late;
+    if (begin < line.written) begin = line.written;
+    if (late > GpuClock::most_error || begin >= end) return;
+    line.written = end;
     locus::detail::TraceText event;
-    file.add(
-        locus::detail::end_event(event.add(work.event), track_of(line, work.process), began + moved, line.written));
+    file.add(locus::detail::end_event(event.add(work.event), track_of(line, work.process), begin, end));
+  }
+  /// The error of the work's clock as far as it shows, which events are moved by, so that they keep their durations:
+  /// work begins after its call, and the first work by this clock after the work before it.
+  [[nodiscard]] static std::int64_t correction(Line& line, const TimedWork& work, std::int64_t begin) {
+    if (!(line.clock == work.clock)) {
+      const std::int64_t overlap = line.written - begin;
+      line.clock = work.clock;
+      line.late = 0 < overlap && overlap <= GpuClock::longest_try ? overlap : 0;
+    }
+    if (line.late < work.called - begin) line.late = work.called - begin;
+    return line.late;
   }
   [[nodiscard]] static locus::detail::TraceTrack track_of(Line& line, std::int64_t process) {
     auto& file = locus::detail::TraceFile::instance();

@@ -165,6 +165,30 @@ TEST_CASE("after a backlog that is too long, work is timed again once the GPU ha
   CHECK(count_of(checked, "gpu") == 1 + most + 20);
 }
 
+TEST_CASE("work of threads that share a stream, whose markers interleave, follows one another on its track") {
+  const locus_test::TemporaryFolder folder;
+  const std::string path = folder.path / "trace.json";
+  const std::int64_t first_ends = in_new_process({}, [&] {
+    trace_to(path);
+    auto& timeline = cuda::GpuTimeline::instance();
+    const cuda::Context& context = cuda::Context::current(0);
+    const auto event = locus::detail::event_named("shared", "gpu");
+    cuda::TimedWork *const first = timeline.begin(context), *const second = timeline.begin(context);
+    usleep(15'000);
+    const std::int64_t now = TraceFile::now();
+    timeline.end(first, event);
+    usleep(2'000);
+    timeline.end(second, event);
+    trace_to("");
+    return now;
+  });
+  const std::string text = locus_test::content_of(path);
+  CHECK(text.find("\"cat\":\"gpu\"") != text.rfind("\"cat\":\"gpu\""));
+  const auto [begin, end] = last_on_gpu(path);
+  CHECK(begin > first_ends - cuda::GpuClock::longest_try);
+  CHECK(end >= begin + 2 * ms - 1000);  // to a microsecond
+}
+
 TEST_CASE("work that a GPU does long after the call has its event when it ran") {
   const locus_test::TemporaryFolder folder;
   const std::string path = folder.path / "trace.json";
