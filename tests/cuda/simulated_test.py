@@ -39,8 +39,8 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            TESTS / "nn" / "batch_norm_test.cpp", *(TESTS / "data" / f"{name}_test.cpp" for name in ("transformed", "dataset", "to")),
            *(TESTS / "optim" / f"{name}_test.cpp" for name in ("grad_scaler", "groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
            *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
-                                         "threads"))]
-WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
+                                         "timeline", "threads"))]
+WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp", HERE / "timeline.cpp"]
 LEAST_COVERAGE = 97  # % of lines
 # A line of gcov: execution count, line number, text.
 COUNTED = re.compile(r"^ *(-|#+|=+|\d+\*?): *(\d+):(.*)$", re.MULTILINE)

@@ -51,21 +51,22 @@ History train() {
   return history;
 }
 
-/// The trace of f(), checked.
+/// The trace of f(), checked with an option of trace_events.py.
 template <class F>
-std::string trace_of(const F& f) {
+std::string trace_of(const F& f, const char* option = "") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "trace.json";
   trace_to(path);
   f();
   trace_to("");
-  return checked_trace(path);
+  return checked_trace(path, option);
 }
 
 LOCUS_DEVICE_TEST("a training is a trace whose events are complete and nest; a GPU's work is on tracks of its streams",
                   D) {
   if (!locus_test::traces_can_be_checked()) SKIP_TEST("needs python3 and trace_events.py");
-  const std::string checked = trace_of([] { (void)train<D>(); });
+  constexpr const char* phases = std::is_same_v<D, Cuda> ? "--awaited=forward,backward,step" : "";
+  const std::string checked = trace_of([] { (void)train<D>(); }, phases);
   CAPTURE(checked);
   CHECK(count_of(checked, "phase") == 2 * (2 * 4 + 1 + 1));
   CHECK(count_of(checked, "launch") > 2 * 2 * 5);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Checks a trace of LOCUS_TRACE=json by Chrome's Trace Event Format, and prints what it has.
 
-usage: trace_events.py [--cut] FILE
+usage: trace_events.py [--cut] [--awaited=PHASE,PHASE] FILE
 
---cut is for the file of a killed process, which may lack its end. Faults are printed, and the exit status is 1. Without
+--cut is for the file of a killed process, which may lack its end. --awaited names phases that wait for the GPU: work
+that is queued in them has an event, which ends before the phase. Faults are printed, and the exit status is 1. Without
 faults, a line for each category counts its events, and a line for each track names it:
 
     launch: 45
@@ -15,6 +16,7 @@ import json
 import sys
 
 NUMBER = (int, float)
+CLOCK_ERROR = 1_000_000  # of a GPU's clock by the host's, in ns: GpuClock::longest_try
 COMPLETE, COUNTER, METADATA = "X", "C", "M"
 MEMBERS = {  # phase: the members that it must have, beside name, ph and pid
     COMPLETE: {"cat": str, "tid": int, "ts": NUMBER, "dur": NUMBER},
@@ -135,18 +137,49 @@ def faults_of(events):
     return faults + list(faults_of_gpus(events))
 
 
+def calls_and_works(events):
+    """For each process, device and name: calls that queue work on a GPU, and the work, each in the order of begins. The
+    n-th work begins after the n-th call, whatever their streams and threads, and although some calls have no work."""
+    found = collections.defaultdict(lambda: ([], []))
+    for event in sorted((e for e in events if e["ph"] == COMPLETE), key=lambda e: e["ts"]):
+        if event["cat"] in ("launch", "copy", "gpu"):
+            found[event["pid"], event["args"]["device"], event["name"]][event["cat"] == "gpu"].append(event)
+    return found
+
+
+def end_of(event):
+    return nanoseconds(event["ts"]) + nanoseconds(event["dur"])
+
+
 def faults_of_gpus(events):
-    """Each piece of work on a GPU follows the begin of its call."""
-    calls = collections.defaultdict(list)
-    for event in events:
-        if event["ph"] == COMPLETE and event["cat"] in ("launch", "copy"):
-            calls[event["pid"], event["name"]].append(nanoseconds(event["ts"]))
-    for event in events:
-        if event["ph"] != COMPLETE or event["cat"] != "gpu":
-            continue
-        begins = calls[event["pid"], event["name"]]
-        if not begins or nanoseconds(event["ts"]) < min(begins):
-            yield f"{event['name']!r} ran on {event['args']['device']} before any call that queues it"
+    """Each piece of work on a GPU takes time, and follows the begin of its call."""
+    for (_, device, name), (calls, works) in calls_and_works(events).items():
+        if len(works) > len(calls):
+            yield f"{name!r} ran {len(works)} times on {device}, and was called {len(calls)} times"
+        for n, (call, work) in enumerate(zip(calls, works), 1):
+            if nanoseconds(work["dur"]) <= 0:
+                yield f"{name!r} took no time on {device}, as work {n} of this name"
+            if nanoseconds(work["ts"]) < nanoseconds(call["ts"]):
+                yield f"{name!r} ran on {device} before call {n} of this name"
+
+
+def faults_of_awaited(events, names):
+    """All work that is queued in phases of these names ends before the phase."""
+    phases = [e for e in events if e["ph"] == COMPLETE and e["cat"] == "phase" and e["name"] in names]
+    count = 0
+    for (_, device, name), (calls, works) in calls_and_works(events).items():
+        for n, call in enumerate(calls):
+            phase = next((p for p in phases if (p["pid"], p["tid"]) == (call["pid"], call["tid"])
+                          and nanoseconds(p["ts"]) <= nanoseconds(call["ts"]) < end_of(p)), None)
+            if not phase or not device.startswith("cuda:"):
+                continue
+            count += 1
+            if len(works) != len(calls):
+                yield f"{name!r} was called {len(calls)} times, and ran {len(works)} times on {device}"
+            elif (late := end_of(works[n]) - end_of(phase)) > CLOCK_ERROR:
+                yield f"{name!r} ends on {device} {late} ns after {phase['name']!r}, which waits for it"
+    if not count:
+        yield f"no work is queued in phases {', '.join(names)}"
 
 
 def summary(events):
@@ -161,11 +194,14 @@ def main(arguments):
         print(__doc__)
         return 0 if arguments else 2
     cut = "--cut" in arguments
+    awaited = [names for each in arguments if (names := each.removeprefix("--awaited=")) != each]
     with open(arguments[-1], encoding="ascii") as file:
         text = file.read()
     try:
         events = events_of(text, cut)
         faults = faults_of(events)
+        for phases in awaited if not faults else []:
+            faults += faults_of_awaited(events, phases.split(","))
     except ValueError as error:
         faults = [f"no JSON: {error}"]
     print("\n".join(faults[:20] or summary(events)))

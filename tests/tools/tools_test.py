@@ -1086,8 +1086,25 @@ class TraceEvents(unittest.TestCase):
         self.assertIn("has no name", self.faults(self.event(tid=2))[0])
         self.assertIn("of category launch on the track 'cuda:0", self.faults(self.launch(3, 9, "launch"))[0])
 
-    def test_work_follows_its_call(self):
-        self.assertIn("before any call", self.faults(self.launch(3, 1, "launch"), self.launch(2, 9, "gpu"))[0])
+    def test_work_takes_time_and_the_nth_follows_the_nth_call(self):
+        calls = self.launch(3, 1, "launch"), self.launch(5, 1, "launch")
+        first, second = self.launch(4, 9, "gpu"), self.launch(5, 9, "gpu")
+        self.assertEqual(self.faults(*calls, first, second), [])
+        self.assertEqual(self.faults(*calls, second), [])  # the first was captured
+        self.assertIn("before call 1 of", self.faults(*calls, self.launch(2, 9, "gpu"), second)[0])
+        self.assertIn("before call 2 of", self.faults(*calls, self.launch(3, 9, "gpu"), self.launch(4, 9, "gpu"))[0])
+        self.assertIn("took no time", self.faults(*calls, {**first, "dur": 0.0004}, second)[0])
+        self.assertIn("ran 2 times on cuda:0, and was called 1 times", self.faults(calls[0], first, second)[0])
+
+    def test_awaited_work_ends_before_its_phase(self):
+        def faults(*events):
+            return list(trace_events.faults_of_awaited([self.event("step", 0, 5000), *events], ["step", "forward"]))
+
+        call, later = self.launch(3, 1, "launch"), {**self.launch(6000, 1, "launch"), "name": "later"}
+        self.assertEqual(faults(call, self.launch(5900, 9, "gpu"), later), [])
+        self.assertIn("ends on cuda:0 1001000 ns after 'step'", faults(call, self.launch(6000, 9, "gpu"))[0])
+        self.assertIn("was called 1 times, and ran 0 times", faults(call)[0])
+        self.assertIn("no work is queued in phases step, forward", faults(later)[0])
 
     def test_the_file_of_a_killed_process_lacks_its_end(self):
         text = json.dumps(self.NAMES).replace("}, {", "},\n{")

@@ -1,100 +1,24 @@
 #pragma once
-// LOCUS_TRACE=json: when work ran on a GPU, by markers in its stream that are read later, without waiting for the GPU.
+// LOCUS_TRACE=json: when work ran on a GPU, by markers in its stream that are read once it has passed them.
 
-#include <locus/core/std/shared.hpp>
-#include <locus/cuda/event.hpp>
 #include <locus/cuda/stream.hpp>
-#include <locus/device/trace/trace_file.hpp>
+#include <locus/cuda/timed_work.hpp>
 
-#include <string>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
-/// One moment by two clocks: an event of a GPU, and nanoseconds of the host.
-class ClockPair : public Counted {
- public:
-  ClockPair(cudaEvent_t event, std::int64_t host) : event_(event), host_(host) {}
-  ~ClockPair() { disregard(cudaEventDestroy(event_)); }
-
-  /// The host's time of an event that has completed; -1 if it cannot be told.
-  [[nodiscard]] std::int64_t host_time(cudaEvent_t event) const noexcept {
-    float passed = 0;  // milliseconds
-    const cudaError_t error = cudaEventElapsedTime(&passed, event_, event);
-    disregard(error);
-    return error == cudaSuccess ? host_ + static_cast<std::int64_t>(1e6 * static_cast<double>(passed)) : -1;
-  }
-
- private:
-  cudaEvent_t event_;
-  std::int64_t host_;
-};
-
-/// Work between two markers of a stream.
-struct TimedWork {
-  cudaStream_t stream;
-  int ordinal;
-  std::int64_t called;      ///< when the host began to queue it
-  Shared<ClockPair> clock;  ///< from before it
-  cudaEvent_t begin = nullptr, end = nullptr;
-  std::int64_t process = 0;  ///< of the trace
-  std::string event{};       ///< without its time
-};
-
-/// A GPU's clock, compared with the host's in a stream without other work, so that no comparison waits for any.
-class GpuClock {
- public:
-  /// Clocks drift apart by up to some 10 us each second, and times between events are floats of milliseconds.
-  static constexpr std::int64_t most_age = 1'000'000'000, longest_try = 1'000'000;  // ns
-
-  /// The last comparison, or a new one if the last is old; empty if none succeeded.
-  [[nodiscard]] const Shared<ClockPair>& pair() {
-    const std::int64_t now = locus::detail::TraceFile::now();
-    if (now - tried_ < (pair_ ? most_age : longest_try * 10)) return pair_;
-    tried_ = now;
-    if (!stream_) {
-      const cudaError_t error = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
-      disregard(error);
-      if (error != cudaSuccess) stream_ = nullptr;
-    }
-    std::int64_t best = INT64_MAX;
-    for (int i = 0; i < 3 && stream_; ++i) compare(best);
-    return pair_;
-  }
-
- private:
-  void compare(std::int64_t& best) {
-    cudaEvent_t event = nullptr;
-    cudaError_t error = cudaEventCreate(&event);
-    const std::int64_t before = locus::detail::TraceFile::now();
-    if (error == cudaSuccess) error = cudaEventRecord(event, stream_);
-    std::int64_t after = before;
-    while (error == cudaSuccess || error == cudaErrorNotReady) {
-      error = cudaEventQuery(event);
-      disregard(error);
-      after = locus::detail::TraceFile::now();
-      if (error == cudaSuccess || after - before > longest_try) break;
-    }
-    disregard(error);
-    if (error == cudaSuccess && after - before < best) {
-      best = after - before;
-      pair_ = Shared<ClockPair>(new ClockPair(event, before + best / 2));
-    } else if (event) {
-      disregard(cudaEventDestroy(event));
-    }
-  }
-
-  cudaStream_t stream_ = nullptr;
-  std::int64_t tried_ = 0;
-  Shared<ClockPair> pair_;
-};
-
-/// The work of all streams, in tracks of the trace. Nothing here throws, waits for a stream, or touches a capture: work
-/// that cannot be timed has no event on its stream's track.
+/// The work of all streams, in tracks of the trace. Nothing here throws or touches a capture: work that cannot be timed
+/// has no event on its stream's track. A marker waits where a launch would: while the launch queue of its stream is
+/// full. The mutex is held during no call of CUDA, and one thread at a time collects completed work while others go on,
+/// so no launch waits for a call of another thread. Only the end of a trace waits for work, or for a thread that
+/// collects, at most `longest_wait`.
 class GpuTimeline {
  public:
-  /// Pieces of work that wait for their end. Beyond it, work is not timed.
-  static constexpr std::size_t most_queued = 8192, looks_at = 256;
+  /// Pieces of work that wait for their end. Beyond it, work is not timed until the first of them have ended.
+  static constexpr std::size_t most_queued = 8192;
+  static constexpr std::size_t looks_at = 256;                 ///< launches between two looks for completed work
+  static constexpr std::int64_t longest_wait = 2'000'000'000;  ///< of the end of a trace, in ns
 
   [[nodiscard]] LOCUS_OUT_OF_LINE static GpuTimeline& instance() {
     static auto* const timeline = [] {  // never destroyed: threads may still queue work
@@ -112,18 +36,15 @@ class GpuTimeline {
     if (ContextRegistry::capturing_of_thread() || is_captured(context.stream())) return nullptr;
     const UncapturedCalls anything_goes;
     const OrdinalGuard guard(context.ordinal());
-    const Lock lock(mutex_);
-    if (queued_ % looks_at == looks_at - 1) write_completed(0);
-    const Shared<ClockPair>& clock = clocks_[context.ordinal()].pair();
-    if (queued_ >= most_queued || !clock) return nullptr;
-    auto* const work = new TimedWork{context.stream(), context.ordinal(), called, clock};
-    work->begin = marker(work->ordinal);
-    work->end = marker(work->ordinal);
-    if (work->begin && work->end && marks(work->begin, work->stream)) {
-      ++queued_;
-      return work;
-    }
-    forget(work);
+    if (is_time_to_look()) collect(false);
+    const Shared<ClockPair> clock = clocks_[context.ordinal()].pair();
+    TimedWork* const work = clock ? unused(context.ordinal()) : nullptr;
+    if (!work) return nullptr;
+    work->stream = context.stream();
+    work->called = called;
+    work->clock = clock;
+    if (has_markers(*work) && marks(work->begin, work->stream)) return work;
+    abandon(work);
     return nullptr;
   } catch (const std::exception&) {
     return nullptr;
@@ -132,20 +53,21 @@ class GpuTimeline {
   LOCUS_COLD void end(TimedWork* work, const locus::detail::TraceText& event) noexcept {
     try {
       const OrdinalGuard guard(work->ordinal);
+      work->event = event.view();
+      work->process = locus::detail::TraceFile::instance().here().process;
       if (marks(work->end, work->stream)) {
-        work->process = locus::detail::TraceFile::instance().here().process;
-        work->event = event.view();
         const Lock lock(mutex_);
-        line_of(*work).queued.push_back(work);
-        return;
+        return marked_.push(work);
       }
     } catch (const std::exception&) {}  // the GPU does not answer, or memory is short
     abandon(work);
   }
-  /// Gives up work whose end is not marked.
+  /// Gives up work whose end is not marked, or takes back work whose event is written.
   LOCUS_COLD void abandon(TimedWork* work) noexcept {
+    work->clock = {};
     const Lock lock(mutex_);
-    drop(work);
+    --queued_;
+    work->next = std::exchange(unused_[work->ordinal], work);
   }
 
  private:
@@ -153,11 +75,32 @@ class GpuTimeline {
   struct Line {
     cudaStream_t stream;
     int ordinal;
-    std::int64_t number;               ///< among the GPU's streams
-    std::uint32_t file = 0;            ///< in which the track has a name,
-    std::int64_t process = -1;         ///< and the process of the track there
-    std::int64_t written = 0;          ///< the end of its last event
-    std::vector<TimedWork*> queued{};  ///< the first ends first
+    std::int64_t number;        ///< among the GPU's streams
+    std::uint32_t file = 0;     ///< in which the track has a name,
+    std::int64_t process = -1;  ///< and the process of the track there
+    std::int64_t written = 0;   ///< the end of its last event
+    Shared<ClockPair> clock{};  ///< of its last work,
+    std::int64_t late = 0;      ///< and how much later that work was than by this clock, at least
+    TimedQueue queued{};        ///< the first ends first
+  };
+  /// Makes the calling thread the one that collects, if there is none; waits for another one until `until`.
+  class Collector {
+   public:
+    Collector(GpuTimeline& timeline, std::int64_t until) : timeline_(timeline) {
+      while (!(collects_ = timeline.starts_to_collect()) && locus::detail::TraceFile::now() < until) usleep(50);
+    }
+    Collector(const Collector&) = delete;
+    Collector& operator=(const Collector&) = delete;
+    ~Collector() {
+      if (!collects_) return;
+      const Lock lock(timeline_.mutex_);
+      timeline_.is_collecting_ = false;
+    }
+    [[nodiscard]] explicit operator bool() const { return collects_; }
+
+   private:
+    GpuTimeline& timeline_;
+    bool collects_ = false;
   };
 
   GpuTimeline() = default;
@@ -173,30 +116,23 @@ class GpuTimeline {
     disregard(error);
     return error == cudaSuccess;
   }
-  [[nodiscard]] cudaEvent_t marker(int ordinal) {
-    auto& spare = spare_[ordinal];
-    cudaEvent_t event = nullptr;
-    if (spare.empty()) {
-      disregard(cudaEventCreate(&event));
-    } else {
-      event = spare.back();
-      spare.pop_back();
-    }
-    return event;
+  [[nodiscard]] static bool has_markers(TimedWork& work) noexcept {
+    for (cudaEvent_t* const event : {&work.begin, &work.end})
+      if (!*event) disregard(cudaEventCreate(event));
+    return work.begin && work.end;
   }
-  void forget(TimedWork* work) noexcept {
-    for (cudaEvent_t event : {work->begin, work->end}) {
-      try {
-        if (event) spare_[work->ordinal].push_back(event);
-      } catch (const std::bad_alloc&) {
-        disregard(cudaEventDestroy(event));
-      }
-    }
-    delete work;
+  [[nodiscard]] bool is_time_to_look() {
+    const Lock lock(mutex_);
+    return ++begun_ % looks_at == 0 || queued_ >= most_queued;
   }
-  void drop(TimedWork* work) noexcept {
-    --queued_;
-    forget(work);
+  /// Earlier work with its markers, or new one; null if too much waits.
+  [[nodiscard]] TimedWork* unused(int ordinal) {
+    const Lock lock(mutex_);
+    if (queued_ >= most_queued) return nullptr;
+    TimedWork*& first = unused_[ordinal];
+    TimedWork* const work = first ? std::exchange(first, first->next) : new TimedWork{ordinal};
+    ++queued_;
+    return work;
   }
   [[nodiscard]] Line& line_of(const TimedWork& work) {
     std::int64_t number = 0;
@@ -208,26 +144,39 @@ class GpuTimeline {
     return lines_.back();
   }
 
-  /// `waits`: for work that still runs, at most two seconds in all, and then drops it.
+  [[nodiscard]] bool starts_to_collect() {
+    const Lock lock(mutex_);
+    return !std::exchange(is_collecting_, true);
+  }
+  /// Writes completed work. `waits`: for work that still runs, at most `longest_wait` in all, and then drops it.
   LOCUS_COLD void collect(bool waits) noexcept try {
     if (process_ != getpid()) return;  // a fork cannot use the GPU
     const UncapturedCalls anything_goes;
-    const Lock lock(mutex_);
-    write_completed(waits ? locus::detail::TraceFile::now() + 2'000'000'000 : 0);
-    if (!waits) return;
+    const std::int64_t until = waits ? locus::detail::TraceFile::now() + longest_wait : 0;
+    const Collector collector(*this, until);
+    if (!collector) return;
+    take_marked();
     for (Line& line : lines_) {
-      for (TimedWork* const work : line.queued) drop(work);
-      line.queued.clear();
+      while (line.queued.first() && is_done(line.queued.first()->end, until)) {
+        write(line, *line.queued.first());
+        abandon(line.queued.pop());
+      }
+      while (waits && line.queued.first()) abandon(line.queued.pop());
     }
   } catch (const std::exception&) {}
-  void write_completed(std::int64_t until) {
-    for (Line& line : lines_) {
-      std::size_t count = 0;
-      while (count < line.queued.size() && is_done(line.queued[count]->end, until)) {
-        write(line, *line.queued[count]);
-        drop(line.queued[count++]);
+  /// Adds marked work to the lines of its streams.
+  void take_marked() {
+    TimedQueue marked;
+    {
+      const Lock lock(mutex_);
+      marked = std::exchange(marked_, {});
+    }
+    while (TimedWork* const work = marked.pop()) {
+      try {
+        line_of(*work).queued.push(work);
+      } catch (const std::bad_alloc&) {
+        abandon(work);
       }
-      line.queued.erase(line.queued.begin(), line.queued.begin() + static_cast<std::ptrdiff_t>(count));
     }
   }
   [[nodiscard]] static bool is_done(cudaEvent_t event, std::int64_t until) noexcept {
@@ -239,17 +188,31 @@ class GpuTimeline {
       usleep(50);
     }
   }
-  /// Work begins after the call that queues it, and after the work before it in its stream.
+  /// Work follows the work before it in its stream, also where the markers of two threads interleave. If the times are
+  /// impossible by more than an error of the clock's comparison, it has no event.
   void write(Line& line, const TimedWork& work) {
     auto& file = locus::detail::TraceFile::instance();
     std::int64_t begin = work.clock->host_time(work.begin), end = work.clock->host_time(work.end);
-    if (begin < 0 || end < 0) return;
-    for (const std::int64_t least : {work.called, line.written})
-      if (begin < least) begin = least;
-    if (end < begin) end = begin;
+    if (begin < 0 || end < 0 || end > file.now() + GpuClock::most_error) return;
+    const std::int64_t late = correction(line, work, begin);
+    begin += late;
+    end += late;
+    if (begin < line.written) begin = line.written;
+    if (late > GpuClock::most_error || begin >= end) return;
     line.written = end;
     locus::detail::TraceText event;
     file.add(locus::detail::end_event(event.add(work.event), track_of(line, work.process), begin, end));
+  }
+  /// The error of the work's clock as far as it shows, which events are moved by, so that they keep their durations:
+  /// work begins after its call, and the first work by this clock after the work before it.
+  [[nodiscard]] static std::int64_t correction(Line& line, const TimedWork& work, std::int64_t begin) {
+    if (!(line.clock == work.clock)) {
+      const std::int64_t overlap = line.written - begin;
+      line.clock = work.clock;
+      line.late = 0 < overlap && overlap <= GpuClock::longest_try ? overlap : 0;
+    }
+    if (line.late < work.called - begin) line.late = work.called - begin;
+    return line.late;
   }
   [[nodiscard]] static locus::detail::TraceTrack track_of(Line& line, std::int64_t process) {
     auto& file = locus::detail::TraceFile::instance();
@@ -266,10 +229,12 @@ class GpuTimeline {
 
   const pid_t process_ = getpid();
   Mutex mutex_;
-  std::size_t queued_ = 0;  ///< work between begin() and its event
-  std::vector<Line> lines_;
+  std::size_t begun_ = 0, queued_ = 0;  ///< work so far, and work between begin() and its event
+  bool is_collecting_ = false;
+  TimedQueue marked_;                    ///< work with an end that no thread has collected yet
+  TimedWork* unused_[max_devices] = {};  ///< lists of work that was written, for its markers
   GpuClock clocks_[max_devices];
-  std::vector<cudaEvent_t> spare_[max_devices];
+  std::vector<Line> lines_;  ///< of the thread that collects, without the mutex
 };
 
 }}}  // namespace locus::LOCUS_ABI::cuda

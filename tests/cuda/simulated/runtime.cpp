@@ -458,6 +458,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
+  if (auto* const before = simulated::before_record.load()) before();
   if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   auto& event = *reinterpret_cast<simulated::Event*>(handle);

@@ -119,6 +119,8 @@ inline std::atomic<bool> refuses_pools{!has_pools};     ///< whether it makes no
 inline std::atomic<unsigned long long> kept_memory{0};  ///< release threshold of the last pool that set one
 inline std::atomic<int> mallocs{0}, frees{0};           ///< calls of cudaMalloc and cudaFree
 inline std::atomic<int> queries{0};                     ///< calls of cudaEventQuery
+/// Is called first by cudaEventRecord, which a driver blocks while the stream's launch queue is full; null: nothing is.
+inline std::atomic<void (*)()> before_record{nullptr};
 /// Whether `data` lies in a block of a memory pool, which CUDA IPC refuses.
 bool is_pooled(const void* data);
 
