@@ -58,7 +58,8 @@ template <class X, class E>
 using place_or_t = std::conditional_t<MemorySpace<X>, E, X>;
 /// An aggregate like Batch<T, D>, whose template parameters name the place.
 template <template <class...> class C, class... A, class E>
-  requires(!MovesItself<C<A...>, E> && (MemorySpace<A> || ...) && MovesInto<C<A...>, C<place_or_t<A, E>...>, E>)
+  requires(MemorySpace<E> && !MovesItself<C<A...>, E> && (MemorySpace<A> || ...) &&
+           MovesInto<C<A...>, C<place_or_t<A, E>...>, E>)
 struct MovedTo<C<A...>, E> {
   using type = C<place_or_t<A, E>...>;
 };
