@@ -2,7 +2,7 @@
 // Memory of a GPU: freed blocks serve later requests of the same size class.
 
 #include <locus/core/std/posix.hpp>
-#include <locus/cuda/blocks.hpp>
+#include <locus/cuda/step_blocks.hpp>
 #include <locus/cuda/stream_order.hpp>
 #include <locus/cuda/system_memory.hpp>
 #include <locus/device/memory_limit.hpp>
@@ -40,9 +40,10 @@ class DeviceMemory {
     const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
     if (home.step) home.step->reserve();
-    void* block = home.lender ? unused_for_step(home, size_class) : home.unused.pop(size_class);
+    void* block = home.lender ? steps_.unused(home, size_class, [&] { return borrow(home, size_class); })
+                              : home.unused.pop(size_class);
     if (!block) block = from_system(home, bytes, size_class);
-    if (home.lender) count_for_step(home, block, size_class);
+    if (home.lender) steps_.count(home, block, size_class);
     detail::count_allocation(stats_, Sizes::bytes(size_class));
     if (streams_are_checked()) [[unlikely]]
       StreamOrder::instance().allocated(block, reuses_blocks_ ? Sizes::bytes(size_class) : bytes, home.stream);
@@ -119,14 +120,7 @@ class DeviceMemory {
     const Lock lock(mutex_);
     CapturedBlocks* const step = std::exchange(home.step, nullptr);
     const bool is_capture = std::exchange(home.capturing, false);
-    if (step && succeeded) {
-      step->end([&](const CapturedBlocks::Allocation& each) {
-        const MemoryBlock* const block = blocks_.find(each.block);
-        return block && block->allocation == each.number;
-      });
-      for (auto& [address, kept] : step->overwritten) kept = blocks_.find(address)->allocation;
-      step->checked = home.overlaps;
-    }
+    if (step && succeeded) steps_.end(home, *step);
     if (is_capture) give_back_delayed();
     if (!step) return_unused(home);
     else if (is_capture && succeeded) release_unshared(home);
@@ -134,11 +128,7 @@ class DeviceMemory {
   /// Whether a replay of the step would overwrite no tensor but the step's own results.
   [[nodiscard]] bool can_replay(const StreamMemory& home, CapturedBlocks& step) noexcept {
     const Lock lock(mutex_);
-    if (step.checked == home.overlaps) return true;
-    for (const auto& [address, kept] : step.overwritten)
-      if (const std::uint64_t now = blocks_.find(address)->allocation; now != 0 && now != kept) return false;
-    step.checked = home.overlaps;
-    return true;
+    return steps_.can_replay(home, step);
   }
   /// Orders the stream after the lender's work, if its memory may have been used outside replays since the last call.
   /// Returns whether replays have to wait for the stream.
@@ -298,53 +288,6 @@ class DeviceMemory {
     if (block.overwriters == 0 && !home.capturing) release(block);
   }
 
-  /// An unused block for a step that runs or is captured; null: none. A capture prefers blocks that replays overwrite
-  /// already, a run any other. Memory that is expected to outlive a capture, and small blocks, which cost little, come
-  /// from blocks that no other step overwrites.
-  [[nodiscard]] void* unused_for_step(StreamMemory& home, int size_class) {
-    constexpr std::size_t least_shared = 64 * 1024;
-    const bool outlives = home.capturing && home.step->predicts_outliving(size_class);
-    const bool shares = !outlives && Sizes::bytes(size_class) >= least_shared;
-    void* block = nullptr;
-    if (home.capturing) block = home.unused.pop_if(size_class, [&](void* each) { return is_own(home, each); });
-    if (!block && home.capturing && shares) block = shared_block(home, size_class);
-    if (!block)
-      block = home.unused.pop_if(size_class, [&](void* each) { return blocks_.find(each)->overwriters == 0; });
-    if (!block) block = borrow(home, size_class);
-    if (!block && !home.capturing && shares) block = shared_block(home, size_class);
-    return block;
-  }
-  /// Whether the capture in progress, and no other, has allocated the block.
-  [[nodiscard]] bool is_own(const StreamMemory& home, void* address) noexcept {
-    const MemoryBlock& block = *blocks_.find(address);
-    return block.captured == home.step && block.overwriters == 1;
-  }
-  /// An unused block, of at most eight times the size, that other steps overwrite, all of them renewable.
-  [[nodiscard]] void* shared_block(StreamMemory& home, int size_class) {
-    const auto is_fit = [&](void* address) {
-      const MemoryBlock& block = *blocks_.find(address);
-      const bool is_mine = home.capturing && block.captured == home.step;
-      return block.overwriters > (is_mine ? 1 : 0) &&
-             block.fixed_overwriters == (is_mine && !home.step->is_renewable ? 1 : 0);
-    };
-    for (int larger = size_class; larger <= size_class + 3 * Sizes::steps; ++larger)
-      if (void* const block = home.unused.pop_if(larger, is_fit)) return block;
-    return nullptr;
-  }
-  /// After CapturedBlocks::reserve().
-  void count_for_step(StreamMemory& home, void* address, int size_class) noexcept {
-    MemoryBlock& block = *blocks_.find(address);
-    block.allocation = ++home.allocations;
-    const bool is_again = home.capturing && block.captured == home.step;
-    if (block.overwriters > (is_again ? 1 : 0)) ++home.overlaps;
-    if (home.step) home.step->log.push_back({address, size_class, block.allocation});
-    if (!home.capturing || is_again) return;
-    home.step->overwritten.push_back({address, 0});
-    block.captured = home.step;
-    ++block.overwriters;
-    block.fixed_overwriters += home.step->is_renewable ? 0 : 1;
-  }
-
   /// Whether the lender's unused blocks are any stream's to use. Not if it serves captured steps itself.
   [[nodiscard]] static bool lends(const StreamMemory& lender) noexcept { return !lender.lender && !lender.capturing; }
   /// An unused block of the lender; null: none. A capture's replays are ordered after the lender's work by is_ahead.
@@ -357,7 +300,7 @@ class DeviceMemory {
   }
   /// Releases the unused blocks that no captured step overwrites: a first run's, which its capture may not need.
   void release_unshared(StreamMemory& home) noexcept {
-    home.unused.drain_if([&](void* address) { return blocks_.find(address)->overwriters == 0; },
+    home.unused.drain_if([&](void* address) { return !steps_.is_overwritten(address); },
                          [&](void* address, int) { release(*blocks_.find(address)); });
   }
   /// Gives the lender the unused blocks that no captured step overwrites.
@@ -365,7 +308,7 @@ class DeviceMemory {
     StreamMemory& lender = *home.lender;
     if (!lends(lender)) return;
     bool is_ordered = false;
-    const auto is_free = [&](void* address) { return blocks_.find(address)->overwriters == 0; };
+    const auto is_free = [&](void* address) { return !steps_.is_overwritten(address); };
     home.unused.drain_if(is_free, [&](void* address, int) {
       if (!is_ordered && !wait_for(home, lender)) return;  // never reused: the GPU does not answer
       is_ordered = true;
@@ -449,6 +392,7 @@ class DeviceMemory {
   SystemMemory system_;
   Mutex mutex_;
   BlockTable blocks_;
+  StepBlocks steps_{blocks_};
   std::vector<StreamMemory*> homes_;
   std::vector<Delayed> delayed_;
   MemoryStats stats_;
