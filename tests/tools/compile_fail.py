@@ -170,6 +170,7 @@ def split_errors(output, sources):
         if says("error", line) or says("warning", line):
             of = next((source for source in sources if points_into(source, line)), None)
             if of is None:
+                print(f"each case is compiled alone, which takes long: this error is in none of them: {line}")
                 return {}
         elif CONTEXT.match(line):
             context.append(line)
