@@ -1,4 +1,4 @@
-// Runs on: host, cuda (tensors).
+// Runs on: host, cuda (tensors); alone.
 // The events of a trace, by Chrome's Trace Event Format: trace_events.py checks their members and how they nest.
 
 #include <locus/device/trace/phase_trace.hpp>

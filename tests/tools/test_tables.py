@@ -12,6 +12,8 @@ import pathlib
 import re
 import sys
 
+import together
+
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 PLACES = {
     "host": "compiled by the C++ compiler: everything a machine without a GPU can run",
@@ -51,12 +53,21 @@ def words_of(name, line):
 
 
 def tables(tests=TESTS):
-    """{place or property: [FOLDER/NAME]}, sorted. raises ValueError that names the file and the wrong word"""
+    """{place or property: [FOLDER/NAME]}, sorted. raises ValueError that names the file and the wrong word, or a file that
+    chooses other devices than those of its folder that are compiled with it"""
     table = {word: [] for word in [*ALLOWED_PLACES, *PROPERTIES]}
+    choices = {}  # (folder, loops or not, counting or not): (test, devices that it chooses)
     for path in sorted(tests.rglob("*_test.cpp"), key=lambda path: (path.parent, path.stem.removesuffix("_test"))):
         source = path.relative_to(tests)
         with path.open() as file:
             places, properties = words_of(f"tests/{source.as_posix()}", file.readline().rstrip("\n"))
+            devices = together.DEVICES.findall(file.read())
+        if "host" in places and not {"alone", "busy"} & set(properties):
+            group = (source.parent, "loops" in properties, "counting" in properties)
+            first, its_devices = choices.setdefault(group, (source, devices))
+            if devices != its_devices:
+                raise ValueError(f"tests/{source.as_posix()}: does not choose the devices of tests/{first.as_posix()} "
+                                 "(LOCUS_TEST_DEVICES), with which it is compiled; add 'alone' to one's first line")
         for word in places + properties:
             table[word].append(source.as_posix().removesuffix("_test.cpp"))
     return table

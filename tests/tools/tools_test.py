@@ -326,6 +326,13 @@ class Layering(Scratch):
             self.write("tests/core/check_test.cpp", line + "\n")
             self.assert_only_problem("tests/core/check_test.cpp", problem)
 
+    def test_a_test_that_chooses_devices_is_not_compiled_with_others(self):
+        self.write("tests/core/check_test.cpp", "// Runs on: host.\n")
+        self.write("tests/core/shape_test.cpp", "// Runs on: host.\n#define LOCUS_TEST_DEVICES Cpu\n")
+        self.assert_only_problem("tests/core/shape_test.cpp", "does not choose the devices of tests/core/check_test.cpp")
+        self.write("tests/core/shape_test.cpp", "// Runs on: host; alone.\n#define LOCUS_TEST_DEVICES Cpu\n")
+        test_tables.tables(self.root / "tests")
+
     def test_build_folder_older_than_a_test(self):
         self.write("tests/core/shape_test.cpp", "// Runs on: host.\n")
         configured = self.root / "build/tests/test_tables.txt"
