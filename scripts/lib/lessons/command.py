@@ -50,6 +50,16 @@ def verify_all(lessons, names):
     return report.finish()
 
 
+def write_messages(lessons):
+    from . import messages
+    present = common.find_compilers(every=True)
+    missing = set(messages.NAMES) - set(present)
+    if missing:
+        raise Trouble(f"--write-messages needs four compilers; not here: {', '.join(sorted(missing))}")
+    messages.write(lessons, present)
+    return 0
+
+
 def at_a_terminal():
     """Whether the terminal shows colours and reads single keys."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -99,6 +109,8 @@ def read_options():
     add("--verify-all", action="store_true",
         help="for maintainers: each exercise fails as intended and each solution passes")
     add("--compilers", default="gcc,clang,clang19,nvcc", metavar="LIST", help="for --verify-all; default: %(default)s")
+    add("--write-messages", action="store_true",
+        help="for maintainers: records what the four compilers print for each exercise, for the site")
     add("--course", default=course.SHIPPED, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -108,6 +120,8 @@ def main():
     lessons = course.read_course(options.course)
     if options.verify_all:
         return verify_all(lessons, options.compilers.split(","))
+    if options.write_messages:
+        return write_messages(lessons)
     asked = course.find_lesson(lessons, options.lesson) if options.lesson else None
     folder = Folder(options.dir, lessons)
     if not (options.list or options.hint or options.reset is not None):
