@@ -116,7 +116,9 @@ def problem_of_question(anchor, code, message, cases):
 
 def questions(text):
     """[(anchor, code, message)] of the quiz."""
-    return re.findall(r"\(compile-errors\.md#(\w+)\)\n\n```cpp\n(.*?)```\n\n```text\n(.*?)\n```", readme.section(text, "Quiz"), re.DOTALL)
+    found = re.findall(r"```cpp\n(.*?)```\n\n<details>\n<summary>Answer</summary>\n\n```text\n(.*?)\n```\n\n\[.*?\]\(compile-errors\.md#(\w+)\)",
+                       readme.section(text, "Quiz"), re.DOTALL)
+    return [(anchor, code, message) for code, message, anchor in found]
 
 
 def excerpts(text):

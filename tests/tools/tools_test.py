@@ -91,7 +91,8 @@ class Tutorials(Scratch):
         self.assertEqual(self.problem(says, "`x.forget()`", where), "not in the reference: forget")
 
     def test_questions_that_are_no_cases(self):
-        text = "## Quiz\n\n1. [Fix](compile-errors.md#sum)\n\n```cpp\nx + w;\n```\n\n```text\nclang 14: a + b\n```\n"
+        text = ("## Quiz\n\n### A sum\n\n```cpp\nx + w;\n```\n\n<details>\n<summary>Answer</summary>\n\n```text\nclang 14: a + b\n```\n\n"
+                "[The fix](compile-errors.md#sum)\n\n</details>\n")
         self.assertEqual(tutorials.questions(text), [question := ("sum", "x + w;\n", "clang 14: a + b")])
         case = '<a id="sum"></a>\n```cpp\nx + w;\n```\n```text\nclang 14: a + b\n```\n'
         self.assertIsNone(tutorials.problem_of_question(*question, case))

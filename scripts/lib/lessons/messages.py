@@ -1,11 +1,11 @@
 """For maintainers: the messages of the compilers for the exercises as shipped, recorded in messages.json beside them. The
 site shows them, and `verify` compares them with the compilers that it finds.
 
-{"compilers": {"gcc": "g++ 12", ...},
- "messages": {lesson: {compiler: [line, ...]}}}; of an exercise that compiles, {lesson: {"check": [line, ...]}}, the
-lines that its check prints.
+{"compilers": {"gcc": "g++ 12", ...}, "messages": {lesson: {compiler: [line, ...]}}}. Of an exercise that compiles, the lines
+that its check prints are recorded as those of the compiler "check".
 """
 
+import functools
 import json
 import re
 import tempfile
@@ -25,6 +25,7 @@ def path_of(lesson):
     return lesson.exercise.parent / "messages.json"
 
 
+@functools.cache
 def version_of(name, path):
     """'g++ 12', the version whose messages are recorded and compared."""
     found = VERSION.search(common.run([path, "--version"])[1])
@@ -76,13 +77,11 @@ def read(lesson):
 
 
 def problem(lesson, name, path, output):
-    """None, or how the output of this compiler differs from the record. Nothing is compared with a compiler of another
-    version, or for a course without a record."""
-    messages, versions = read(lesson)
-    if versions.get(name) != version_of(name, path) and name != "check" or not versions:
+    """None, or how the output of this compiler, or of the check, differs from the record. Nothing is compared with a compiler
+    of another version, or for a course without a record."""
+    recorded, versions = read(lesson)
+    if not versions or name != "check" and versions.get(name) != version_of(name, path):
         return None
-    recorded, said = messages.get(name), lines_of(lesson, output)
-    if recorded == said:
-        return None
-    return "messages.json says otherwise; write it again with scripts/lessons --write-messages\n" + "\n".join(
-        ["recorded:", *(recorded or ["nothing"]), "now:", *said])
+    before, now = recorded.get(name, ["nothing"]), lines_of(lesson, output)
+    return None if before == now else "\n".join(
+        ["messages.json has another message; scripts/lessons --write-messages writes it again", *before, "now:", *now])

@@ -7,7 +7,7 @@ import tempfile
 import common
 import compile_fail
 
-from . import attempts, batch, course, form
+from . import attempts, batch, course, form, messages
 
 
 def count_lines(output):
@@ -15,6 +15,10 @@ def count_lines(output):
 
 
 # ---- exercises as shipped
+
+def problem_of_message(lesson, name, path, output, wanted):
+    return compile_fail.judge(lesson.exercise, 1, output, *wanted) or messages.problem(lesson, name, path, output)
+
 
 def judge_exercise(lesson, name, path, wanted):
     """(problem or None, lines printed, seconds) of an exercise that must not compile."""
@@ -24,7 +28,7 @@ def judge_exercise(lesson, name, path, wanted):
         else:
             command = attempts.syntax_command([path], lesson.exercise)
         status, output, seconds = common.run_timed(command)
-    problem = "compiles as shipped" if status == 0 else compile_fail.judge(lesson.exercise, status, output, *wanted)
+    problem = "compiles as shipped" if status == 0 else problem_of_message(lesson, name, path, output, wanted)
     return problem, count_lines(output), seconds
 
 
@@ -37,7 +41,7 @@ def judge_exercises(name, path, cases):
 
     def judge(lesson, wanted):
         text = said.get(lesson.exercise)
-        if text and compile_fail.judge(lesson.exercise, 1, text, *wanted) is None:
+        if text and problem_of_message(lesson, name, path, text, wanted) is None:
             return None, count_lines(text), None
         return *judge_exercise(lesson, name, path, wanted)[:2], None
 
@@ -59,7 +63,7 @@ def problem_of_run(tried, lesson):
     for regex in lesson.expected_output():
         if not re.search(regex, tried.whole):
             return f"the check does not print '{regex}':\n{tried.whole}"
-    return None
+    return messages.problem(lesson, "check", None, tried.whole)
 
 
 def problem_of_deletion(tried, _):

@@ -1,0 +1,44 @@
+"""The environment with MkDocs, and its call."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import venv
+
+from . import ROOT
+
+REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+
+
+class Trouble(Exception):
+    """A message for the caller of scripts/site."""
+
+
+def environment(folder):
+    """The Python of a virtual environment with the required versions, installed unless they are there."""
+    folder = pathlib.Path(folder)
+    python, record = folder / "bin" / "python", folder / "requirements.txt"
+    if python.exists() and record.exists() and record.read_bytes() == REQUIREMENTS.read_bytes():
+        return python
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        venv.create(folder, with_pip=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Trouble(f"no virtual environment in {folder}: {error}; on Debian: apt-get install python3-venv")
+    done = subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-deps", "--no-compile",
+                           "--only-binary", ":all:", "--requirement", REQUIREMENTS], capture_output=True, text=True)
+    if done.returncode:
+        raise Trouble(f"pip could not install MkDocs:\n{done.stderr.strip()}")
+    shutil.copyfile(REQUIREMENTS, record)
+    return python
+
+
+def build(python, out):
+    """Builds the site. Warnings, such as links that lead nowhere, are errors. raises Trouble"""
+    command = [python, "-m", "mkdocs", "--quiet", "build", "--strict", "--clean", "--config-file", ROOT / "mkdocs.yml", "--site-dir", out]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"})
+    if done.returncode:
+        raise Trouble(f"the site was not built:\n{done.stdout.strip()}")

@@ -1,0 +1,97 @@
+"""A page for each lesson of the course: its text, its program, the messages of the compilers, hints and solution folded."""
+
+import functools
+import html
+import json
+import re
+import textwrap
+
+from lessons import course, form, messages
+
+from . import ROOT
+
+EXPLORER = ROOT / "examples" / "lessons" / "explorer.json"  # {lesson: address}: its program at Compiler Explorer, if it has one
+# Names of code in the comment of a lesson: calls, types with arguments, qualified names and names with an underscore.
+NAME = re.compile(r"(?<![\w`])(?:\.?\b[\w:]+(?:<[^<>\n]*>)+(?:\([^()\n]*\))?|\.?\b[\w:.]*\w\([^()\n]*\)|\b\w+::[\w:]+|\b\w*[a-z]_\w+)(?![\w`])")
+
+
+@functools.cache
+def lessons():
+    return course.read_course(course.SHIPPED)
+
+
+def place(lesson):
+    return f"course/{lesson.name.replace('_', '-')}.md"
+
+
+def places():
+    return [place(lesson) for lesson in lessons()]
+
+
+def marked(text):
+    """The plain text of a comment as Markdown: names of code as code, other characters as they are."""
+    parts, at = [], 0
+    for name in NAME.finditer(text):
+        parts += [escaped(text[at:name.start()]), f"`{name[0]}`"]
+        at = name.end()
+    return "".join([*parts, escaped(text[at:])])
+
+
+def escaped(text):
+    return re.sub(r"([*_\[\]`\\])", r"\\\1", html.escape(text, quote=False))
+
+
+def program_of(path):
+    """The program below the comment at its head."""
+    lines = course.read(path).splitlines()
+    while lines and lines[0].startswith("//"):
+        lines.pop(0)
+    return "\n".join(lines).strip()
+
+
+def listing(program, name, indent=""):
+    marks = [str(number) for number, line in enumerate(program.splitlines(), 1) if form.MEND in line]
+    marked_lines = f' hl_lines="{" ".join(marks)}"' if marks else ""
+    return textwrap.indent(f'``` {{ .cpp title="{name}"{marked_lines} }}\n{program}\n```', indent)
+
+
+def folded(kind, title, text):
+    return f'??? {kind} "{title}"\n\n{textwrap.indent(text, "    ")}\n'
+
+
+def said(lesson):
+    """The recorded messages, a tab for each compiler."""
+    recorded, versions = messages.read(lesson)
+    if "check" in recorded:
+        return ("## What the check prints\n\nThe program compiles. Its check fails when it runs:\n\n"
+                "``` { .text .message }\n" + "\n".join(recorded["check"]) + "\n```\n")
+    tabs = [f'=== "{versions[name]}"\n\n' + textwrap.indent("``` { .text .message }\n" + "\n".join(recorded[name]) + "\n```\n", "    ")
+            for name in messages.NAMES if name in recorded]
+    return "## What the compiler says\n\n" + "\n".join(tabs)
+
+
+def page(lesson, addresses):
+    """The Markdown of a lesson's page."""
+    goal, *rest = [" ".join(line.strip() for line in lines) for lines in lesson.story()]
+    name = lesson.exercise.name
+    commands = f"`scripts/lessons {lesson.number}` opens this lesson at the terminal and compiles it whenever you save it"
+    if lesson.name in addresses:
+        commands += f"; [Compiler Explorer]({addresses[lesson.name]}) has it in an editor"
+    hints = [folded("tip", f"Hint {number}" if len(lesson.hints()) > 1 else "Hint", marked(hint))
+             for number, hint in enumerate(lesson.hints(), 1)]
+    solution = program_of(lesson.solution)
+    return "\n".join([
+        "---", f"title: {json.dumps(f'{lesson.number}. {lesson.title}')}", "---", "",
+        f"# Lesson {lesson.number}: {marked(lesson.title)}", "",
+        f'!!! abstract "Goal"\n\n    {marked(goal.removeprefix("Goal:").strip())}\n',
+        *[marked(text) + "\n" for text in rest],
+        "## The program", "", "The marked line is the mistake.", "", listing(program_of(lesson.exercise), name), "", commands + ".", "",
+        said(lesson), "## Mend it", "", *hints, folded("success", "Solution", listing(solution, f"solutions/{name}")),
+        folded("note", "The check that it has to pass", listing(program_of(lesson.check), f"checks/{name}")),
+    ])
+
+
+def pages():
+    """[(place, Markdown)] of all lessons."""
+    addresses = json.loads(EXPLORER.read_text()) if EXPLORER.exists() else {}
+    return [(place(lesson), page(lesson, addresses)) for lesson in lessons()]
