@@ -19,10 +19,9 @@ import tempfile
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("scripts/lib", "tests/tools")]
 import common  # noqa: E402
-from website import ROOT, build, check, github, links, navigation, pages  # noqa: E402
+from website import ROOT, build, check, github, links, navigation, pages, reference  # noqa: E402
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
-INDEXED = re.compile(r"^\| \[`([^`]+)`\]\((reference/[\w-]+)\.md#([\w-]+)\)", re.MULTILINE)
 
 
 def check_rewriting(report):
@@ -89,10 +88,10 @@ def check_site(report, site):
         report.add(f"page {page}", "\n".join(problems))
     headings = {entry["location"]: re.sub(r"<[^>]*>", "", entry["title"])
                 for entry in json.loads((site / "search" / "search_index.json").read_text())["docs"]}
-    for name, page, anchor in INDEXED.findall((ROOT / "docs" / "reference.md").read_text()):
-        title = headings.get(f"{page}.html#{anchor}")
+    for place, name in reference.indexed((ROOT / "docs" / "reference.md").read_text()).items():
+        title = headings.get(place)
         named = title and re.match(rf"(?:[\w:]+::)?{re.escape(name.rpartition('::')[2])}\b", title)
-        report.add(f"search for {name}", None if named else f"{page}.html#{anchor} has the heading {title}")
+        report.add(f"search for {name}", None if named else f"{place} has the heading {title}")
 
 
 def check_browser(report, python, site):

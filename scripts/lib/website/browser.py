@@ -1,7 +1,7 @@
 """The built pages in a headless Chromium: nothing is wider than the screen, nothing is fetched from elsewhere, and the
 search finds a function by its name.
 
-usage: browser.py SITE [--pictures FOLDER] [PAGE...]
+usage: browser.py SITE [--search] [--pictures FOLDER] [PAGE...]
 
 Needs playwright from PyPI and an installed Chromium. Prints a line for each problem; the exit status says whether there
 was one.
@@ -12,7 +12,7 @@ import pathlib
 import shutil
 import sys
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import TimeoutError, sync_playwright
 
 WIDTHS = {"phone": 400, "desktop": 1200}  # pixels
 SCHEMES = ("light", "dark")
@@ -23,6 +23,12 @@ FOUND_FIRST = ("matmul", "softmax", "clamp", "exp", "nn::Linear", "cross_entropy
 
 def chromium():
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def pages_of(site):
+    """All pages, but of the sources, which look alike, one in twenty."""
+    sources = sorted((site / "source").rglob("*.html"))
+    return sorted(set(site.rglob("*.html")) - set(sources)) + sources[::20]
 
 
 def open_page(browser, width, scheme, problems):
@@ -49,18 +55,17 @@ def check_widths(browser, paths, problems):
 def check_search(browser, site, problems):
     """The first result of a name is the function of this name."""
     page = open_page(browser, WIDTHS["desktop"], "light", problems)
+    page.goto((site / "index.html").as_uri(), wait_until="load")
     for name in FOUND_FIRST:
-        page.goto((site / "index.html").as_uri(), wait_until="load")
-        page.locator("input.md-search__input").fill(name)
-        first = page.locator(".md-search-result__item a").first
+        page.locator("input.md-search__input").click()
+        page.locator("input.md-search__input").fill("")
+        page.keyboard.type(name)
         try:
-            first.wait_for(timeout=20_000)
-        except Exception:
-            problems.append(f"search for {name}: no result")
-            continue
-        links = [link.get_attribute("href") for link in page.locator(".md-search-result__item a").all()[:3]]
-        if not any(link.partition("?")[0].endswith("reference/") or f"#{name.replace('::', '-')}" in link for link in links):
-            problems.append(f"search for {name}: the first results are {links}")
+            page.wait_for_function("name => document.querySelector('.md-search-result__item a[href*=\"#\"]')?.hash === '#' + name",
+                                   arg=name.replace("::", "-"), timeout=20_000)
+        except TimeoutError:
+            links = [link.get_attribute("href") for link in page.locator(".md-search-result__item a").all()]
+            problems.append(f"search for {name} finds first: {links[:2]}")
     page.close()
 
 
@@ -80,17 +85,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("site", type=pathlib.Path)
     parser.add_argument("pages", nargs="*")
+    parser.add_argument("--search", action="store_true", help="only check the search")
     parser.add_argument("--pictures", type=pathlib.Path, metavar="FOLDER")
     options = parser.parse_args()
     site = options.site.resolve()
-    paths = [site / name for name in options.pages] or sorted(site.rglob("*.html"))
+    paths = [site / name for name in options.pages] or pages_of(site)
     problems = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         if options.pictures:
             take_pictures(browser, paths, site, options.pictures)
         else:
-            check_widths(browser, paths, problems)
+            check_widths(browser, [] if options.search else paths, problems)
             check_search(browser, site, problems)
         browser.close()
     print("\n".join(problems))

@@ -1,5 +1,6 @@
 """Called by MkDocs: which pages there are, and how their text is adapted."""
 
+import json
 import pathlib
 import sys
 
@@ -7,7 +8,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from website import course, github, links, navigation, pages, reference, sources  # noqa: E402
+from website import ROOT, course, github, links, navigation, pages, reference, sources  # noqa: E402
 
 SOURCE_OF = {place: path for path, place in pages.places().items()}
 
@@ -49,6 +50,16 @@ def on_page_markdown(markdown, page, config, files):
     if source is None:  # a lesson, whose text is made for the site
         return markdown
     if place.startswith("reference/"):
-        page.meta["search"] = {"boost": 2}
         markdown = reference.adapted(markdown)
     return github.adapted(links.rewritten(markdown, source, place, pages.places()))
+
+
+def on_post_build(config):
+    """A function's name leads to the function first."""
+    path = pathlib.Path(config.site_dir) / "search" / "search_index.json"
+    index = json.loads(path.read_text())
+    names = reference.indexed((ROOT / "docs" / "reference.md").read_text())
+    for entry in index["docs"]:
+        if entry["location"] in names:
+            entry["boost"] = reference.boost(names[entry["location"]])
+    path.write_text(json.dumps(index, separators=(",", ":")))

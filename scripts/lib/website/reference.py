@@ -13,6 +13,7 @@ MARK = re.compile(r'<a id="([^"]+)"></a>')
 DESCRIBED = re.compile(rf"^({MARKS}?)((?:\*\*`.*`\*\*(?:  \n)?)+)$", re.MULTILINE)
 BRIEF = re.compile(rf"^({MARKS}+)(And |Classes: |)(`.*`)\.$", re.MULTILINE)
 HEADER = re.compile(r"^In \[`locus/(.*?)`\]\((.*?)\): ?(.*)$", re.MULTILINE)
+INDEXED = re.compile(r"^\| \[`([^`]+)`\]\((reference/[\w-]+)\.md#([\w-]+)\)", re.MULTILINE)
 PART = re.compile(rf"^(?=In \[`locus/|{MARKS}\n\n### |### )", re.MULTILINE)  # a header, or a class in it
 
 
@@ -73,3 +74,15 @@ def adapted(text):
         of = re.split(r"[/.]", found[1])[-2] if found else of
         parts.append(adapted_part(part, of))
     return "".join(parts)
+
+
+def indexed(text):
+    """{place in the site: name} of the functions and classes in the index of docs/reference.md."""
+    return {f"{page}.html#{anchor}": name for name, page, anchor in INDEXED.findall(text)}
+
+
+def boost(name):
+    """How much more a name of the index counts in the search than other text, functions a little more than classes. A search for
+    `exp` also finds names that begin so; the shorter they are, the closer."""
+    last = name.rpartition("::")[2]
+    return (3 if last[0].isupper() else 4) * (1 + 8 / len(last))
