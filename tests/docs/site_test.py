@@ -19,7 +19,7 @@ import tempfile
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("scripts/lib", "tests/tools")]
 import common  # noqa: E402
-from website import ROOT, build, check, github, links, navigation, pages, reference  # noqa: E402
+from website import ROOT, build, check, course, github, links, navigation, pages, reference  # noqa: E402
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
 
@@ -37,6 +37,10 @@ def check_rewriting(report):
         "a link to a page": (rewritten("[a](placement.md#x)"), "[a](../placement.md#x)"),
         "a link to a source": (rewritten("[a](../include/locus/fwd.hpp)"), "[a](../source/include/locus/fwd.hpp.html)"),
         "a link to a file of the root": (rewritten("[a](../CONTRIBUTING.md)"), "[a](../contributing.md)"),
+        "a lesson's editor": ("[Compiler Explorer](https://b.org/x)" in lesson_page({"01_a_tensor_has_a_place": "https://b.org/x"}), True),
+        "a lesson without an editor": ("Compiler Explorer" in lesson_page({}), False),
+        "code in a lesson's text": (course.marked("on_the_gpu() means .to<Cuda>(), nn::Linear or a * b"),
+                                    "`on_the_gpu()` means `.to<Cuda>()`, `nn::Linear` or a \\* b"),
         "a link in code": (rewritten("`[a](b.md)`\n```\n[a](b.md)\n```\n"), "`[a](b.md)`\n```\n[a](b.md)\n```\n"),
         "a link to another site": (rewritten("[a](https://b.org/c.md)"), "[a](https://b.org/c.md)"),
     }
@@ -47,6 +51,10 @@ def check_rewriting(report):
 def rewritten(text):
     """A text of docs/errors.md, as if its place were below reference/."""
     return links.rewritten(text, "docs/errors.md", "reference/errors.md", pages.places())
+
+
+def lesson_page(addresses):
+    return course.page(course.lessons()[0], addresses)
 
 
 def check_navigation(report):
@@ -84,6 +92,9 @@ def check_faults(report):
 
 
 def check_site(report, site):
+    front = (site / "index.html").read_text()
+    report.add("the front page", None if 'class="beside"' in front and "left operand is on Cpu" in front
+               else "has no two programs side by side, or no error")
     for page, problems in check.problems(site).items():
         report.add(f"page {page}", "\n".join(problems))
     headings = {entry["location"]: re.sub(r"<[^>]*>", "", entry["title"])

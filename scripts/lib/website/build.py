@@ -39,6 +39,6 @@ def build(python, out):
     """Builds the site. Warnings, such as links that lead nowhere, are errors. raises Trouble"""
     command = [python, "-m", "mkdocs", "--quiet", "build", "--strict", "--clean", "--config-file", ROOT / "mkdocs.yml", "--site-dir", out]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"})
+                          env={**os.environ, "NO_COLOR": "1"})
     if done.returncode:
         raise Trouble(f"the site was not built:\n{done.stdout.strip()}")

@@ -16,10 +16,12 @@ ELSEWHERE = re.compile(r"(?:[a-z]+:)?//|[a-z]+:", re.IGNORECASE)
 class Page(html.parser.HTMLParser):
     """The anchors, links and loaded files of a page."""
 
-    def __init__(self, path):
+    def __init__(self, path, is_source):
+        """is_source: whether it is the page of a source, whose lines have anchors and no links."""
         super().__init__()
-        self.ids, self.links, self.loads = [], [], []
-        self.feed(path.read_text())
+        text, _, lines = path.read_text().partition("<pre>") if is_source else (path.read_text(), "", "")
+        self.ids, self.links, self.loads = re.findall(r'<a id="([^"]+)"', lines), [], []
+        self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
@@ -55,7 +57,7 @@ def problems_of_page(path, page, pages):
 
 def problems(site):
     """{file of the site: [problem]} of the pages and style sheets, those without problems among them."""
-    pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
+    pages = {path: Page(path, site / "source" in path.parents) for path in sorted(site.rglob("*.html"))}
     found = {path: problems_of_page(path, page, pages) for path, page in pages.items()}
     for path in sorted(site.rglob("*.css")):
         addresses = [one or other for one, other in CSS_ADDRESS.findall(path.read_text())]

@@ -10,7 +10,8 @@ from lessons import course, form, messages
 
 from . import ROOT
 
-EXPLORER = ROOT / "examples" / "lessons" / "explorer.json"  # {lesson: address}: its program at Compiler Explorer, if it has one
+EXPLORER = ROOT / "docs" / "compiler-explorer.md"  # its lines `[lesson]: address` open a lesson in the browser
+ADDRESS = re.compile(r"^\[(\w+)\]: (https://\S+)$", re.MULTILINE)
 # Names of code in the comment of a lesson: calls, types with arguments, qualified names and names with an underscore.
 NAME = re.compile(r"(?<![\w`])(?:\.?\b[\w:]+(?:<[^<>\n]*>)+(?:\([^()\n]*\))?|\.?\b[\w:.]*\w\([^()\n]*\)|\b\w+::[\w:]+|\b\w*[a-z]_\w+)(?![\w`])")
 
@@ -41,6 +42,11 @@ def escaped(text):
     return re.sub(r"([*_\[\]`\\])", r"\\\1", html.escape(text, quote=False))
 
 
+def sentence(text):
+    """A capital letter at the beginning, unless that is a name of code."""
+    return text if NAME.match(text) else text[:1].upper() + text[1:]
+
+
 def program_of(path):
     """The program below the comment at its head."""
     lines = course.read(path).splitlines()
@@ -49,10 +55,10 @@ def program_of(path):
     return "\n".join(lines).strip()
 
 
-def listing(program, name, indent=""):
+def listing(program, name):
     marks = [str(number) for number, line in enumerate(program.splitlines(), 1) if form.MEND in line]
-    marked_lines = f' hl_lines="{" ".join(marks)}"' if marks else ""
-    return textwrap.indent(f'``` {{ .cpp title="{name}"{marked_lines} }}\n{program}\n```', indent)
+    of_marks = f' hl_lines="{" ".join(marks)}"' if marks else ""
+    return f'``` {{ .cpp title="{name}"{of_marks} }}\n{program}\n```'
 
 
 def folded(kind, title, text):
@@ -71,27 +77,28 @@ def said(lesson):
 
 
 def page(lesson, addresses):
-    """The Markdown of a lesson's page."""
+    """The Markdown of a lesson's page. addresses: {lesson: address of its program in an editor}"""
     goal, *rest = [" ".join(line.strip() for line in lines) for lines in lesson.story()]
-    name = lesson.exercise.name
-    commands = f"`scripts/lessons {lesson.number}` opens this lesson at the terminal and compiles it whenever you save it"
-    if lesson.name in addresses:
-        commands += f"; [Compiler Explorer]({addresses[lesson.name]}) has it in an editor"
-    hints = [folded("tip", f"Hint {number}" if len(lesson.hints()) > 1 else "Hint", marked(hint))
-             for number, hint in enumerate(lesson.hints(), 1)]
-    solution = program_of(lesson.solution)
-    return "\n".join([
-        "---", f"title: {json.dumps(f'{lesson.number}. {lesson.title}')}", "---", "",
-        f"# Lesson {lesson.number}: {marked(lesson.title)}", "",
-        f'!!! abstract "Goal"\n\n    {marked(goal.removeprefix("Goal:").strip())}\n',
-        *[marked(text) + "\n" for text in rest],
-        "## The program", "", "The marked line is the mistake.", "", listing(program_of(lesson.exercise), name), "", commands + ".", "",
-        said(lesson), "## Mend it", "", *hints, folded("success", "Solution", listing(solution, f"solutions/{name}")),
+    name, hints = lesson.exercise.name, lesson.hints()
+    editor = f" [Compiler Explorer]({addresses[lesson.name]}) opens it in the browser, as [its page](../{EXPLORER.name}) explains." \
+        if lesson.name in addresses else ""
+    return "\n\n".join([
+        f"---\ntitle: {json.dumps(f'{lesson.number}. {sentence(lesson.title)}')}\n---",
+        f"# Lesson {lesson.number}: {marked(lesson.title)}",
+        f'!!! abstract "Goal"\n\n    {marked(sentence(goal.removeprefix("Goal:").strip()))}',
+        *map(marked, rest),
+        "## The program\n\nThe marked line is the mistake.",
+        listing(program_of(lesson.exercise), name),
+        f"`scripts/lessons {lesson.number}` opens this lesson at the terminal, and compiles it whenever you save it.{editor}",
+        said(lesson),
+        "## Mend it",
+        *[folded("tip", f"Hint {number}" if len(hints) > 1 else "Hint", marked(hint)) for number, hint in enumerate(hints, 1)],
+        folded("success", "Solution", listing(program_of(lesson.solution), f"solutions/{name}")),
         folded("note", "The check that it has to pass", listing(program_of(lesson.check), f"checks/{name}")),
-    ])
+    ]) + "\n"
 
 
 def pages():
     """[(place, Markdown)] of all lessons."""
-    addresses = json.loads(EXPLORER.read_text()) if EXPLORER.exists() else {}
+    addresses = dict(ADDRESS.findall(EXPLORER.read_text())) if EXPLORER.exists() else {}
     return [(place(lesson), page(lesson, addresses)) for lesson in lessons()]
