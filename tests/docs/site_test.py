@@ -41,6 +41,7 @@ def check_rewriting(report):
         "a lesson without an editor": ("Compiler Explorer" in lesson_page({}), False),
         "code in a lesson's text": (course.marked("on_the_gpu() means .to<Cuda>(), nn::Linear or a * b"),
                                     "`on_the_gpu()` means `.to<Cuda>()`, `nn::Linear` or a \\* b"),
+        "the list of lessons": ("1. [A tensor has a place](01-a-tensor-has-a-place.md)\n" in course.with_contents("## For maintainers"), True),
         "a link in code": (rewritten("`[a](b.md)`\n```\n[a](b.md)\n```\n"), "`[a](b.md)`\n```\n[a](b.md)\n```\n"),
         "a link to another site": (rewritten("[a](https://b.org/c.md)"), "[a](https://b.org/c.md)"),
     }
@@ -91,6 +92,17 @@ def check_faults(report):
         report.add("a style sheet that loads a picture", None if check.problems(site)["a.css"] else "not found")
 
 
+def check_other_files(report):
+    """A folder of other files is left as it is."""
+    with tempfile.TemporaryDirectory() as scratch:
+        (other := pathlib.Path(scratch, "letter.txt")).write_text("Dear")
+        try:
+            build.build("python3", other.parent)
+            report.fail("a folder of other files", "was built into")
+        except build.Trouble as trouble:
+            report.add("a folder of other files", None if "holds other files" in str(trouble) and other.exists() else trouble)
+
+
 def check_site(report, site):
     front = (site / "index.html").read_text()
     report.add("the front page", None if 'class="beside"' in front and "left operand is on Cpu" in front
@@ -120,12 +132,13 @@ def check_all(report):
     check_rewriting(report)
     check_navigation(report)
     check_faults(report)
+    check_other_files(report)
     try:
         python = build.environment(FOLDER / "site-environment")
     except build.Trouble as trouble:
         return report.skip("the built site", trouble)
     with tempfile.TemporaryDirectory() as scratch:
-        site = pathlib.Path(scratch)
+        site = pathlib.Path(scratch, "site")
         try:
             build.build(python, site)
         except build.Trouble as trouble:

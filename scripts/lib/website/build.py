@@ -4,7 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
+import tempfile
 import venv
 
 from . import ROOT
@@ -36,9 +36,18 @@ def environment(folder):
 
 
 def build(python, out):
-    """Builds the site. Warnings, such as links that lead nowhere, are errors. raises Trouble"""
-    command = [python, "-m", "mkdocs", "--quiet", "build", "--strict", "--clean", "--config-file", ROOT / "mkdocs.yml", "--site-dir", out]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env={**os.environ, "NO_COLOR": "1"})
-    if done.returncode:
-        raise Trouble(f"the site was not built:\n{done.stdout.strip()}")
+    """Builds the site beside the folder `out`, then puts it there: readers find the old site or the new one. Warnings, such as
+    links that lead nowhere, are errors. raises Trouble, also for a folder of other files"""
+    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / "search" / "search_index.json").exists())):
+        raise Trouble(f"--out {out} holds other files than a site, which would be lost; name an empty or a new folder")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=".site-") as scratch:
+        made = pathlib.Path(scratch) / "site"
+        command = [python, "-m", "mkdocs", "--quiet", "build", "--strict", "--config-file", ROOT / "mkdocs.yml", "--site-dir", made]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env={**os.environ, "NO_COLOR": "1"})
+        if done.returncode:
+            raise Trouble(f"the site was not built:\n{done.stdout.strip()}")
+        if out.exists():
+            out.rename(pathlib.Path(scratch) / "old")
+        made.rename(out)

@@ -98,6 +98,12 @@ def page(lesson, addresses):
     ]) + "\n"
 
 
+def with_contents(text):
+    """The page of the course with the list of its lessons, before its part for maintainers."""
+    rows = [f"{lesson.number}. [{marked(sentence(lesson.title))}]({place(lesson).rpartition('/')[2]})" for lesson in lessons()]
+    return text.replace("## For maintainers", "## The lessons\n\n" + "\n".join(rows) + "\n\n## For maintainers")
+
+
 def pages():
     """[(place, Markdown)] of all lessons."""
     addresses = dict(ADDRESS.findall(EXPLORER.read_text())) if EXPLORER.exists() else {}

@@ -51,7 +51,8 @@ def on_page_markdown(markdown, page, config, files):
         return markdown
     if place.startswith("reference/"):
         markdown = reference.adapted(markdown)
-    return github.adapted(links.rewritten(markdown, source, place, pages.places()))
+    markdown = github.adapted(links.rewritten(markdown, source, place, pages.places()))
+    return course.with_contents(markdown) if place == "course/index.md" else markdown
 
 
 def on_post_build(config):
