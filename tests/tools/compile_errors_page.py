@@ -315,7 +315,7 @@ def render(folder, first_lines):
         parts.append(f"\n## {title}\n\n{rule}\n")
         parts += [shown(folder, name, first_lines) for name in mistakes]
         rows = [row((folder / f"{name}.cpp").read_text(), message(first_lines[name, "clang"]), anchor_of(name)) for name in others]
-        parts.append("\n### Likewise\n\n| wrong | clang 14 says | instead |\n|---|---|---|\n" + "".join(rows))
+        parts.append(f"\n### {title}: more cases\n\n| wrong | clang 14 says | instead |\n|---|---|---|\n" + "".join(rows))
     for head, compiler, words in ((INDEX, "clang", sentence), (TYPES, "gcc", names_of_type)):
         parts += [head, index({name: words(message(first_lines[name, compiler])) for name in listed()})]
     return "".join(parts)
