@@ -9,7 +9,7 @@ import unittest.mock
 from small_course import MENDED, Course, common
 
 import cases
-from lessons import batch, course, verify
+from lessons import batch, course, messages, verify
 
 
 @unittest.skipUnless(shutil.which("g++"), "no g++ here")
@@ -75,6 +75,21 @@ class Verification(Course):
     def test_another_message(self):
         self.edit("course/checks/01_units.cpp", "expect-error: Feet", "expect-error: Miles")
         self.assert_fault("does not match 'Miles'")
+
+    def test_a_message_that_is_recorded_otherwise(self):
+        lessons = course.read_course(self.course)
+        messages.write(lessons, {"gcc": shutil.which("g++")})
+        self.assertEqual(messages.read(lessons[1])[0], {"check": ["twice 2 is 4"]})
+        self.assertEqual(self.faults()[0].failed, 0)
+        self.edit("course/messages.json", "Feet", "Foot")
+        self.assert_fault("01_units as shipped (gcc)", "has another message")
+        self.edit("course/messages.json", "Foot", "Feet")
+        self.edit("course/messages.json", "twice 2 is 4", "twice 2 is 5")
+        self.assert_fault("02_twice as shipped (gcc)", "has another message")
+        self.edit("course/messages.json", '"gcc": "g++', '"gcc": "g++ of old')
+        self.edit("course/messages.json", "Feet", "Foot")
+        self.edit("course/messages.json", "twice 2 is 5", "twice 2 is 4")
+        self.assertEqual(self.faults()[0].failed, 0)
 
     def test_too_many_lines(self):
         self.edit("course/01_units.cpp", "metres = feet;", "metres = feet; " * 4)
