@@ -34,14 +34,17 @@ def judge_exercise(lesson, name, path, wanted):
 
 def judge_exercises(name, path, cases):
     """{lesson: (problem or None, lines printed, None)} of exercises compiled in one file. The output for each is judged
-    as if it were compiled alone; if that fails, it is compiled alone."""
+    as if it were compiled alone; if that fails, it is compiled alone. The recorded messages of nvcc are compared only where
+    exercises are compiled alone, as it takes seconds for each."""
     options = [*compile_fail.EVERY_ERROR[name], *([] if name == "nvcc" else attempts.WARNINGS)]
     sources = [lesson.exercise for lesson, _ in cases]
     said = compile_fail.split_errors(compile_fail.compile_together(name, path, sources, True, options)[1], sources)
 
     def judge(lesson, wanted):
         text = said.get(lesson.exercise)
-        if text and problem_of_message(lesson, name, path, text, wanted) is None:
+        problem = compile_fail.judge(lesson.exercise, 1, text, *wanted) if text and name == "nvcc" else \
+            problem_of_message(lesson, name, path, text or "", wanted)
+        if problem is None:
             return None, count_lines(text), None
         return *judge_exercise(lesson, name, path, wanted)[:2], None
 
