@@ -13,7 +13,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -22,6 +21,35 @@ import common  # noqa: E402
 from website import ROOT, build, check, course, github, links, navigation, pages, reference  # noqa: E402
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
+
+OVERLOADED = """In [`locus/a/b.hpp`](../b.hpp): Of b.
+
+<a id="f"></a>**`f(x)`**
+
+One.
+
+**`f(x, y)`**
+
+Two.
+"""
+HEADINGS = """## `a/b.hpp` { data-toc-label="b.hpp" }
+
+Of b. [The header](../b.hpp){ .header }
+
+### `f` { #f }
+
+``` { .cpp .signature }
+f(x)
+```
+
+One.
+
+``` { .cpp .signature }
+f(x, y)
+```
+
+Two.
+"""
 
 
 def check_rewriting(report):
@@ -37,6 +65,10 @@ def check_rewriting(report):
         "a link to a page": (rewritten("[a](placement.md#x)"), "[a](../placement.md#x)"),
         "a link to a source": (rewritten("[a](../include/locus/fwd.hpp)"), "[a](../source/include/locus/fwd.hpp.html)"),
         "a link to a file of the root": (rewritten("[a](../CONTRIBUTING.md)"), "[a](../contributing.md)"),
+        "an overload stands below its function": (reference.adapted(OVERLOADED), HEADINGS),
+        "functions without a description": (reference.adapted('<a id="exp"></a><a id="log"></a>`exp(x)`, `log(x)`.\n'),
+                                            '#### `exp(x)` { #exp .brief data-toc-label="exp" }\n\n'
+                                            '#### `log(x)` { #log .brief data-toc-label="log" }\n'),
         "a lesson's editor": ("[Compiler Explorer](https://b.org/x)" in lesson_page({"01_a_tensor_has_a_place": "https://b.org/x"}), True),
         "a lesson without an editor": ("Compiler Explorer" in lesson_page({}), False),
         "code in a lesson's text": (course.marked("on_the_gpu() means .to<Cuda>(), nn::Linear or a * b"),
