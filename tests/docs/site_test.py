@@ -137,8 +137,8 @@ def check_other_files(report):
 
 def check_site(report, site):
     front = (site / "index.html").read_text()
-    report.add("the front page", None if 'class="beside"' in front and "left operand is on Cpu" in front
-               else "has no two programs side by side, or no error")
+    for text in ('class="beside"', "left operand is on Cpu", f"{len(course.lessons())} mistakes"):
+        report.add(f"the front page: {text}", None if text in front else "is not in it")
     for page, problems in check.problems(site).items():
         report.add(f"page {page}", "\n".join(problems))
     headings = {entry["location"]: re.sub(r"<[^>]*>", "", entry["title"])
