@@ -35,7 +35,7 @@ EXPRESSION = re.compile(r"defined\s*\(\s*(\w+)\s*\)|defined\s+(\w+)|(\w+)|(&&|\|
 
 
 class Unsupported(Exception):
-    """A header that this program cannot join."""
+    """Headers that cannot be joined."""
 
 
 def without_comments(text, keep_docs=False):
@@ -219,7 +219,8 @@ class Joiner:
         self.system = []  # system headers
         self.lines = []
         self.block = []  # lines of text before the next directive
-        self.done = set()
+        self.done = set()  # headers that need not be inlined again
+        self.guarded = set()
         self.macros = {}
         self.branches = []
         self.shared = {}  # files that became a macro: {path: (name, its arguments)}
@@ -353,17 +354,18 @@ class Joiner:
 
     def include_once(self, path):
         """A header whose inclusion depends on the compiler is guarded, and inlined again by others that need it."""
-        if not self.depends():
-            self.done.add(path)
-            return self.read(path)
+        depends, before = self.depends(), set(self.done)
         guard = "LOCUS_SINGLE_" + re.sub(r"\W", "_", path).upper()
-        before = set(self.done)
-        self.lines += [f"#ifndef {guard}", f"#define {guard}"]
+        if depends:
+            self.guarded.add(path)
         self.done.add(path)
+        if path in self.guarded:
+            self.lines += [f"#ifndef {guard}", f"#define {guard}"]
         self.read(path)
-        self.done = before
-        self.lines.append("#endif")
-        return None
+        if path in self.guarded:
+            self.lines.append("#endif")
+        if depends:
+            self.done = before
 
     def include_again(self, path):
         text = without_comments((self.folder / path).read_text())
@@ -431,6 +433,8 @@ class Joiner:
 
     def join(self, headers):
         for header in headers:
+            if not header.startswith("locus/") or not (self.folder / header).is_file():
+                raise Unsupported(f"'{header}' is no header in {self.folder}; expected one like {HEADER}")
             self.include(f"<{header}>")
         lines = [*self.preamble(headers), *(f"#include {header}" for header in sorted(self.system)), *self.definitions(),
                  *self.lines, "#endif", "#endif  // LOCUS_SINGLE_HEADER"]
