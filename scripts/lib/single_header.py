@@ -21,7 +21,7 @@ DECIDED = {
 }
 OPTIONS = ["LOCUS_CUDA", "LOCUS_CUDNN", "LOCUS_NCCL", "LOCUS_MPI"]  # of a program; the file defines them
 ARGUMENT = re.compile(r"LOCUS_(?:REFUSED\w*|INSTANCES|KERNEL_FILE)")  # macros that are arguments of a file
-SHARED = 2_000  # characters: a longer file of refusals becomes a macro with parameters
+SHARED = {"locus/refuse/operands_in_clang.inc"}  # files that become a macro: 6 kB at each of 300 places
 
 TEXT = r"""(?P<text> R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )"""
 NUMBER = r"(?P<number> (?<!\w)\.?\d (?: '?[\w.] )* )"
@@ -219,6 +219,7 @@ class Joiner:
         self.system = []  # system headers
         self.lines = []
         self.block = []  # lines of text before the next directive
+        self.texts = {}  # lines of files, of which some are read several times
         self.done = set()  # headers that need not be inlined again
         self.guarded = set()
         self.macros = {}
@@ -306,10 +307,15 @@ class Joiner:
         else:
             self.lines.append(line)
 
+    def lines_of(self, path):
+        if path not in self.texts:
+            docs = self.docs and path.endswith(".hpp")
+            self.texts[path] = logical_lines(without_comments((self.folder / path).read_text(), docs))
+        return self.texts[path]
+
     def read(self, path):
-        text = without_comments((self.folder / path).read_text(), self.docs and path.endswith(".hpp"))
         depth = len(self.branches)
-        for line in logical_lines(text):
+        for line in self.lines_of(path):
             directive = DIRECTIVE.match(line)
             if not directive:
                 if self.reads():
@@ -368,16 +374,15 @@ class Joiner:
             self.done = before
 
     def include_again(self, path):
-        text = without_comments((self.folder / path).read_text())
-        if path.startswith("locus/refuse/") and len(text) > SHARED and path.endswith("_in_clang.inc"):
-            self.call(path, text)
+        if path in SHARED:
+            self.call(path)
         else:
             self.read(path)
 
-    def call(self, path, text):
+    def call(self, path):
         """A long file of refusals as a call of a macro, which the result defines before the first header."""
         if path not in self.shared:
-            self.shared[path] = self.shared_macro(path, text)
+            self.shared[path] = self.shared_macro(path)
         name, parameters, _ = self.shared[path]
         self.lines.append(f"{name}({', '.join(map(self.argument, parameters))})")
 
@@ -388,10 +393,10 @@ class Joiner:
         key = (tuple(macro.parameters), expand(macro.body, self.macros))
         return self.remedies.setdefault(key, f"{macro.name}_{len(self.remedies)}")
 
-    def shared_macro(self, path, text):
+    def shared_macro(self, path):
         """(name, parameters, definition)"""
         own, body = {}, []
-        for line in logical_lines(text):
+        for line in self.lines_of(path):
             directive = DIRECTIVE.match(line)
             if not directive:
                 body.append(line)

@@ -4,8 +4,9 @@
 A link holds its program, as Compiler Explorer's API.md describes under clientstate. The program includes the single
 header of Locus by its address. The check decodes each link, and compares it with the page's program.
 
-usage: explorer_page.py [--write] [--address URL]
+usage: explorer_page.py [--write] [--address URL] [--link FILE]
   --address   the folder that serves the single headers, instead of ADDRESS
+  --link      prints the link of a program, and checks nothing
 """
 
 import argparse
@@ -28,6 +29,8 @@ PAGE = common.ROOT / "docs" / "compiler-explorer.md"
 # for such addresses (RFC 2606).
 ADDRESS = "https://locus.example/single"
 HEADER, OF_RANKS = "locus.hpp", "locus_ranks.hpp"
+HEADERS = {HEADER: ["locus/locus.hpp"],
+           OF_RANKS: ["locus/locus.hpp", "locus/distributed/distributed.hpp", "locus/distributed/spread.hpp"]}
 COMPILERS = {"clang1910": "-std=c++20 -pthread", "g142": "-std=c++20 -pthread"}  # names of Compiler Explorer
 LONGEST = 4_000  # characters of a link; servers refuse from 8,000 on
 ROOT_OF_LINKS = "https://godbolt.org/clientstate/"
@@ -50,6 +53,8 @@ def source_of(address):
 
 def with_single_header(text, address):
     """A program with the single header instead of headers of Locus."""
+    if not OURS.search(text):
+        raise ValueError("the program includes no header of Locus, as in #include <locus/locus.hpp>")
     of_ranks = any(name.startswith("distributed/") for name in OURS.findall(text))
     include = f"#include <{address}/{OF_RANKS if of_ranks else HEADER}>\n"
     first = OURS.search(text).start()
@@ -122,14 +127,27 @@ def render(address):
     return "".join(parts)
 
 
-def check(report):
+def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--address", default=ADDRESS)
-    options = parser.parse_args()
-    address = options.address.rstrip("/")
-    if not re.fullmatch(r"https?://[^\s<>\"]+", address):
+    parser.add_argument("--link", type=pathlib.Path, metavar="FILE")
+    options = parser.parse_args(arguments)
+    options.address = options.address.rstrip("/")
+    if not re.fullmatch(r"https?://[^\s<>\"]+", options.address):
         parser.error(f"--address {options.address}; expected one like {ADDRESS}")
+    return options
+
+
+def check(report):
+    options = options_of(sys.argv[1:])
+    address = options.address
+    if options.link:
+        try:
+            print(link(with_single_header(options.link.read_text(), address)))
+        except (OSError, ValueError) as error:
+            sys.exit(f"explorer_page.py: {error}")
+        sys.exit()
     if options.write:
         PAGE.write_text(render(address))
     text = PAGE.read_text() if PAGE.exists() else ""

@@ -8,14 +8,16 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve()
-sys.path[:0] = [str(HERE.parents[2] / "scripts" / "lib"), str(HERE.parents[1] / "tools")]
+sys.path[:0] = [str(HERE.parents[2] / "scripts" / "lib"), str(HERE.parents[1] / "tools"), str(HERE.parents[1] / "docs")]
 import cases  # noqa: E402
 import common  # noqa: E402
 import compile_errors_page  # noqa: E402
 import compile_fail  # noqa: E402
+import explorer_page  # noqa: E402
 import readme  # noqa: E402
 import single_header  # noqa: E402
 import together  # noqa: E402
+from lessons import course, form  # noqa: E402
 
 MISTAKE = compile_fail.FOLDER / "add_cpu_cuda.cpp"
 PAGES = ["README.md", "docs/placement.md"]
@@ -86,7 +88,8 @@ class Real(cases.Scratch):
 
     @classmethod
     def setUpClass(cls):
-        cls.text = single_header.single_header()
+        cls.joiner = single_header.Joiner()
+        cls.text = cls.joiner.join([single_header.HEADER])
         cls.compilers = common.find_compilers()
 
     def setUp(self):
@@ -123,18 +126,54 @@ class Real(cases.Scratch):
                     self.assertIsNone(readme.differing(expected, said))
 
     def test_a_mistake_has_the_message_of_the_catalogue(self):
-        catalogue = compile_errors_page.PAGE.read_text()
-        for name, title in compile_errors_page.COMPILERS.items():
-            if name not in self.compilers or readme.major_version(self.compilers[name]) != readme.VERSIONS[name]:
-                continue
-            with self.subTest(title):
-                status, said = common.run([self.compilers[name], *self.options("-fsyntax-only", "-DLOCUS_MUST_FAIL", MISTAKE)])
-                self.assertEqual(status, 1)
-                first = compile_fail.first_error(said)
-                self.assertTrue(compile_fail.points_into(MISTAKE, first), first)
-                message = compile_errors_page.message(first).replace("\u2018", "'").replace("\u2019", "'")
-                self.assertIn(f"{title}: {message}\n", catalogue)
-                self.assertLessEqual(compile_fail.lines_printed(said), compile_fail.LINES)
+        if "gcc" not in self.compilers or readme.major_version(self.compilers["gcc"]) != readme.VERSIONS["gcc"]:
+            self.skipTest("no g++ 12 here")
+        status, said = common.run([self.compilers["gcc"], *self.options("-fsyntax-only", "-DLOCUS_MUST_FAIL", MISTAKE)])
+        self.assertEqual(status, 1)
+        self.assertTrue(compile_fail.points_into(MISTAKE, compile_fail.first_error(said)), said)
+        self.assertIn(f"g++ 12: {compile_errors_page.message(compile_fail.first_error(said))}\n", compile_errors_page.PAGE.read_text())
+        self.assertLessEqual(compile_fail.lines_printed(said), compile_fail.LINES)
+
+    def test_a_link_includes_what_it_uses(self):
+        for name, _, text in self.linked():
+            used = {f"locus/{header}" for header in explorer_page.OURS.findall(text) if not header.startswith("distributed/")}
+            with self.subTest(name):
+                self.assertEqual(used - self.joiner.done, set())
+
+    def linked(self):
+        """[(name, patterns of its first error or None, the text with its own headers)] of the programs with links."""
+        links = dict(explorer_page.LINK.findall(explorer_page.PAGE.read_text()))
+        found = []
+        for name in links:
+            case = compile_fail.FOLDER / f"{name}.cpp"
+            if case.exists():
+                wanted, _ = compile_fail.read_expectations(case.read_text())
+            else:
+                lesson = course.find_lesson(course.read_course(course.SHIPPED), name)
+                case, (wanted, _) = lesson.exercise, form.expectations(lesson)
+            found.append((name, wanted.get("clang"), case.read_text()))
+        self.assertGreaterEqual(len(found), 40)
+        return found
+
+    def test_the_programs_of_the_links_have_their_messages(self):
+        if "clang" not in self.compilers:
+            self.skipTest("no clang here")
+        self.write("ranks.hpp", single_header.single_header(explorer_page.HEADERS[explorer_page.OF_RANKS]))
+        links = dict(explorer_page.LINK.findall(explorer_page.PAGE.read_text()))
+        programs = {}
+        for name, wanted, _ in self.linked():
+            source = re.sub(r"#include <https://.*>", "#include <ranks.hpp>", explorer_page.source_of(links[name]))
+            programs[self.write(f"{name}.cpp", source)] = wanted
+        _, said = compile_fail.compile_together("clang", self.compilers["clang"], list(programs), True,
+                                                [f"-I{self.root}", *compile_fail.EVERY_ERROR["clang"]])
+        said = compile_fail.split_errors(said, list(programs))
+        self.assertEqual(set(said), set(programs))
+        for program, wanted in programs.items():
+            with self.subTest(program.stem):
+                if wanted is None:  # a mistake that shows when it runs
+                    self.assertEqual(said[program], "")
+                else:
+                    self.assertIsNone(compile_fail.judge(program, 1, said[program], wanted, compile_fail.LINES))
 
     def test_the_script_writes_a_whole_file(self):
         script = common.ROOT / "scripts" / "single_header"
