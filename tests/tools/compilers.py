@@ -7,8 +7,8 @@
     mistakes   mistakes of placement, tests/compile_fail: the first error line names operands and remedy
     cuda       by nvcc, with the compiler as host compiler: the headers of cuda_kernels/ as one unit
 
-Warnings are errors: -Wall -Wextra -Wpedantic -Wconversion -Wshadow. The suite runs the headers by the newest clang alone:
-its other checks have g++ 12 and clang 14, and clang 19 for the mistakes.
+Warnings are errors: -Wall -Wextra -Wpedantic -Wconversion -Wshadow. The suite does not run this program: its other checks
+have g++ 12 and clang 14, and clang 19 for the mistakes.
 
 usage: compilers.py [--parts PART,...] [--write] [COMPILER...]
   COMPILER   program or path, such as g++-14 or /opt/llvm/bin/clang++; default: the newest clang
