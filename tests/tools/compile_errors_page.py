@@ -335,19 +335,32 @@ def plain(code):
     return " ".join(code.split())
 
 
-def unknown_examples(text, folder):
-    """Examples in the rules that match no case. An example has wrong lines as comments, with a remark after two spaces,
-    then right ones; blank lines separate the examples of a block."""
-    cases = [tuple(map(plain, branches(path.read_text()))) for path in sorted(folder.glob("*.cpp"))]
-    blocks = re.findall(r"^```cpp\n(// [^\n]*;(?:  [^\n]*)?\n.*?)^```", text, re.MULTILINE | re.DOTALL)
+def examples(text):
+    """[(section, example)] of the rules. An example has wrong lines as comments, with a remark after two spaces, then right
+    ones; blank lines separate the examples of a block."""
     found = []
-    for example in [example for block in blocks for example in block.strip().split("\n\n")]:
-        lines = [re.sub(r";  .*", ";", line) for line in example.splitlines()]
-        wrong = plain(" ".join(line[3:] for line in lines if line.startswith("// ")))
-        right = plain(" ".join(line for line in lines if not line.startswith("// ")))
-        if not any(wrong in bad and right in good for bad, good in cases):
-            found.append(example)
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        for block in re.findall(r"^```cpp\n(// [^\n]*;(?:  [^\n]*)?\n.*?)^```", section, re.MULTILINE | re.DOTALL):
+            found += [(section.partition("\n")[0], example) for example in block.strip().split("\n\n")]
     return found
+
+
+def case_of(example, folder):
+    """The shortest case that has the lines of an example, or None."""
+    lines = [re.sub(r";  .*", ";", line) for line in example.splitlines()]
+    wrong = plain(" ".join(line[3:] for line in lines if line.startswith("// ")))
+    right = plain(" ".join(line for line in lines if not line.startswith("// ")))
+
+    def has_both(case):
+        bad, good = map(plain, branches(case.read_text()))
+        return wrong in bad and right in good
+
+    return min(filter(has_both, sorted(folder.glob("*.cpp"))), key=lambda case: case.stat().st_size, default=None)
+
+
+def unknown_examples(text, folder):
+    """Examples in the rules that match no case."""
+    return [example for _, example in examples(text) if case_of(example, folder) is None]
 
 
 def unknown_messages(text, catalogue):

@@ -144,3 +144,10 @@ concept WrongPlacesOfYours = M::wrong == Wrong::places && !is_shipped<typename M
 #else
 #define LOCUS_DELETES_WITH_SENTENCES 0
 #endif
+
+// The result of a refused call, unless nvcc needs another: `requires` detects clang's, because it is never defined.
+#if LOCUS_CLANG_REFUSES && !LOCUS_DELETES_WITH_SENTENCES
+#define LOCUS_NO_RESULT locus::error::refused
+#else
+#define LOCUS_NO_RESULT void
+#endif

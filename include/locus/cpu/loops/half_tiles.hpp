@@ -30,6 +30,12 @@ LOCUS_LOOPS_END
 typedef short EightHalves __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
 typedef float FourFloats __attribute__((vector_size(16)));
+#if defined(__clang__) && __clang_major__ >= 23  // has no builtin function of the instruction
+typedef __fp16 EightNumbers __attribute__((vector_size(16)));
+#define LOCUS_FLOATS_OF(halves) __builtin_convertvector((EightNumbers)(halves), EightFloats)
+#else
+#define LOCUS_FLOATS_OF(halves) __builtin_ia32_vcvtph2ps256(halves)
+#endif
 
 /// Eight at a time, the tail one by one: a partial copy into a register would stall the load after it.
 [[gnu::noinline]] LOCUS_F16C inline void halves_to_floats_f16c(float* out, const half* in, std::int64_t n) {
@@ -37,14 +43,14 @@ typedef float FourFloats __attribute__((vector_size(16)));
   EightFloats floats;
   for (; n >= 8; n -= 8, in += 8, out += 8) {
     std::memcpy(&halves, in, sizeof halves);
-    floats = __builtin_ia32_vcvtph2ps256(halves);
+    floats = LOCUS_FLOATS_OF(halves);
     std::memcpy(out, &floats, sizeof floats);
   }
   for (; n > 0; --n, ++in, ++out) {
     halves = EightHalves{};
     std::memcpy(&halves, in, sizeof *in);
-    const FourFloats converted = __builtin_ia32_vcvtph2ps(halves);
-    std::memcpy(out, &converted, sizeof *out);
+    floats = LOCUS_FLOATS_OF(halves);
+    std::memcpy(out, &floats, sizeof *out);
   }
 }
 [[gnu::noinline]] LOCUS_F16C inline void floats_to_halves_f16c(half* out, const float* in, std::int64_t n) {
@@ -63,6 +69,7 @@ typedef float FourFloats __attribute__((vector_size(16)));
     std::memcpy(static_cast<void*>(out), &halves, sizeof *out);
   }
 }
+#undef LOCUS_FLOATS_OF
 #undef LOCUS_F16C
 #endif
 }  // namespace detail

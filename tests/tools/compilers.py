@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Which compilers accept Locus: headers, programs, tests and mistakes by each compiler that is given or found.
+
+    headers    all headers of include/ as one unit, twice
+    programs   the programs of README.md and all examples, with templates instantiated
+    tests      tests of each folder, built with -O2 and run
+    mistakes   mistakes of placement, tests/compile_fail: the first error line names operands and remedy
+    cuda       by nvcc, with the compiler as host compiler: the headers of cuda_kernels/ as one unit
+
+Warnings are errors: -Wall -Wextra -Wpedantic -Wconversion -Wshadow. The suite does not run this program: its other checks
+have g++ 12 and clang 14, and clang 19 for the mistakes.
+
+usage: compilers.py [--parts PART,...] [--write] [COMPILER...]
+  COMPILER   program or path, such as g++-14 or /opt/llvm/bin/clang++; default: the newest clang
+  --parts    of the list above, or all; default: headers
+  --write    changes the rows of these compilers in docs/compilers.md
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+import clang
+import common
+import compile_errors_page
+import compile_fail
+import headers
+import readme
+import together
+
+PAGE = common.ROOT / "docs" / "compilers.md"
+PARTS = ["headers", "programs", "tests", "mistakes", "cuda"]
+ROW = re.compile(r"^\| ((?:g\+\+|clang) [\d.]+) \|(.*)\|$", re.MULTILINE)
+# A source of each kind: a minute or two in all.
+TESTS = ["autograd/traced", "cpu/map", "expr/functions", "io/safetensors", "ops/softmax", "optim/adam", "tensor/tensor"]
+
+
+class Compiler:
+    def __init__(self, path):
+        self.path = path
+        status, said = common.run([path, "--version"])
+        version = re.search(r"\d+(\.\d+)+", re.sub(r"\(.*?\)", "", said.split("\n")[0]))
+        if status or not version:
+            sys.exit(f"compilers.py: {path} is no compiler: {said.strip()}")
+        self.is_clang = "clang" in said.split("\n")[0]
+        self.version = version[0]
+        self.major = int(self.version.split(".")[0])
+        self.name = f"{'clang' if self.is_clang else 'g++'} {self.version}"
+
+    def kind(self):
+        """Of compile_fail.py; clang 19 changed the layout of messages."""
+        return "gcc" if not self.is_clang else "clang19" if self.major >= 19 else "clang"
+
+    def further_lines(self):
+        """Lines that it adds to the message of a deleted function: g++ 14 and later name an option that shows all."""
+        return 3 if not self.is_clang and self.major >= 14 else 0
+
+
+def newest_clang():
+    """The path of the clang with the largest number, or None."""
+    found = {int(match[1]): path / match[0] for path in map(pathlib.Path, os.environ.get("PATH", "").split(":")) if path.is_dir()
+             for entry in path.iterdir() if (match := re.fullmatch(r"clang\+\+-(\d+)", entry.name))}
+    return found[max(found)] if found else shutil.which("clang++")
+
+
+def run_headers(compiler, report, name):
+    """All public headers as one unit."""
+    of_all = common.sources("include", suffixes=(".hpp",))
+    report.add(name, headers.check(of_all, "clang" if compiler.is_clang else "gcc", compiler.path))
+
+
+def programs(scratch):
+    """The files of the programs of README.md, and the examples."""
+    files = []
+    for name, source, _ in readme.sound_programs((common.ROOT / "README.md").read_text()):
+        files.append(pathlib.Path(scratch, name))
+        files[-1].write_text(source)
+    folder = common.ROOT / "examples"
+    return files + clang.built_programs(folder, common.sources("examples", suffixes=(".cpp",)))
+
+
+def run_programs(compiler, report, name):
+    with tempfile.TemporaryDirectory() as scratch:
+        unit = pathlib.Path(scratch, "unit.cpp")
+        unit.write_text(together.in_one_file(programs(scratch)))
+        # main() in a namespace has no implicit return.
+        status, said = common.run(clang.command(compiler.path, unit, f"-I{common.ROOT / 'examples'}", "-Wno-return-type"))
+    report.add(name, said if status else None)
+
+
+def run_tests(compiler, report, name):
+    folder = common.ROOT / "tests"
+    with tempfile.TemporaryDirectory() as scratch:
+        unit, program = pathlib.Path(scratch, "unit.cpp"), pathlib.Path(scratch, "tests")
+        unit.write_text(together.in_one_file([folder / f"{test}_test.cpp" for test in TESTS], devices_given=True))
+        status, said = common.run([compiler.path, *common.CXX, "-O2", *clang.WARNINGS, "-pthread", *common.INCLUDES, f"-I{folder}", unit,
+                                   folder / "main.cpp", "-o", program, "-lz"])
+        if not status:
+            status, said = common.run([program], env={"LOCUS_TEST_DIR": str(folder)}, timeout=1200)
+    report.add(name, said[-4000:] if status else None)
+
+
+def run_mistakes(compiler, report, name):
+    kind, cases = compiler.kind(), []
+    for mistake in [mistake for _, _, shown, _ in compile_errors_page.SUBJECTS for mistake in shown]:
+        source = compile_fail.FOLDER / f"{mistake}.cpp"
+        wanted, budget = compile_fail.read_expectations(source.read_text())
+        if kind in wanted:
+            cases.append((kind, compiler.path, source, wanted[kind], budget + compiler.further_lines()))
+    said = {}
+    for _, path, sources, flags in compile_fail.batches(cases):
+        said.update(compile_fail.said_together(kind, path, sources, flags))
+
+    def problem(case):
+        _, path, source, regexes, budget = case
+        if said.get(source) and compile_fail.judge(source, 1, said[source], regexes, budget) is None:
+            return None
+        return compile_fail.judge(source, *compile_fail.fail_alone(kind, path, source), regexes, budget)
+
+    bad = [f"{case[2].stem}: {why}" for case, why in common.parallel(problem, cases) if why]
+    report.add(name, f"{len(bad)} of {len(cases)} are not as expected, the first of them:\n{bad[0]}" if bad else None)
+
+
+def run_cuda(compiler, report, name):
+    nvcc = common.find_nvcc()
+    if not nvcc:
+        return report.skip(name, "no nvcc here")
+    with tempfile.TemporaryDirectory() as scratch:
+        unit = pathlib.Path(scratch, "unit.cpp")
+        of_nvcc = headers.kernel_headers(nvcc, ".cuh")
+        unit.write_text("".join(f"#include <{header.relative_to(headers.KERNELS)}>\n" for header in of_nvcc))
+        status, said = common.run([*headers.command("nvcc", nvcc, of_nvcc, unit), f"-ccbin={compiler.path}", *common.CXX,
+                                   *common.INCLUDES, f"-I{headers.KERNELS}", unit])
+    return report.add(name, said if status else None)
+
+
+RUN = {"headers": run_headers, "programs": run_programs, "tests": run_tests, "mistakes": run_mistakes, "cuda": run_cuda}
+
+
+def cell(part, compiler, report):
+    """The cell of the table: yes, no, or empty where it could not run."""
+    within = common.Report()
+    RUN[part](compiler, within, f"{part} by {compiler.name}")
+    report.merge(within)
+    return "no" if within.failed else "yes" if within.passed else ""
+
+
+def with_row(text, name, cells):
+    """The page with these cells {part: text} in the row of a compiler; `name` like 'g++ 14.2.0'."""
+    def changed(row):
+        if row[1] != name:
+            return row[0]
+        old = [part.strip() for part in row[2].split("|")]
+        return f"| {name} | " + " | ".join(cells.get(part, old[i]) for i, part in enumerate(PARTS)) + " |"
+
+    if not any(row[1] == name for row in ROW.finditer(text)):
+        *_, last = ROW.finditer(text)
+        text = text[:last.end()] + f"\n| {name} | " + " | " .join([""] * len(PARTS)) + " |" + text[last.end():]
+    return ROW.sub(changed, text)
+
+
+def check(report):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default="headers", metavar="PART,...")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("compilers", nargs="*", metavar="COMPILER")
+    options = parser.parse_args()
+    parts = PARTS if options.parts == "all" else options.parts.split(",")
+    if set(parts) - set(PARTS):
+        parser.error(f"--parts {options.parts}; expected all, or some of {','.join(PARTS)}")
+    paths = options.compilers or [path for path in [newest_clang()] if path]
+    if not paths:
+        return report.skip("headers by the newest clang", "no clang here")
+    for compiler in map(Compiler, paths):
+        cells = {part: cell(part, compiler, report) for part in parts}
+        print(f"{compiler.name}: " + ", ".join(f"{part} {text or 'not run'}" for part, text in cells.items()), flush=True)
+        if options.write:
+            PAGE.write_text(with_row(PAGE.read_text(), compiler.name, cells))
+    return None
+
+
+if __name__ == "__main__":
+    common.main(check)
