@@ -151,6 +151,41 @@ template <DType T>
   return copy;
 }
 
+namespace detail {
+template <class To, class From>
+[[nodiscard]] Tensor<To, Cpu> converted(const TensorData& data) {
+  const Tensor<From, Cpu> given = tensor_of<From>(data);
+  if constexpr (std::is_same_v<To, From>) {
+    return given;
+  } else {
+    Tensor<To, Cpu> result(given.shape());
+    for (std::int64_t i = 0; i < given.elements(); ++i) result.data()[i] = convert<To>(given.data()[i]);
+    return result;
+  }
+}
+}  // namespace detail
+
+/// The tensor that the data holds, its elements converted to To, from any type of Locus. Otherwise as tensor_of.
+template <DType To>
+[[nodiscard]] Tensor<To, Cpu> tensor_as(const TensorData& data) {
+  switch (element_type(data.type)) {
+    case ElementType::float32: return detail::converted<To, float>(data);
+    case ElementType::float64: return detail::converted<To, double>(data);
+    case ElementType::float16: return detail::converted<To, half>(data);
+    case ElementType::bfloat16: return detail::converted<To, bfloat16>(data);
+    case ElementType::int8: return detail::converted<To, std::int8_t>(data);
+    case ElementType::int16: return detail::converted<To, std::int16_t>(data);
+    case ElementType::int32: return detail::converted<To, std::int32_t>(data);
+    case ElementType::int64: return detail::converted<To, std::int64_t>(data);
+    case ElementType::uint8: return detail::converted<To, std::uint8_t>(data);
+    case ElementType::uint16: return detail::converted<To, std::uint16_t>(data);
+    case ElementType::uint32: return detail::converted<To, std::uint32_t>(data);
+    case ElementType::uint64: return detail::converted<To, std::uint64_t>(data);
+    case ElementType::boolean: return detail::converted<To, bool>(data);
+  }
+  fail<DataError>({detail::name_of(data), " holds elements of an unknown type"});
+}
+
 struct Graph;
 /// Graphs in an attribute: the branches of If, the body of Loop.
 struct Graphs {
