@@ -189,8 +189,16 @@ template <DType To>
 struct Graph;
 /// Graphs in an attribute: the branches of If, the body of Loop.
 struct Graphs {
-  std::vector<Graph> list = {};
+  std::vector<Graph> list;
   bool is_list = false;  ///< the attribute's type is GRAPHS, not GRAPH
+
+  Graphs();
+  explicit Graphs(std::vector<Graph> graphs, bool are_list = false);
+  Graphs(const Graphs& other);
+  Graphs(Graphs&& other) noexcept;
+  Graphs& operator=(const Graphs& other);
+  Graphs& operator=(Graphs&& other) noexcept;
+  ~Graphs();
 };
 /// An attribute as it is in the file, of a type that is not named here.
 struct EncodedAttribute {
@@ -247,6 +255,15 @@ struct Graph {
   std::vector<ValueInfo> values = {};  ///< types of intermediate values; may be empty
   std::string rest = {};               ///< encoded fields that are not named here; written back
 };
+
+// Here, where a Graph is complete.
+inline Graphs::Graphs() = default;
+inline Graphs::Graphs(std::vector<Graph> graphs, bool are_list) : list(std::move(graphs)), is_list(are_list) {}
+inline Graphs::Graphs(const Graphs& other) = default;
+inline Graphs::Graphs(Graphs&& other) noexcept = default;
+inline Graphs& Graphs::operator=(const Graphs& other) = default;
+inline Graphs& Graphs::operator=(Graphs&& other) noexcept = default;
+inline Graphs::~Graphs() = default;
 
 /// A set of operators that a model uses, and its version. The domain of ONNX's own operators is empty.
 struct OperatorSet {

@@ -98,7 +98,7 @@ class ModelReader {
     std::vector<float> numbers;
     std::vector<std::string> texts;
     std::vector<TensorData> tensors, list_of_tensors;
-    Graphs one, list{.is_list = true};
+    Graphs one, list({}, true);
     for (Fields fields = of("Attribute", bytes); fields.next();) {
       switch (fields.tag()) {
         case 1: name = fields.text(); break;
