@@ -55,9 +55,7 @@ std::string varint(std::uint64_t value) {
   return text += static_cast<char>(value);
 }
 std::string field(unsigned tag, std::uint64_t value) { return varint(tag * 8) + varint(value); }
-std::string field(unsigned tag, const std::string& bytes) {
-  return varint(tag * 8 + 2) + varint(bytes.size()) + bytes;
-}
+std::string field(unsigned tag, const std::string& bytes) { return varint(tag * 8 + 2) + varint(bytes.size()) + bytes; }
 /// A model whose graph has one initial value, of these fields.
 std::string model_of_tensor(const std::string& tensor) { return field(7, field(5, tensor + field(8, "t"))); }
 onnx::TensorData tensor_in(const std::string& fields) {
@@ -124,13 +122,14 @@ TEST_CASE("tensors as bytes, as lists of numbers, packed or not") {
               Reference({2}, {0.5, 0.5}));
   CHECK_CLOSE(onnx::tensor_of<float>(tensor_in(shape + field(2, 1u) + field(4, one_half + one_half))),
               Reference({2}, {0.5, 0.5}));
-  CHECK_CLOSE(onnx::tensor_of<float>(tensor_in(shape + field(2, 1u) + varint(4 * 8 + 5) + one_half + varint(4 * 8 + 5) +
-                                               one_half)),
+  CHECK_CLOSE(onnx::tensor_of<float>(
+                  tensor_in(shape + field(2, 1u) + varint(4 * 8 + 5) + one_half + varint(4 * 8 + 5) + one_half)),
               Reference({2}, {0.5, 0.5}));
   CHECK_CLOSE(onnx::tensor_of<std::int64_t>(tensor_in(shape + field(2, 7u) + field(7, varint(5) + varint(~0ull)))),
               Reference({2}, {5, -1}));
-  CHECK_CLOSE(onnx::tensor_of<std::uint8_t>(tensor_in(field(1, varint(2)) + field(2, 2u) + field(5, 200u) + field(5, 1u))),
-              Reference({2}, {200, 1}));
+  CHECK_CLOSE(
+      onnx::tensor_of<std::uint8_t>(tensor_in(field(1, varint(2)) + field(2, 2u) + field(5, 200u) + field(5, 1u))),
+      Reference({2}, {200, 1}));
   CHECK_CLOSE(onnx::tensor_of<half>(tensor_in(shape + field(2, 10u) + field(5, varint(0x3c00) + varint(0xc000)))),
               Reference({2}, {1, -2}));
   CHECK(tensor_in(shape + field(2, 8u) + field(6, "a") + field(6, "b")).strings == std::vector<std::string>{"a", "b"});
@@ -161,9 +160,9 @@ TEST_CASE("external data lies in the folder of the model") {
   std::filesystem::create_symlink("../secret", folder.path / "inner" / "link");
   for (const char* name : {"../secret", "/etc/passwd", "a/../../secret", "link", ""}) {
     const std::string inner = folder.write("inner/outside.onnx", location(name));
-    CHECK_MESSAGE(contains(message_of<DataError>([&] { (void)onnx::read_onnx(inner); }),
-                           "expected a file in the model's folder"),
-                  name);
+    CHECK_MESSAGE(
+        contains(message_of<DataError>([&] { (void)onnx::read_onnx(inner); }), "expected a file in the model's folder"),
+        name);
   }
   CHECK(contains(complaint(location("secret")), "expected a model that was read by read_onnx"));
 }
@@ -184,8 +183,9 @@ TEST_CASE("lying sizes are refused") {
   refused(field(1, 1u) + field(2, 8u), "has 0 strings; expected 1");
   refused(field(1, 1u) + field(2, "text"), "field 2 of a Tensor is of another type than ONNX has there");
   refused(field(1, 1u) + field(2, 1u) + varint(9 * 8 + 2) + varint(1ull << 40), "is damaged or cut off");
-  refused(field(1, 4u) + field(2, 1u) + field(14, 1u) + field(13, field(1, "offset") + field(2, "99999999999999999999")),
-          "is no number");
+  refused(
+      field(1, 4u) + field(2, 1u) + field(14, 1u) + field(13, field(1, "offset") + field(2, "99999999999999999999")),
+      "is no number");
   // An empty tensor may have huge extents, and no bytes.
   CHECK(tensor_in(field(1, 1ull << 62) + field(1, 1ull << 62) + field(1, 0u) + field(2, 1u)).bytes.elements() == 0);
 }
@@ -198,11 +198,11 @@ TEST_CASE("tensors that Locus cannot hold are read, and refused where they are u
                  "has 9 dimensions; expected at most 8"));
   const onnx::TensorData packed = tensor_in(field(1, 3u) + field(2, 22u) + field(9, "ab"));
   CHECK(contains(message_of<DataError>([&] { (void)onnx::tensor_as<float>(packed); }), "type 22"));
-  CHECK(contains(message_of<DataError>([&] { (void)onnx::tensor_of<float>(tensor_in(field(1, 1u) + field(2, 2u) +
-                                                                                    field(9, "a"))); }),
+  CHECK(contains(message_of<DataError>(
+                     [&] { (void)onnx::tensor_of<float>(tensor_in(field(1, 1u) + field(2, 2u) + field(9, "a"))); }),
                  "holds uint8; expected float32"));
-  CHECK(contains(message_of<DataError>([&] { (void)onnx::tensor_of<bool>(tensor_in(field(1, 1u) + field(2, 9u) +
-                                                                                   field(9, "a"))); }),
+  CHECK(contains(message_of<DataError>(
+                     [&] { (void)onnx::tensor_of<bool>(tensor_in(field(1, 1u) + field(2, 9u) + field(9, "a"))); }),
                  "of bool holds other bytes than 0 and 1"));
 }
 
@@ -225,8 +225,7 @@ TEST_CASE("damaged files are read, or refused with DataError") {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     try {
       (void)onnx::parse_onnx(whole.substr(0, size));
-    } catch (const DataError&) {
-    }
+    } catch (const DataError&) {}
   }
   std::uint64_t state = fuzz_seed(1);
   const auto next = [&](std::size_t below) {

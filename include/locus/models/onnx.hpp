@@ -8,7 +8,6 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace models {
 
-LOCUS_REFUSALS_BEGIN
 /// A named input of Onnx<T, D>::run: a tensor of any element type on D. Numbers are converted to T, integers to int64.
 template <class T, class D>
 struct OnnxInput {
@@ -26,7 +25,6 @@ struct OnnxInput {
     else return {onnx::data_type<U>(), x.template as<std::int64_t>()};
   }
 };
-LOCUS_REFUSALS_END
 
 /// A network that an ONNX file describes. The file's floating-point tensors of every type become T; initial values are
 /// parameters under their names, and statistics of batch norms, single numbers and bounds are buffers. A call with a
@@ -93,12 +91,14 @@ class Onnx final : public nn::Layer<Onnx<T, D>, T, D> {
     nn::detail::require_present(*this);
     Onnx<U, E> result(plan_);
     for (const auto& each : parameters_) result.parameters_.push_back({each.value, copy(each.tensor), each.type});
-    for (const auto& each : buffers_) result.buffers_.push_back({each.value, copy.template buffer<U>(each.tensor), each.type});
+    for (const auto& each : buffers_)
+      result.buffers_.push_back({each.value, copy.template buffer<U>(each.tensor), each.type});
     for (const auto& each : integers_)
-      result.integers_.push_back({each.value, onnx::detail::Placed<std::int64_t, E>(each.tensor.host(), result.device()),
-                                  each.type});
+      result.integers_.push_back(
+          {each.value, onnx::detail::Placed<std::int64_t, E>(each.tensor.host(), result.device()), each.type});
     for (const auto& each : bools_)
-      result.bools_.push_back({each.value, onnx::detail::Placed<bool, E>(each.tensor.host(), result.device()), each.type});
+      result.bools_.push_back(
+          {each.value, onnx::detail::Placed<bool, E>(each.tensor.host(), result.device()), each.type});
     return result;
   }
 
@@ -189,12 +189,12 @@ class Onnx final : public nn::Layer<Onnx<T, D>, T, D> {
       const bool agrees = given.value.type() == expected.type ||
                           (onnx::detail::is_floating(given.value.type()) && onnx::detail::is_floating(expected.type));
       if (!agrees)
-        fail<ArgumentError>({"Onnx::run: input '", given.name, "' holds ", to_string(given.value.type()),
-                             "; expected ", to_string(expected.type)});
+        fail<ArgumentError>({"Onnx::run: input '", given.name, "' holds ", to_string(given.value.type()), "; expected ",
+                             to_string(expected.type)});
       return i;
     }
-    fail<ArgumentError>({"Onnx::run: there is no input '", locus::detail::printable(given.name), "'; expected ",
-                         input_names()});
+    fail<ArgumentError>(
+        {"Onnx::run: there is no input '", locus::detail::printable(given.name), "'; expected ", input_names()});
   }
   static void add_output(nn::StateDict<D>& result, const std::string& name,
                          const onnx::detail::Value<Tensor<T, D>>& value, D device) {

@@ -53,7 +53,8 @@ class Attributes {
   /// An attribute that chooses one of several words. throws DataError for a word that Locus does not run
   void require_text(std::string_view name, std::string_view expected) const {
     if (const auto given = text(name, expected); given != expected)
-      fail_here({name, " = '", locus::detail::printable(given), "', which Locus does not run; expected '", expected, "'"});
+      fail_here(
+          {name, " = '", locus::detail::printable(given), "', which Locus does not run; expected '", expected, "'"});
   }
   /// throws DataError for another number than the one that Locus runs
   void require_integer(std::string_view name, std::int64_t expected) const {
@@ -122,7 +123,7 @@ class Call : public Attributes {
     if (input(i).integers()) return static_cast<double>(host_integer(i));
     if (const auto* bools = input(i).bools()) return bools->host().item() ? 1 : 0;
     if (plain(i).elements() != 1) fail_here({"input ", i, " has shape ", shape(i), "; expected one number"});
-    return static_cast<double>(static_cast<compute_t<T>>(plain(i).reshape({}).item()));
+    return static_cast<double>(static_cast<compute_t<T>>(plain(i).reshape(Shape{}).item()));
   }
   /// An axis, counted from the front. throws DataError
   [[nodiscard]] int axis_of(std::int64_t axis, int rank) const {
@@ -165,15 +166,9 @@ class Call : public Attributes {
     if (wants(i)) (*values_)[static_cast<std::size_t>(step_->outputs[i])] = std::move(value);
   }
   /// Gives a tensor or an expression of the type of an input.
-  template <class X>
-  void give_as(DataType type, const X& x) const {
-    give(0, value(type, x.eval()));
-  }
+  template <class X> void give_as(DataType type, const X& x) const { give(0, value(type, x.eval())); }
   /// Gives numbers or integers of the type of input 0.
-  template <class X>
-  void give_like(const X& x) const {
-    give_as(input(0).type(), x);
-  }
+  template <class X> void give_like(const X& x) const { give_as(input(0).type(), x); }
   /// The same, with integers that were computed in 64 bits wrapped to the type.
   template <class X>
   void give_wrapped(DataType type, const X& x) const {

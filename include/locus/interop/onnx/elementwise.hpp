@@ -34,9 +34,7 @@ template <class F, class Do>
 void combine(const Call<F>& call, const Do& f) {
   if (call.input(0).numbers()) return call.give_like(f(call.numbers(0), call.numbers(1)));
   const auto &a = call.integers(0), &b = call.integers(1);
-  call.in_place([&](auto place) {
-    call.give_wrapped(call.input(0).type(), f(call.at(a, place), call.at(b, place)));
-  });
+  call.in_place([&](auto place) { call.give_wrapped(call.input(0).type(), f(call.at(a, place), call.at(b, place))); });
 }
 /// Bools of f(a, b), of numbers, integers or bools; numbers collect no gradient.
 template <class F, class Do>
@@ -89,7 +87,8 @@ template <class F>
 void clip(const Call<F>& call) {
   if (call.opset() < 11) {
     using R = compute_t<value_of<F>>;
-    const F x = call.has("min") ? maximum(call.numbers(0), static_cast<R>(call.number("min", 0))).eval() : call.numbers(0);
+    const F x =
+        call.has("min") ? maximum(call.numbers(0), static_cast<R>(call.number("min", 0))).eval() : call.numbers(0);
     return call.give_like(call.has("max") ? minimum(x, static_cast<R>(call.number("max", 0))).eval() : x);
   }
   const auto bound = [&](const auto& x, const auto& of) {
@@ -101,7 +100,8 @@ void clip(const Call<F>& call) {
   if (call.input(0).numbers())
     return bound(call.numbers(0), [&](std::size_t i) -> const F& { return call.numbers(i); });
   call.in_place([&](auto place) {
-    bound(call.at(call.integers(0), place), [&](std::size_t i) -> const auto& { return call.at(call.integers(i), place); });
+    bound(call.at(call.integers(0), place),
+          [&](std::size_t i) -> const auto& { return call.at(call.integers(i), place); });
   });
 }
 
@@ -185,7 +185,8 @@ inline constexpr Operation<F> activations[] = {
     {"Relu", [](const Call<F>& c) { map_arithmetic(c, [](const auto& x) { return relu(x); }); }},
     {"Selu",
      [](const Call<F>& c) {
-       const double alpha = c.number("alpha", 1.67326319217681884765625), gamma = c.number("gamma", 1.05070102214813232421875);
+       const double alpha = c.number("alpha", 1.67326319217681884765625),
+                    gamma = c.number("gamma", 1.05070102214813232421875);
        map_numbers(c, [&](const F& x) { return elu(x, alpha) * gamma; });
      }},
     {"Shrink",
@@ -255,7 +256,11 @@ inline constexpr Operation<F> arithmetic[] = {
     {"Clip", &clip<F>},
     {"Div", [](const Call<F>& c) { combine(c, Divide{}); }},
     {"Max", [](const Call<F>& c) { fold_inputs(c, [](const auto& a, const auto& b) { return maximum(a, b); }); }},
-    {"Mean", [](const Call<F>& c) { fold_inputs(c, [](const auto& a, const auto& b) { return a + b; }, true); }},
+    {"Mean",
+     [](const Call<F>& c) {
+       fold_inputs(
+           c, [](const auto& a, const auto& b) { return a + b; }, true);
+     }},
     {"Min", [](const Call<F>& c) { fold_inputs(c, [](const auto& a, const auto& b) { return minimum(a, b); }); }},
     {"Mod",
      [](const Call<F>& c) {
@@ -289,9 +294,7 @@ inline constexpr Operation<F> comparisons[] = {
     {"Less", [](const Call<F>& c) { compare(c, [](const auto& a, const auto& b) { return a < b; }); }},
     {"LessOrEqual", [](const Call<F>& c) { compare(c, [](const auto& a, const auto& b) { return a <= b; }); }},
     {"Not",
-     [](const Call<F>& c) {
-       c.in_place([&](auto place) { c.give_as(DataType::boolean, !c.at(c.bools(0), place)); });
-     }},
+     [](const Call<F>& c) { c.in_place([&](auto place) { c.give_as(DataType::boolean, !c.at(c.bools(0), place)); }); }},
     {"Or", [](const Call<F>& c) { combine_bools(c, [](const auto& a, const auto& b) { return a || b; }); }},
     {"Xor", [](const Call<F>& c) { combine_bools(c, [](const auto& a, const auto& b) { return a != b; }); }},
 };

@@ -84,7 +84,8 @@ void gemm(const Call<F>& call) {
   const double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
   const F a = call.flag("transA") ? F(transpose(call.numbers(0))) : call.numbers(0);
   const F& b = call.numbers(1);
-  const bool has_bias = call.has_input(2), is_linear = call.flag("transB") && alpha == 1 && a.rank() == 2 && b.rank() == 2;
+  const bool has_bias = call.has_input(2),
+             is_linear = call.flag("transB") && alpha == 1 && a.rank() == 2 && b.rank() == 2;
   if (is_linear && !has_bias) return call.give_like(linear(a, b));
   if (is_linear && beta == 1 && call.shape(2) == Shape{b.size(0)}) return call.give_like(linear(a, b, call.numbers(2)));
   F y = matmul(a, call.flag("transB") ? F(transpose(b)) : b);

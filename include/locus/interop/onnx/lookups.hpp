@@ -51,9 +51,8 @@ void gather_slices(const Call<F>& call) {
 template <class F>
 void gather_elements(const Call<F>& call) {
   const int axis = call.axis_of(call.integer("axis", 0), call.shape(0).rank());
-  with_indices(call, [&](const auto& x, const auto& indices) {
-    return gather(x, axis, from_front(indices, x.size(axis)));
-  });
+  with_indices(call,
+               [&](const auto& x, const auto& indices) { return gather(x, axis, from_front(indices, x.size(axis))); });
 }
 
 /// The numbers of slices that the last dimension of `indices` names: `batch` dimensions of `shape` are walked along
@@ -204,8 +203,8 @@ void range_of(const Call<F>& call) {
   const double count = __builtin_ceil((limit - start) / step);
   if (!(count < 1e15)) call.fail_here({"a range of ", count, " numbers"});
   const auto size = count > 0 ? static_cast<std::int64_t>(count) : 0;
-  const auto numbers = arange<std::int64_t>(0, size, 1, call.device()).template as<R>() * static_cast<R>(step) +
-                       static_cast<R>(start);
+  const auto numbers =
+      arange<std::int64_t>(0, size, 1, call.device()).template as<R>() * static_cast<R>(step) + static_cast<R>(start);
   call.give_as(call.input(0).type(), numbers.eval().template as<value_of<F>>());
 }
 /// A tensor of one number, which an attribute holds.

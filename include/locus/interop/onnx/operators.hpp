@@ -18,8 +18,8 @@ struct OperatorSpec {
 
   [[nodiscard]] constexpr bool has_attribute(std::string_view wanted) const {
     for (std::size_t begin = 0; begin < attributes.size();) {
-      const std::size_t end = attributes.find(' ', begin) < attributes.size() ? attributes.find(' ', begin)
-                                                                               : attributes.size();
+      const std::size_t end =
+          attributes.find(' ', begin) < attributes.size() ? attributes.find(' ', begin) : attributes.size();
       if (attributes.substr(begin, end - begin) == wanted) return true;
       begin = end + 1;
     }

@@ -28,7 +28,7 @@ struct Step {
 /// A model's plan, which copies of the model share.
 struct Plan : Counted {
   std::vector<Step> steps;
-  std::vector<std::string> names;        ///< of values
+  std::vector<std::string> names;          ///< of values
   std::vector<int> constant_values;        ///< the value of each constant
   std::vector<bool> is_buffer;             ///< whether a constant of floating-point numbers is no parameter
   std::vector<ValueInfo> inputs, outputs;  ///< without inputs that have an initial value
@@ -62,7 +62,7 @@ class PlanMaker {
     for (const Node& node : graph_.nodes) add_step(node);
     for (const ValueInfo& output : graph_.outputs) {
       plan_.outputs.push_back(output);
-      plan_.output_values.push_back(find(output.name, "the graph's outputs"));
+      plan_.output_values.push_back(find(output.name, "the list of outputs"));
     }
     if (plan_.outputs.empty()) fail<DataError>({what_, ": the graph has no output"});
     leave_out_unused();
@@ -103,8 +103,8 @@ class PlanMaker {
     for (const Node& node : graph_.nodes) {
       const int found = node.domain.empty() ? find_operator(node.op_type) : -1;
       if (found < 0) {
-        auto& entry = missing.try_emplace((node.domain.empty() ? "" : node.domain + ".") + node.op_type, &node, 0)
-                          .first->second;
+        auto& entry =
+            missing.try_emplace((node.domain.empty() ? "" : node.domain + ".") + node.op_type, &node, 0).first->second;
         ++entry.second;
         continue;
       }
@@ -128,8 +128,8 @@ class PlanMaker {
     const int number = static_cast<int>(plan_.names.size());
     if (name.empty()) fail<DataError>({what_, ": ", kind, " without a name"});
     if (!numbers_.emplace(name, number).second)
-      fail<DataError>({what_, ": two values have the name '", locus::detail::printable(name), "'; the second is ",
-                       kind});
+      fail<DataError>(
+          {what_, ": two values have the name '", locus::detail::printable(name), "'; the second is ", kind});
     plan_.names.push_back(name);
     return number;
   }
@@ -140,8 +140,8 @@ class PlanMaker {
     const TensorData& added = constants_.back();
     plan_.is_buffer.push_back(is_node || shape_of(added).rank() == 0);
     if (!has_element_type(added.type))
-      fail<DataError>({what_, ": ", name_of(added), " has elements of ", to_string(added.type),
-                       ", of which Locus has no tensors"});
+      fail<DataError>(
+          {what_, ": ", name_of(added), " has elements of ", to_string(added.type), ", of which Locus has no tensors"});
   }
   void add_input(const ValueInfo& input) {
     if (numbers_.contains(input.name)) {
@@ -184,12 +184,14 @@ class PlanMaker {
   void require_count(const Node& node, const char* kind, std::size_t given, int least, int most) const {
     if (given < static_cast<std::size_t>(least) || (most != any_number && given > static_cast<std::size_t>(most)))
       fail<DataError>({what_, ": ", text_of(node), " has ", given, " ", kind, "; expected ", least,
-                       most == least ? "" : most == any_number ? " or more" : join(" to ", most)});
+                       most == least        ? ""
+                       : most == any_number ? " or more"
+                                            : join(" to ", most)});
   }
   template <class T>
   [[nodiscard]] static TensorData listed(const std::vector<T>& values, bool is_scalar) {
-    TensorData data{.type = data_type<T>(), .bytes = Tensor<std::uint8_t, Cpu>(
-                                                Shape{static_cast<std::int64_t>(values.size() * sizeof(T))})};
+    TensorData data{.type = data_type<T>(),
+                    .bytes = Tensor<std::uint8_t, Cpu>(Shape{static_cast<std::int64_t>(values.size() * sizeof(T))})};
     if (!values.empty()) std::memcpy(data.bytes.data(), values.data(), values.size() * sizeof(T));
     if (!is_scalar) data.shape = {static_cast<std::int64_t>(values.size())};
     return data;
@@ -200,7 +202,8 @@ class PlanMaker {
     if (const auto* list = find_attribute<std::vector<float>>(node, "value_floats")) return listed(*list, false);
     if (const auto* number = find_attribute<std::int64_t>(node, "value_int"))
       return listed(std::vector<std::int64_t>{*number}, true);
-    if (const auto* number = find_attribute<float>(node, "value_float")) return listed(std::vector<float>{*number}, true);
+    if (const auto* number = find_attribute<float>(node, "value_float"))
+      return listed(std::vector<float>{*number}, true);
     fail<DataError>({what_, ": ", text_of(node), " has no value of numbers"});
   }
 

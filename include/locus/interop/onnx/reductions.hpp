@@ -99,9 +99,8 @@ void cumulative_product(const Call<F>& call) {
     return is_reverse ? X(flip(result, axis)) : result;
   };
   if (call.input(0).numbers()) return call.give_like(multiply(call.numbers(0)));
-  call.in_place([&](auto place) {
-    call.give_wrapped(call.input(0).type(), multiply(call.at(call.integers(0), place)));
-  });
+  call.in_place(
+      [&](auto place) { call.give_wrapped(call.input(0).type(), multiply(call.at(call.integers(0), place))); });
 }
 
 /// f(x, axis): up to opset 12 of a matrix that begins at the axis, later along the axis alone.
@@ -145,51 +144,58 @@ inline constexpr Operation<F> reductions[] = {
     {"CumProd", &cumulative_product<F>},
     {"CumSum", &cumulative_sum<F>},
     {"Hardmax", &hardmax_of<F>},
-    {"LogSoftmax",
-     [](const Call<F>& c) { along_rows(c, [](const F& x, int axis) { return log_softmax(x, axis); }); }},
+    {"LogSoftmax", [](const Call<F>& c) { along_rows(c, [](const F& x, int axis) { return log_softmax(x, axis); }); }},
     {"LpNormalization", &lp_normalize<F>},
     {"MeanVarianceNormalization", &normalize_moments<F>},
     {"ReduceL1",
      [](const Call<F>& c) {
-       reduce(c, [](const auto& x, const Axes& axes, bool keeps) { return sum(abs(x), axes, keeps); },
-              [](const auto& x) { return abs(x); });
+       reduce(
+           c, [](const auto& x, const Axes& axes, bool keeps) { return sum(abs(x), axes, keeps); },
+           [](const auto& x) { return abs(x); });
      }},
     {"ReduceL2",
      [](const Call<F>& c) {
-       reduce_numbers(c, [](const F& x, const Axes& axes, bool keeps) { return norm(x, 2, axes, keeps); },
-                      [](const F& x) { return abs(x); });
+       reduce_numbers(
+           c, [](const F& x, const Axes& axes, bool keeps) { return norm(x, 2, axes, keeps); },
+           [](const F& x) { return abs(x); });
      }},
     {"ReduceLogSum",
      [](const Call<F>& c) {
-       reduce_numbers(c, [](const F& x, const Axes& axes, bool keeps) { return log(sum(x, axes, keeps)); },
-                      [](const F& x) { return log(x); });
+       reduce_numbers(
+           c, [](const F& x, const Axes& axes, bool keeps) { return log(sum(x, axes, keeps)); },
+           [](const F& x) { return log(x); });
      }},
     {"ReduceLogSumExp",
      [](const Call<F>& c) {
-       reduce_numbers(c, [](const F& x, const Axes& axes, bool keeps) { return logsumexp(x, axes, keeps); },
-                      [](const F& x) { return x; });
+       reduce_numbers(
+           c, [](const F& x, const Axes& axes, bool keeps) { return logsumexp(x, axes, keeps); },
+           [](const F& x) { return x; });
      }},
     {"ReduceMax", &reduce_extreme<true, F>},
     {"ReduceMean",
      [](const Call<F>& c) {
-       reduce_numbers(c, [](const F& x, const Axes& axes, bool keeps) { return mean(x, axes, keeps); },
-                      [](const F& x) { return x; });
+       reduce_numbers(
+           c, [](const F& x, const Axes& axes, bool keeps) { return mean(x, axes, keeps); },
+           [](const F& x) { return x; });
      }},
     {"ReduceMin", &reduce_extreme<false, F>},
     {"ReduceProd",
      [](const Call<F>& c) {
-       reduce(c, [](const auto& x, const Axes& axes, bool keeps) { return prod(x, axes, keeps); },
-              [](const auto& x) { return x; });
+       reduce(
+           c, [](const auto& x, const Axes& axes, bool keeps) { return prod(x, axes, keeps); },
+           [](const auto& x) { return x; });
      }},
     {"ReduceSum",
      [](const Call<F>& c) {
-       reduce(c, [](const auto& x, const Axes& axes, bool keeps) { return sum(x, axes, keeps); },
-              [](const auto& x) { return x; });
+       reduce(
+           c, [](const auto& x, const Axes& axes, bool keeps) { return sum(x, axes, keeps); },
+           [](const auto& x) { return x; });
      }},
     {"ReduceSumSquare",
      [](const Call<F>& c) {
-       reduce(c, [](const auto& x, const Axes& axes, bool keeps) { return sum(square(x), axes, keeps); },
-              [](const auto& x) { return square(x); });
+       reduce(
+           c, [](const auto& x, const Axes& axes, bool keeps) { return sum(square(x), axes, keeps); },
+           [](const auto& x) { return square(x); });
      }},
     {"Softmax", [](const Call<F>& c) { along_rows(c, [](const F& x, int axis) { return softmax(x, axis); }); }},
 };

@@ -23,7 +23,8 @@ struct Taps {
 /// The coordinate in the input of element `at` of the result.
 [[nodiscard]] inline double source_of(const Attributes& call, const ResizedAxis& axis, std::int64_t at) {
   const auto mode = call.opset() < 11 ? "asymmetric" : call.text("coordinate_transformation_mode", "half_pixel");
-  const auto x = static_cast<double>(at), size = static_cast<double>(axis.size), extent = static_cast<double>(axis.extent);
+  const auto x = static_cast<double>(at), size = static_cast<double>(axis.size),
+             extent = static_cast<double>(axis.extent);
   if (mode == "asymmetric") return x / axis.scale;
   if (mode == "half_pixel") return (x + 0.5) / axis.scale - 0.5;
   if (mode == "pytorch_half_pixel") return axis.size > 1 ? (x + 0.5) / axis.scale - 0.5 : 0;
@@ -59,8 +60,8 @@ struct Taps {
   Taps result(static_cast<std::size_t>(taps), axis.size);
   for (std::int64_t at = 0; at < axis.size; ++at) {
     const double x = source_of(call, axis, at);
-    const std::int64_t first = taps == 1 ? nearest_of(call, x)
-                                         : static_cast<std::int64_t>(__builtin_floor(x)) - (taps / 2 - 1);
+    const std::int64_t first =
+        taps == 1 ? nearest_of(call, x) : static_cast<std::int64_t>(__builtin_floor(x)) - (taps / 2 - 1);
     double total = 0;
     const auto i = static_cast<std::size_t>(at);
     for (std::int64_t tap = 0; tap < taps; ++tap) {

@@ -226,8 +226,7 @@ void drop_nothing(const Call<F>& call) {
   if (call.has_input(2) && call.bools(2).host().item())
     call.fail_here({"training_mode is true; expected a model that was exported for inference"});
   call.give(0, call.input(0));
-  if (call.wants(1))
-    call.give(1, Value<F>(DataType::boolean, full<bool>(call.shape(0), true, call.device())));
+  if (call.wants(1)) call.give(1, Value<F>(DataType::boolean, full<bool>(call.shape(0), true, call.device())));
 }
 
 template <class F>
@@ -241,8 +240,7 @@ inline constexpr Operation<F> shapings[] = {
     {"Pad", &pad_input<F>},
     {"Reshape", &reshape_input<F>},
     {"Shape", &shape_of_input<F>},
-    {"Size",
-     [](const Call<F>& c) { c.give_as(DataType::int64, full<std::int64_t>({}, elements(c.shape(0)))); }},
+    {"Size", [](const Call<F>& c) { c.give_as(DataType::int64, full<std::int64_t>({}, elements(c.shape(0)))); }},
     {"Slice", &slice_input<F>},
     {"SpaceToDepth", &space_to_depth<F>},
     {"Split", &split_input<F>},

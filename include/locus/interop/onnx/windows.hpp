@@ -88,13 +88,19 @@ struct Windows {
 template <class F, class... B>
 [[nodiscard]] F convolve(const F& x, const F& w, const Windows& by, std::int64_t groups, const B&... bias) {
   if (by.dims() == 1)
-    return conv1d(x, w, bias..., {.stride = by.strides[0], .padding = by.before[0], .dilation = by.dilations[0],
-                                  .groups = groups});
+    return conv1d(x, w, bias...,
+                  {.stride = by.strides[0], .padding = by.before[0], .dilation = by.dilations[0], .groups = groups});
   if (by.dims() == 2)
-    return conv2d(x, w, bias..., {.stride = by.size_2d(by.strides), .padding = by.size_2d(by.before),
-                                  .dilation = by.size_2d(by.dilations), .groups = groups});
-  return conv3d(x, w, bias..., {.stride = by.size_3d(by.strides), .padding = by.size_3d(by.before),
-                                .dilation = by.size_3d(by.dilations), .groups = groups});
+    return conv2d(x, w, bias...,
+                  {.stride = by.size_2d(by.strides),
+                   .padding = by.size_2d(by.before),
+                   .dilation = by.size_2d(by.dilations),
+                   .groups = groups});
+  return conv3d(x, w, bias...,
+                {.stride = by.size_3d(by.strides),
+                 .padding = by.size_3d(by.before),
+                 .dilation = by.size_3d(by.dilations),
+                 .groups = groups});
 }
 template <class F>
 void conv(const Call<F>& call) {
@@ -158,8 +164,8 @@ void max_pool(const Call<F>& call) {
   }
   const bool ceils = call.flag("ceil_mode");
   if (by.dims() == 1)
-    return call.give_like(max_pool1d(x, by.kernel[0], by.strides[0], by.before[0],
-                                     {.dilation = by.dilations[0], .ceil_mode = ceils}));
+    return call.give_like(
+        max_pool1d(x, by.kernel[0], by.strides[0], by.before[0], {.dilation = by.dilations[0], .ceil_mode = ceils}));
   call.give_like(max_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before),
                             {.dilation = by.size_2d(by.dilations), .ceil_mode = ceils}));
 }
