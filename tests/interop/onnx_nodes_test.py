@@ -92,7 +92,18 @@ def missing_operators(results):
     return found
 
 
+def problem_of_page():
+    """What the page of ONNX says wrongly of the operators, or None."""
+    header = (common.ROOT / "include/locus/interop/onnx/operators.hpp").read_text()
+    known = re.findall(r'^    \{"(\w+)",\s', header, re.MULTILINE)
+    page = (common.ROOT / "docs/onnx.md").read_text().partition("### Operators")[2]
+    listed = [name for row in re.findall(r"^\| \w+ \| ([A-Z][\w ]+) \|", page, re.MULTILINE) for name in row.split()]
+    wrong = sorted(set(known) ^ set(listed))
+    return f"docs/onnx.md and operators.hpp differ in {', '.join(wrong)}" if wrong or len(listed) != len(set(listed)) else None
+
+
 def check_all(report, options):
+    report.add("operators of the page", problem_of_page())
     if not onnx:
         return report.skip("node tests", why)
     compiler = common.find_compilers().get("gcc")
