@@ -41,9 +41,9 @@ class Attributes {
     const auto* found = attribute<std::string>(name);
     return found ? std::string_view(*found) : otherwise;
   }
-  [[nodiscard]] Integers list(std::string_view name, Integers otherwise = {}) const {
+  [[nodiscard]] Integers list(std::string_view name, const Integers& otherwise = {}) const {
     const auto* found = attribute<Integers>(name);
-    return found ? *found : std::move(otherwise);
+    return found ? *found : otherwise;
   }
   [[nodiscard]] bool has(std::string_view name) const {
     for (const Attribute& attribute : node().attributes)

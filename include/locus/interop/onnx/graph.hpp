@@ -116,12 +116,12 @@ namespace detail {
 
 /// A dense tensor's data under a name. The bytes are shared, not copied, if the tensor is contiguous.
 template <DType T>
-[[nodiscard]] TensorData tensor_data(std::string name, const Tensor<T, Cpu>& tensor) {
+[[nodiscard]] TensorData tensor_data(std::string_view name, const Tensor<T, Cpu>& tensor) {
   const Tensor<T, Cpu> dense = tensor.contiguous();
   const auto count = static_cast<std::size_t>(dense.elements()) * sizeof(T);
   auto* const data = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(dense.data()));
   const Shape flat{static_cast<std::int64_t>(count)};
-  return {.name = std::move(name),
+  return {.name = std::string(name),
           .type = data_type<T>(),
           .shape = {dense.shape().begin(), dense.shape().end()},
           .bytes = Tensor<std::uint8_t, Cpu>(dense.buffer().part(data, count), data, flat, row_major(flat))};

@@ -117,7 +117,7 @@ struct TensorFields {
 /// Writes numbers as elements of T; their count is checked by the caller.
 template <class T, class N>
 [[nodiscard]] Tensor<std::uint8_t, Cpu> elements_of(const std::vector<N>& numbers) {
-  const auto bytes = new_bytes(numbers.size() * sizeof(T));
+  auto bytes = new_bytes(numbers.size() * sizeof(T));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const T element = static_cast<T>(numbers[i]);
     std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
