@@ -3,6 +3,7 @@
 // "failed NAME: WHY" for each.
 #include <locus/models/onnx.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -40,6 +41,7 @@ std::string difference(const nn::StateDict<Cpu>::Entry& given, const onnx::Tenso
       if (a.data()[i] != b.data()[i]) return join("element ", i, " is ", a.data()[i], "; expected ", b.data()[i]);
     return "";
   }
+  if (expected.type == onnx::DataType::bfloat16) rtol = std::max(rtol, 1.0 / 256);  // expected values are rounded
   const auto a = onnx::tensor_as<double>(result), b = onnx::tensor_as<double>(expected);
   for (std::int64_t i = 0; i < a.elements(); ++i) {
     const double x = a.data()[i], y = b.data()[i];

@@ -245,6 +245,7 @@ inline constexpr Operation<F> lookups[] = {
     {"NonZero", &nonzero_of<F>},
     {"OneHot", &one_hot_of<F>},
     {"Range", &range_of<F>},
+    {"Scatter", &scatter_elements<F>},
     {"ScatterElements", &scatter_elements<F>},
     {"ScatterND", &scatter_by_coordinates<F>},
     {"TopK", &largest_elements<F>},

@@ -140,6 +140,7 @@ inline constexpr OperatorSpec operator_specs[] = {
      "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
      "keep_aspect_ratio_policy mode nearest_mode"},
     {"Round", 1, 1, 1},
+    {"Scatter", 3, 3, 1, "axis"},
     {"ScatterElements", 3, 3, 1, "axis reduction"},
     {"ScatterND", 3, 3, 1, "reduction"},
     {"Selu", 1, 1, 1, "alpha gamma"},
@@ -154,7 +155,7 @@ inline constexpr OperatorSpec operator_specs[] = {
     {"Softmax", 1, 1, 1, "axis"},
     {"Softplus", 1, 1, 1},
     {"Softsign", 1, 1, 1},
-    {"SpaceToDepth", 1, 1, 1, "blocksize"},
+    {"SpaceToDepth", 1, 1, 1, "blocksize mode"},
     {"Split", 1, 2, any_number, "axis num_outputs split"},
     {"Sqrt", 1, 1, 1},
     {"Squeeze", 1, 2, 1, "axes"},

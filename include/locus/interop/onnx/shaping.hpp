@@ -210,9 +210,12 @@ void space_to_depth(const Call<F>& call) {
   const Shape& s = call.shape(0);
   if (s.rank() != 4) call.fail_here({"images of shape ", s, "; expected four dimensions"});
   const std::int64_t b = call.integer("blocksize", 1);
+  const bool is_crd = call.text("mode", "DCR") == "CRD";
+  if (!is_crd) call.require_text("mode", "DCR");
+  const Axes order = is_crd ? Axes{0, 1, 3, 5, 2, 4} : Axes{0, 3, 5, 1, 2, 4};
   reshape_by(call, [&](const auto& x) {
     const auto blocks = reshape(x, {s[0], s[1], s[2] / b, b, s[3] / b, b});
-    return reshape(permute(blocks, {0, 3, 5, 1, 2, 4}), {s[0], s[1] * b * b, s[2] / b, s[3] / b});
+    return reshape(permute(blocks, order), {s[0], s[1] * b * b, s[2] / b, s[3] / b});
   });
 }
 template <class F>

@@ -126,7 +126,8 @@ inline void find_dropped(const Attributes& call, const Shape& x, Windows& by, co
     const std::int64_t size = wanted.empty() ? extent * by.strides[d] : wanted[d];
     const std::int64_t total =
         (extent - 1) * by.strides[d] + extra[d] + by.dilations[d] * (by.kernel[d] - 1) + 1 - size;
-    by.before[d] = word == "SAME_UPPER" ? total / 2 : total - total / 2;
+    // A wanted extent beyond the result's adds zeros at the end.
+    by.before[d] = total < 0 ? 0 : word == "SAME_UPPER" ? total / 2 : total - total / 2;
     by.after[d] = total - by.before[d];
   }
 }
