@@ -182,7 +182,7 @@ TEST_CASE("lying sizes are refused") {
   refused(field(1, 1u) + field(2, 77u) + field(9, four), "elements of unknown type 77");
   refused(field(1, 1u) + field(2, 8u), "has 0 strings; expected 1");
   refused(field(1, 1u) + field(2, "text"), "field 2 of a Tensor is of another type than ONNX has there");
-  refused(field(1, 1u) + field(2, 1u) + varint(9 * 8 + 2) + varint(1ull << 40), "is damaged or cut off");
+  refused(field(1, 1u) + field(2, 1u) + varint(9 * 8 + 2) + varint(1ull << 30), "is damaged or cut off");
   refused(
       field(1, 4u) + field(2, 1u) + field(14, 1u) + field(13, field(1, "offset") + field(2, "99999999999999999999")),
       "is no number");

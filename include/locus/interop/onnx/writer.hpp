@@ -55,12 +55,12 @@ class ModelWriter {
   /// Appends fields that were kept encoded.
   static void append(Out& out, const std::string& rest) {
     for (protozero::pbf_reader fields(rest); fields.next();) {
+      const auto tag = fields.tag();  // before the value is read, which forgets it
       switch (fields.wire_type()) {
-        case protozero::pbf_wire_type::varint: out.add_uint64(fields.tag(), fields.get_uint64()); break;
-        case protozero::pbf_wire_type::fixed32: out.add_fixed32(fields.tag(), fields.get_fixed32()); break;
-        case protozero::pbf_wire_type::fixed64: out.add_fixed64(fields.tag(), fields.get_fixed64()); break;
+        case protozero::pbf_wire_type::varint: out.add_uint64(tag, fields.get_uint64()); break;
+        case protozero::pbf_wire_type::fixed32: out.add_fixed32(tag, fields.get_fixed32()); break;
+        case protozero::pbf_wire_type::fixed64: out.add_fixed64(tag, fields.get_fixed64()); break;
         default: {
-          const auto tag = fields.tag();
           const auto view = fields.get_view();
           out.add_bytes(tag, view.data(), view.size());
         }
@@ -73,7 +73,7 @@ class ModelWriter {
       Out message(out, 1);
       write_node(message, node);
     }
-    add_if_any(out, 2, graph.name);
+    out.add_string(2, graph.name);  // always: a message without fields would be left out
     for (const TensorData& tensor : graph.initializers) {
       Out message(out, 5);
       write_tensor(message, tensor, true);
@@ -168,6 +168,20 @@ class ModelWriter {
     external_.written += missing;
   }
 
+  /// protozero leaves out messages that are begun and get no field, but not those that are added.
+  static void write_shape(Out& tensor, const std::vector<Dimension>& dimensions) {
+    if (dimensions.empty()) return tensor.add_message(2, "", 0);
+    Out shape(tensor, 2);
+    for (const Dimension& dimension : dimensions) {
+      if (dimension.extent < 0 && dimension.symbol.empty()) {
+        shape.add_message(1, "", 0);
+        continue;
+      }
+      Out message(shape, 1);
+      if (dimension.extent >= 0) message.add_int64(1, dimension.extent);
+      else message.add_string(2, dimension.symbol);
+    }
+  }
   void write_value_info(Out& out, const ValueInfo& info) {
     out.add_string(1, info.name);
     if (!info.other.empty()) {
@@ -176,14 +190,7 @@ class ModelWriter {
       Out type(out, 2);
       Out tensor(type, 1);
       tensor.add_int32(1, static_cast<std::int32_t>(info.type));
-      if (info.has_shape) {
-        Out shape(tensor, 2);
-        for (const Dimension& dimension : info.shape) {
-          Out message(shape, 1);
-          if (dimension.extent >= 0) message.add_int64(1, dimension.extent);
-          else if (!dimension.symbol.empty()) message.add_string(2, dimension.symbol);
-        }
-      }
+      if (info.has_shape) write_shape(tensor, info.shape);
     }
     append(out, info.rest);
   }
