@@ -1,0 +1,197 @@
+#pragma once
+// The operators of ONNX that Locus runs, and the attributes of each that it reads.
+
+#include <locus/core/check.hpp>
+
+#include <string_view>
+
+namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
+
+inline constexpr int any_number = 255;
+inline constexpr std::int64_t oldest_opset = 7, newest_opset = 28;  ///< of the operators in domain ai.onnx
+
+/// How many inputs and outputs an operator has, and its attributes, separated by spaces.
+struct OperatorSpec {
+  std::string_view name;
+  int least_inputs, most_inputs, most_outputs;
+  std::string_view attributes = {};
+
+  [[nodiscard]] constexpr bool has_attribute(std::string_view wanted) const {
+    for (std::size_t begin = 0; begin < attributes.size();) {
+      const std::size_t end =
+          attributes.find(' ', begin) < attributes.size() ? attributes.find(' ', begin) : attributes.size();
+      if (attributes.substr(begin, end - begin) == wanted) return true;
+      begin = end + 1;
+    }
+    return false;
+  }
+};
+
+inline constexpr std::string_view reduction_attributes = "axes keepdims noop_with_empty_axes";
+inline constexpr std::string_view window_attributes =
+    "auto_pad ceil_mode count_include_pad dilations kernel_shape pads storage_order strides";
+
+/// Sorted by name.
+inline constexpr OperatorSpec operator_specs[] = {
+    {"Abs", 1, 1, 1},
+    {"Acos", 1, 1, 1},
+    {"Acosh", 1, 1, 1},
+    {"Add", 2, 2, 1},
+    {"And", 2, 2, 1},
+    {"ArgMax", 1, 1, 1, "axis keepdims select_last_index"},
+    {"ArgMin", 1, 1, 1, "axis keepdims select_last_index"},
+    {"Asin", 1, 1, 1},
+    {"Asinh", 1, 1, 1},
+    {"Atan", 1, 1, 1},
+    {"Atanh", 1, 1, 1},
+    {"Attention", 3, 7, 4, "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision"},
+    {"AveragePool", 1, 1, 1, window_attributes},
+    {"BatchNormalization", 5, 5, 5, "epsilon momentum spatial training_mode"},
+    {"BitShift", 2, 2, 1, "direction"},
+    {"BitwiseAnd", 2, 2, 1},
+    {"BitwiseNot", 1, 1, 1},
+    {"BitwiseOr", 2, 2, 1},
+    {"BitwiseXor", 2, 2, 1},
+    {"Cast", 1, 1, 1, "round_mode saturate to"},
+    {"CastLike", 2, 2, 1, "round_mode saturate"},
+    {"Ceil", 1, 1, 1},
+    {"Celu", 1, 1, 1, "alpha"},
+    {"Clip", 1, 3, 1, "max min"},
+    {"Compress", 2, 2, 1, "axis"},
+    {"Concat", 1, any_number, 1, "axis"},
+    {"Constant", 0, 0, 1, "value value_float value_floats value_int value_ints"},
+    {"ConstantOfShape", 1, 1, 1, "value"},
+    {"Conv", 2, 3, 1, "auto_pad dilations group kernel_shape pads strides"},
+    {"ConvTranspose", 2, 3, 1, "auto_pad dilations group kernel_shape output_padding output_shape pads strides"},
+    {"Cos", 1, 1, 1},
+    {"Cosh", 1, 1, 1},
+    {"CumProd", 2, 2, 1, "exclusive reverse"},
+    {"CumSum", 2, 2, 1, "exclusive reverse"},
+    {"DepthToSpace", 1, 1, 1, "blocksize mode"},
+    {"Div", 2, 2, 1},
+    {"Dropout", 1, 3, 2, "ratio seed"},
+    {"Einsum", 1, 3, 1, "equation"},
+    {"Elu", 1, 1, 1, "alpha"},
+    {"Equal", 2, 2, 1},
+    {"Erf", 1, 1, 1},
+    {"Exp", 1, 1, 1},
+    {"Expand", 2, 2, 1},
+    {"EyeLike", 1, 1, 1, "dtype k"},
+    {"Flatten", 1, 1, 1, "axis"},
+    {"Floor", 1, 1, 1},
+    {"Gather", 2, 2, 1, "axis"},
+    {"GatherElements", 2, 2, 1, "axis"},
+    {"GatherND", 2, 2, 1, "batch_dims"},
+    {"Gelu", 1, 1, 1, "approximate"},
+    {"Gemm", 2, 3, 1, "alpha beta transA transB"},
+    {"GlobalAveragePool", 1, 1, 1},
+    {"GlobalMaxPool", 1, 1, 1},
+    {"Greater", 2, 2, 1},
+    {"GreaterOrEqual", 2, 2, 1},
+    {"GroupNormalization", 3, 3, 1, "epsilon num_groups stash_type"},
+    {"HardSigmoid", 1, 1, 1, "alpha beta"},
+    {"HardSwish", 1, 1, 1},
+    {"Hardmax", 1, 1, 1, "axis"},
+    {"Identity", 1, 1, 1},
+    {"InstanceNormalization", 3, 3, 1, "epsilon"},
+    {"IsInf", 1, 1, 1, "detect_negative detect_positive"},
+    {"IsNaN", 1, 1, 1},
+    {"LRN", 1, 1, 1, "alpha beta bias size"},
+    {"LayerNormalization", 2, 3, 3, "axis epsilon stash_type"},
+    {"LeakyRelu", 1, 1, 1, "alpha"},
+    {"Less", 2, 2, 1},
+    {"LessOrEqual", 2, 2, 1},
+    {"Log", 1, 1, 1},
+    {"LogSoftmax", 1, 1, 1, "axis"},
+    {"LpNormalization", 1, 1, 1, "axis p"},
+    {"MatMul", 2, 2, 1},
+    {"Max", 1, any_number, 1},
+    {"MaxPool", 1, 1, 1, window_attributes},
+    {"Mean", 1, any_number, 1},
+    {"MeanVarianceNormalization", 1, 1, 1, "axes"},
+    {"Min", 1, any_number, 1},
+    {"Mish", 1, 1, 1},
+    {"Mod", 2, 2, 1, "fmod"},
+    {"Mul", 2, 2, 1},
+    {"Neg", 1, 1, 1},
+    {"NonZero", 1, 1, 1},
+    {"Not", 1, 1, 1},
+    {"OneHot", 3, 3, 1, "axis"},
+    {"Or", 2, 2, 1},
+    {"PRelu", 2, 2, 1},
+    {"Pad", 1, 4, 1, "mode pads value"},
+    {"Pow", 2, 2, 1},
+    {"RMSNormalization", 2, 2, 1, "axis epsilon stash_type"},
+    {"Range", 3, 3, 1, "stash_type"},
+    {"Reciprocal", 1, 1, 1},
+    {"ReduceL1", 1, 2, 1, reduction_attributes},
+    {"ReduceL2", 1, 2, 1, reduction_attributes},
+    {"ReduceLogSum", 1, 2, 1, reduction_attributes},
+    {"ReduceLogSumExp", 1, 2, 1, reduction_attributes},
+    {"ReduceMax", 1, 2, 1, reduction_attributes},
+    {"ReduceMean", 1, 2, 1, reduction_attributes},
+    {"ReduceMin", 1, 2, 1, reduction_attributes},
+    {"ReduceProd", 1, 2, 1, reduction_attributes},
+    {"ReduceSum", 1, 2, 1, reduction_attributes},
+    {"ReduceSumSquare", 1, 2, 1, reduction_attributes},
+    {"Relu", 1, 1, 1},
+    {"Reshape", 2, 2, 1, "allowzero"},
+    {"Resize", 1, 4, 1,
+     "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
+     "keep_aspect_ratio_policy mode nearest_mode"},
+    {"Round", 1, 1, 1},
+    {"Scatter", 3, 3, 1, "axis"},
+    {"ScatterElements", 3, 3, 1, "axis reduction"},
+    {"ScatterND", 3, 3, 1, "reduction"},
+    {"Selu", 1, 1, 1, "alpha gamma"},
+    {"Shape", 1, 1, 1, "end start"},
+    {"Shrink", 1, 1, 1, "bias lambd"},
+    {"Sigmoid", 1, 1, 1},
+    {"Sign", 1, 1, 1},
+    {"Sin", 1, 1, 1},
+    {"Sinh", 1, 1, 1},
+    {"Size", 1, 1, 1},
+    {"Slice", 1, 5, 1, "axes ends starts"},
+    {"Softmax", 1, 1, 1, "axis"},
+    {"Softplus", 1, 1, 1},
+    {"Softsign", 1, 1, 1},
+    {"SpaceToDepth", 1, 1, 1, "blocksize mode"},
+    {"Split", 1, 2, any_number, "axis num_outputs split"},
+    {"Sqrt", 1, 1, 1},
+    {"Squeeze", 1, 2, 1, "axes"},
+    {"Sub", 2, 2, 1},
+    {"Sum", 1, any_number, 1},
+    {"Swish", 1, 1, 1, "alpha"},
+    {"Tan", 1, 1, 1},
+    {"Tanh", 1, 1, 1},
+    {"ThresholdedRelu", 1, 1, 1, "alpha"},
+    {"Tile", 2, 2, 1},
+    {"TopK", 2, 2, 2, "axis largest sorted"},
+    {"Transpose", 1, 1, 1, "perm"},
+    {"Trilu", 1, 2, 1, "upper"},
+    {"Unsqueeze", 1, 2, 1, "axes"},
+    {"Upsample", 2, 2, 1, "mode"},
+    {"Where", 3, 3, 1},
+    {"Xor", 2, 2, 1}};
+
+inline constexpr int operator_count = static_cast<int>(sizeof operator_specs / sizeof operator_specs[0]);
+
+/// The number of an operator of domain ai.onnx in operator_specs; -1 if Locus does not run it.
+[[nodiscard]] constexpr int find_operator(std::string_view name) {
+  int low = 0, high = operator_count;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (operator_specs[middle].name < name) low = middle + 1;
+    else high = middle;
+  }
+  return low < operator_count && operator_specs[low].name == name ? low : -1;
+}
+
+[[nodiscard]] consteval bool operators_are_sorted() {
+  for (int i = 1; i < operator_count; ++i)
+    if (!(operator_specs[i - 1].name < operator_specs[i].name)) return false;
+  return true;
+}
+static_assert(operators_are_sorted());
+
+}}}  // namespace locus::LOCUS_ABI::onnx::detail

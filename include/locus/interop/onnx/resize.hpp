@@ -1,0 +1,173 @@
+#pragma once
+// ONNX's Resize and Upsample: each dimension is a weighted sum of slices, so every mode works for every rank.
+
+#include <locus/interop/onnx/windows.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
+
+/// How a dimension is resized.
+struct ResizedAxis {
+  std::int64_t extent = 0, size = 0;
+  double scale = 1;
+};
+/// The sources of each element of a resized dimension: `taps` slices and their weights.
+struct Taps {
+  std::vector<Integers> sources;             ///< for each tap, one for each element
+  std::vector<std::vector<double>> weights;  ///< likewise
+
+  Taps(std::size_t count, std::int64_t size)
+      : sources(count, Integers(static_cast<std::size_t>(size))),
+        weights(count, std::vector<double>(static_cast<std::size_t>(size), 1)) {}
+};
+
+/// The coordinate in the input of element `at` of the result.
+[[nodiscard]] inline double source_of(const Attributes& call, const ResizedAxis& axis, std::int64_t at) {
+  const auto mode = call.opset() < 11 ? "asymmetric" : call.text("coordinate_transformation_mode", "half_pixel");
+  const auto x = static_cast<double>(at), size = static_cast<double>(axis.size),
+             extent = static_cast<double>(axis.extent);
+  if (mode == "asymmetric") return x / axis.scale;
+  if (mode == "half_pixel") return (x + 0.5) / axis.scale - 0.5;
+  if (mode == "pytorch_half_pixel") return axis.size > 1 ? (x + 0.5) / axis.scale - 0.5 : 0;
+  if (mode == "align_corners") return axis.size > 1 ? x * (extent - 1) / (axis.scale * extent - 1) : 0;
+  if (mode == "half_pixel_symmetric") {
+    const double shift = extent / 2 * (1 - size / (axis.scale * extent));
+    return shift + (x + 0.5) / axis.scale - 0.5;
+  }
+  call.fail_here({"coordinate_transformation_mode = '", locus::detail::printable(mode), "', which Locus does not run"});
+}
+[[nodiscard]] inline std::int64_t nearest_of(const Attributes& call, double x) {
+  const auto mode = call.opset() < 11 ? "floor" : call.text("nearest_mode", "round_prefer_floor");
+  double found = 0;
+  if (mode == "floor") found = __builtin_floor(x);
+  else if (mode == "ceil") found = __builtin_ceil(x);
+  else if (mode == "round_prefer_floor") found = __builtin_ceil(x - 0.5);
+  else if (mode == "round_prefer_ceil") found = __builtin_floor(x + 0.5);
+  else call.fail_here({"nearest_mode = '", locus::detail::printable(mode), "', which Locus does not run"});
+  return static_cast<std::int64_t>(found);
+}
+/// Keys' cubic kernel at distance x.
+[[nodiscard]] inline double cubic_weight(double a, double x) {
+  x = x < 0 ? -x : x;
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? a * (((x - 5) * x + 8) * x - 4) : 0;
+}
+[[nodiscard]] inline Taps taps_of(const Attributes& call, const ResizedAxis& axis) {
+  const auto mode = call.text("mode", "nearest");
+  const bool is_linear = mode == "linear" || mode == "bilinear", is_cubic = mode == "cubic";
+  if (!is_linear && !is_cubic) call.require_text("mode", "nearest");
+  const std::int64_t last = axis.extent - 1, taps = is_cubic ? 4 : is_linear ? 2 : 1;
+  const double a = call.number("cubic_coeff_a", -0.75);
+  Taps result(static_cast<std::size_t>(taps), axis.size);
+  for (std::int64_t at = 0; at < axis.size; ++at) {
+    const double x = source_of(call, axis, at);
+    const std::int64_t first =
+        taps == 1 ? nearest_of(call, x) : static_cast<std::int64_t>(__builtin_floor(x)) - (taps / 2 - 1);
+    double total = 0;
+    const auto i = static_cast<std::size_t>(at);
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      const auto t = static_cast<std::size_t>(tap);
+      const std::int64_t source = first + tap;
+      const double distance = x - static_cast<double>(source);
+      double weight = taps == 1 ? 1 : is_cubic ? cubic_weight(a, distance) : 1 - (distance < 0 ? -distance : distance);
+      if (call.flag("exclude_outside") && (source < 0 || source > last)) weight = 0;
+      result.sources[t][i] = source < 0 ? 0 : source > last ? last : source;
+      result.weights[t][i] = weight;
+      total += weight;
+    }
+    if (call.flag("exclude_outside"))
+      for (auto& weights : result.weights) weights[i] /= total;
+  }
+  return result;
+}
+
+template <class F>
+[[nodiscard]] F resize_axis(const Call<F>& call, const F& x, int dim, const ResizedAxis& axis) {
+  using T = value_of<F>;
+  if (axis.extent < 1) call.fail_here({"dimension ", dim, " without elements"});
+  const Taps taps = taps_of(call, axis);
+  Shape along = Dims::filled(x.rank(), 1);
+  along[dim] = axis.size;
+  F result;
+  for (std::size_t t = 0; t < taps.sources.size(); ++t) {
+    const auto sources = from<std::int64_t>(taps.sources[t]).template to<device_of<F>>(call.device());
+    const F slices = index_select(x, dim, sources);
+    if (taps.sources.size() == 1) return slices;
+    const auto weights = from<T>(taps.weights[t], along, call.device());
+    result = t == 0 ? F(slices * weights) : F(result + slices * weights);
+  }
+  return result;
+}
+
+/// The dimensions that a Resize changes, of its scales or sizes.
+template <class F>
+[[nodiscard]] std::vector<ResizedAxis> resized_axes(const Call<F>& call) {
+  const Shape& shape = call.shape(0);
+  const int rank = shape.rank();
+  std::vector<ResizedAxis> axes;
+  for (const std::int64_t extent : shape) axes.push_back({extent, extent, 1});
+  const bool is_old = call.opset() < 11;
+  const std::size_t scales_at = is_old ? 1 : 2;
+  Integers named = call.list("axes");
+  if (named.empty())
+    for (int d = 0; d < rank; ++d) named.push_back(d);
+  const bool by_sizes = !is_old && call.has_input(3);
+  const Integers sizes = by_sizes ? call.host_list(3) : Integers{};
+  std::vector<double> scales;
+  if (!by_sizes) {
+    const auto host = call.plain(scales_at).template to<Cpu>().contiguous();
+    for (std::int64_t i = 0; i < host.elements(); ++i)
+      scales.push_back(static_cast<double>(static_cast<compute_t<value_of<F>>>(host.data()[i])));
+  }
+  if ((by_sizes ? sizes.size() : scales.size()) != named.size())
+    call.fail_here({by_sizes ? sizes.size() : scales.size(), by_sizes ? " sizes" : " scales", " for ", named.size(),
+                    " dimensions"});
+  const auto policy = call.text("keep_aspect_ratio_policy", "stretch");
+  double common = policy == "not_larger" ? __builtin_inf() : 0;
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    ResizedAxis& axis = axes[static_cast<std::size_t>(call.axis_of(named[i], rank))];
+    const auto extent = static_cast<double>(axis.extent);
+    axis.scale = by_sizes ? static_cast<double>(sizes[i]) / extent : scales[i];
+    axis.size = by_sizes ? sizes[i] : static_cast<std::int64_t>(__builtin_floor(extent * axis.scale));
+    if (!(axis.scale > 0) || axis.size < 0) call.fail_here({"scale ", axis.scale, "; expected more than 0"});
+    common = policy == "not_larger" ? (axis.scale < common ? axis.scale : common)
+                                    : (axis.scale > common ? axis.scale : common);
+  }
+  if (!by_sizes || policy == "stretch") return axes;
+  if (policy != "not_larger" && policy != "not_smaller") call.require_text("keep_aspect_ratio_policy", "stretch");
+  for (const std::int64_t given : named) {
+    ResizedAxis& axis = axes[static_cast<std::size_t>(call.axis_of(given, rank))];
+    axis.scale = common;
+    axis.size = static_cast<std::int64_t>(__builtin_floor(static_cast<double>(axis.extent) * common + 0.5));
+  }
+  return axes;
+}
+/// Whether interpolate() does the same: images, doubled and the like by linear interpolation of pixels' centers.
+[[nodiscard]] inline bool is_interpolation(const Attributes& call, const std::vector<ResizedAxis>& axes) {
+  if (axes.size() != 4 || axes[0].scale != 1 || axes[1].scale != 1 || call.opset() < 11) return false;
+  if (call.text("mode", "nearest") != "linear" || call.flag("exclude_outside")) return false;
+  if (call.text("coordinate_transformation_mode", "half_pixel") != "half_pixel") return false;
+  for (const std::size_t d : {std::size_t{2}, std::size_t{3}})
+    if (axes[d].size < 1 || axes[d].scale != static_cast<double>(axes[d].size) / static_cast<double>(axes[d].extent))
+      return false;
+  return true;
+}
+template <class F>
+void resize_input(const Call<F>& call) {
+  call.require_integer("antialias", 0);
+  const auto axes = resized_axes(call);
+  F x = call.numbers(0);
+  if (is_interpolation(call, axes))
+    return call.give_like(interpolate(x, {.size = {axes[2].size, axes[3].size}, .mode = InterpolateMode::bilinear}));
+  for (int d = 0; d < x.rank(); ++d)
+    if (const ResizedAxis& axis = axes[static_cast<std::size_t>(d)]; axis.scale != 1 || axis.size != axis.extent)
+      x = resize_axis(call, x, d, axis);
+  call.give_like(x);
+}
+
+template <class F>
+inline constexpr Operation<F> resizings[] = {
+    {"Resize", &resize_input<F>},
+    {"Upsample", &resize_input<F>},
+};
+
+}}}  // namespace locus::LOCUS_ABI::onnx::detail

@@ -1,0 +1,61 @@
+#pragma once
+// Running the steps of a plan.
+
+#include <locus/interop/onnx/layers.hpp>
+#include <locus/interop/onnx/lookups.hpp>
+#include <locus/interop/onnx/reductions.hpp>
+#include <locus/interop/onnx/resize.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
+
+/// The function of each operator, by its number in operator_specs.
+template <class F>
+class Functions {
+ public:
+  static void run(const Call<F>& call, int operation) { table().run_[operation](call); }
+  [[nodiscard]] static bool has(int operation) { return table().run_[operation] != nullptr; }
+
+ private:
+  Functions() {
+    add(activations<F>), add(functions<F>), add(arithmetic<F>), add(comparisons<F>), add(shapings<F>);
+    add(lookups<F>), add(reductions<F>), add(windows<F>), add(resizings<F>), add(layers<F>);
+  }
+  template <std::size_t n>
+  void add(const Operation<F> (&list)[n]) {
+    for (const Operation<F>& operation : list) run_[find_operator(operation.name)] = operation.run;
+  }
+  [[nodiscard]] static const Functions& table() {
+    static const Functions functions;
+    return functions;
+  }
+
+  void (*run_[operator_count])(const Call<F>& call) = {};
+};
+
+/// f(), with errors of operations preceded by the node.
+template <class Do>
+void naming_node(const Node& node, const Do& f) {
+  const auto named = [&](const Error& error) { return join("ONNX ", text_of(node), ": ", error.what()); };
+  try {
+    f();
+  } catch (const ShapeError& error) {
+    throw ShapeError(named(error));
+  } catch (const ArgumentError& error) {
+    throw ArgumentError(named(error));
+  } catch (const IndexError& error) {
+    throw IndexError(named(error));
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(named(error));
+  }
+}
+
+/// Runs all steps. `values` has the inputs and constants; each is released after its last use.
+template <class F>
+void run_steps(const Plan& plan, std::vector<Value<F>>& values, device_of<F> device) {
+  for (const Step& step : plan.steps) {
+    naming_node(step.node, [&] { Functions<F>::run(Call<F>(step, plan.opset, values, device), step.operation); });
+    for (const int value : step.released) values[static_cast<std::size_t>(value)] = {};
+  }
+}
+
+}}}  // namespace locus::LOCUS_ABI::onnx::detail

@@ -1,0 +1,226 @@
+#pragma once
+// ONNX's convolutions, pools and changes of size.
+
+#include <locus/interop/onnx/shaping.hpp>
+#include <locus/ops/conv.hpp>
+#include <locus/ops/conv3d.hpp>
+#include <locus/ops/extreme.hpp>
+#include <locus/ops/index.hpp>
+#include <locus/ops/interpolate.hpp>
+#include <locus/ops/pool.hpp>
+#include <locus/ops/reduce.hpp>
+
+namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
+
+/// The windows of a convolution or a pool, one number for each spatial dimension.
+struct Windows {
+  Integers kernel, strides, dilations, before, after;
+
+  [[nodiscard]] std::size_t dims() const { return kernel.size(); }
+  [[nodiscard]] bool is_empty() const { return before == Integers(dims(), 0) && after == before; }
+  [[nodiscard]] bool is_symmetric() const { return before == after; }
+  /// Whether no border is negative, or more than half a kernel, which pools refuse.
+  [[nodiscard]] bool fits_pool() const {
+    for (std::size_t d = 0; d < dims(); ++d)
+      if (before[d] < 0 || 2 * before[d] > kernel[d]) return false;
+    return true;
+  }
+  [[nodiscard]] bool has_negative() const {
+    for (std::size_t d = 0; d < dims(); ++d)
+      if (before[d] < 0) return true;
+    return false;
+  }
+  [[nodiscard]] Size2d size_2d(const Integers& list) const { return {list[0], list[1]}; }
+  [[nodiscard]] Size3d size_3d(const Integers& list) const { return {list[0], list[1], list[2]}; }
+};
+
+/// throws DataError for another number of spatial dimensions than `least` to `most`, and lists of another length
+[[nodiscard]] inline Windows windows_of(const Attributes& call, const Shape& x, Integers kernel, int most) {
+  const int dims = x.rank() - 2;
+  if (dims < 1 || dims > most)
+    call.fail_here({"an input of shape ", x, "; Locus has this operator for 1 to ", most, " dimensions beside batch ",
+                    "and channels"});
+  const auto count = static_cast<std::size_t>(dims);
+  Windows w{std::move(kernel), call.list("strides", Integers(count, 1)), call.list("dilations", Integers(count, 1)),
+            Integers(count, 0), Integers(count, 0)};
+  const Integers pads = call.list("pads", Integers(2 * count, 0));
+  const auto require = [&](const char* name, std::size_t given, std::size_t expected) {
+    if (given != expected) call.fail_here({name, " has ", given, " numbers; expected ", expected});
+  };
+  require("kernel_shape", w.kernel.size(), count), require("strides", w.strides.size(), count);
+  require("dilations", w.dilations.size(), count), require("pads", pads.size(), 2 * count);
+  const auto word = call.text("auto_pad", "NOTSET");
+  for (std::size_t d = 0; d < count; ++d) {
+    if (w.kernel[d] < 1 || w.strides[d] < 1 || w.dilations[d] < 1)
+      call.fail_here({"kernel ", w.kernel[d], ", stride ", w.strides[d], ", dilation ", w.dilations[d],
+                      "; expected 1 or more of each"});
+    w.before[d] = pads[d];
+    w.after[d] = pads[d + count];
+    if (word == "VALID") w.before[d] = w.after[d] = 0;
+    if (word != "SAME_UPPER" && word != "SAME_LOWER") continue;
+    const std::int64_t extent = x[static_cast<int>(d) + 2], outputs = (extent + w.strides[d] - 1) / w.strides[d];
+    const std::int64_t reach = (outputs - 1) * w.strides[d] + w.dilations[d] * (w.kernel[d] - 1) + 1;
+    const std::int64_t total = reach > extent ? reach - extent : 0;
+    w.before[d] = word == "SAME_UPPER" ? total / 2 : total - total / 2;
+    w.after[d] = total - w.before[d];
+  }
+  return w;
+}
+[[nodiscard]] inline Integers spatial(const Shape& shape) {
+  Integers list;
+  for (int d = 2; d < shape.rank(); ++d) list.push_back(shape[d]);
+  return list;
+}
+/// Amounts of pad around the spatial dimensions.
+[[nodiscard]] inline PadAmounts border(const Windows& w) {
+  Integers amounts;
+  for (std::size_t d = w.dims(); d-- > 0;) {
+    amounts.push_back(w.before[d]);
+    amounts.push_back(w.after[d]);
+  }
+  return PadAmounts(amounts);
+}
+[[nodiscard]] inline Windows without_border(Windows w) {
+  w.before = w.after = Integers(w.dims(), 0);
+  return w;
+}
+
+template <class F, class... B>
+[[nodiscard]] F convolve(const F& x, const F& w, const Windows& by, std::int64_t groups, const B&... bias) {
+  if (by.dims() == 1)
+    return conv1d(x, w, bias...,
+                  {.stride = by.strides[0], .padding = by.before[0], .dilation = by.dilations[0], .groups = groups});
+  if (by.dims() == 2)
+    return conv2d(x, w, bias...,
+                  {.stride = by.size_2d(by.strides),
+                   .padding = by.size_2d(by.before),
+                   .dilation = by.size_2d(by.dilations),
+                   .groups = groups});
+  return conv3d(x, w, bias...,
+                {.stride = by.size_3d(by.strides),
+                 .padding = by.size_3d(by.before),
+                 .dilation = by.size_3d(by.dilations),
+                 .groups = groups});
+}
+template <class F>
+void conv(const Call<F>& call) {
+  const F &x = call.numbers(0), &w = call.numbers(1);
+  Windows by = windows_of(call, x.shape(), spatial(w.shape()), 3);
+  const std::int64_t groups = call.integer("group", 1);
+  const bool is_padded = by.is_symmetric() && !by.has_negative();
+  const F given = is_padded ? x : F(pad(x, border(by)));
+  if (!is_padded) by = without_border(by);
+  call.give_like(call.has_input(2) ? convolve(given, w, by, groups, call.numbers(2)) : convolve(given, w, by, groups));
+}
+
+/// The border that a transposed convolution drops: of `pads`, or such that the output has the wanted extents.
+inline void find_dropped(const Attributes& call, const Shape& x, Windows& by, const Integers& extra) {
+  const auto word = call.text("auto_pad", "NOTSET");
+  const bool is_same = word == "SAME_UPPER" || word == "SAME_LOWER";
+  Integers wanted = call.list("output_shape");
+  if (wanted.empty() && !is_same) return;
+  if (wanted.size() == by.dims() + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  if (!wanted.empty() && wanted.size() != by.dims()) call.fail_here({"output_shape has ", wanted.size(), " numbers"});
+  for (std::size_t d = 0; d < by.dims(); ++d) {
+    const std::int64_t extent = x[static_cast<int>(d) + 2];
+    const std::int64_t size = wanted.empty() ? extent * by.strides[d] : wanted[d];
+    const std::int64_t total =
+        (extent - 1) * by.strides[d] + extra[d] + by.dilations[d] * (by.kernel[d] - 1) + 1 - size;
+    // A wanted extent beyond the result's adds zeros at the end.
+    by.before[d] = total < 0 ? 0 : word == "SAME_UPPER" ? total / 2 : total - total / 2;
+    by.after[d] = total - by.before[d];
+  }
+}
+template <class F>
+void conv_transpose(const Call<F>& call) {
+  F x = call.numbers(0), w = call.numbers(1);
+  Windows by = windows_of(call, x.shape(), spatial(w.shape()), 2);
+  Integers extra = call.list("output_padding", Integers(by.dims(), 0));
+  if (extra.size() != by.dims()) call.fail_here({"output_padding has ", extra.size(), " numbers"});
+  find_dropped(call, x.shape(), by, extra);
+  Windows dropped = by;
+  for (std::size_t d = 0; d < by.dims(); ++d) dropped.before[d] = -by.before[d], dropped.after[d] = -by.after[d];
+  const bool is_line = by.dims() == 1;
+  if (is_line) {
+    x = unsqueeze(x, 2), w = unsqueeze(w, 2);
+    by.strides.insert(by.strides.begin(), 1), by.dilations.insert(by.dilations.begin(), 1);
+    extra.insert(extra.begin(), 0);
+  }
+  const ConvTranspose2dOptions options{.stride = {by.strides[0], by.strides[1]},
+                                       .output_padding = {extra[0], extra[1]},
+                                       .groups = call.integer("group", 1),
+                                       .dilation = {by.dilations[0], by.dilations[1]}};
+  F y = call.has_input(2) ? F(conv_transpose2d(x, w, call.numbers(2), options)) : F(conv_transpose2d(x, w, options));
+  if (is_line) y = squeeze(y, 2);
+  call.give_like(dropped.is_empty() ? y : F(pad(y, border(dropped))));
+}
+
+template <class F>
+void max_pool(const Call<F>& call) {
+  F x = call.numbers(0);
+  Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 2);
+  if (!by.is_symmetric() || !by.fits_pool()) {
+    x = pad(x, border(by), PadMode::constant, static_cast<compute_t<value_of<F>>>(-__builtin_inf()));
+    by = without_border(by);
+  }
+  const bool ceils = call.flag("ceil_mode");
+  if (by.dims() == 1)
+    return call.give_like(
+        max_pool1d(x, by.kernel[0], by.strides[0], by.before[0], {.dilation = by.dilations[0], .ceil_mode = ceils}));
+  call.give_like(max_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before),
+                            {.dilation = by.size_2d(by.dilations), .ceil_mode = ceils}));
+}
+template <class X>
+[[nodiscard]] X mean_pool(const X& x, const Windows& by, const AvgPoolOptions& options) {
+  if (by.dims() == 1) return avg_pool1d(x, by.kernel[0], by.strides[0], by.before[0], options);
+  return avg_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before), options);
+}
+template <class F>
+void average_pool(const Call<F>& call) {
+  const F& x = call.numbers(0);
+  const Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 2);
+  for (const std::int64_t dilation : by.dilations)
+    if (dilation != 1) call.fail_here({"dilation ", dilation, ", which Locus does not run; expected 1"});
+  const bool counts_border = call.flag("count_include_pad"), ceils = call.flag("ceil_mode");
+  if (by.is_symmetric() && by.fits_pool())
+    return call.give_like(mean_pool(x, by, {.ceil_mode = ceils, .count_include_pad = counts_border}));
+  const Windows inner = without_border(by);
+  const F padded = pad(x, border(by));
+  if (counts_border) return call.give_like(mean_pool(padded, inner, {.ceil_mode = ceils}));
+  // The sums of windows by the numbers of elements that are none of the border's.
+  const auto inside = pad(ones<value_of<F>>(x.shape(), call.device()), border(by));
+  const AvgPoolOptions sums{.ceil_mode = ceils, .divisor_override = 1};
+  call.give_like(mean_pool(padded, inner, sums) / mean_pool(inside, inner, sums));
+}
+template <class F>
+[[nodiscard]] Axes spatial_axes(const Call<F>& call) {
+  Axes axes;
+  for (int d = 2; d < call.shape(0).rank(); ++d) axes.push_back(d);
+  if (axes.empty()) call.fail_here({"an input of shape ", call.shape(0), "; expected dimensions after the channels"});
+  return axes;
+}
+/// x / (bias + alpha * mean of squares of neighbouring channels)^beta
+template <class F>
+void normalize_locally(const Call<F>& call) {
+  const F& x = call.numbers(0);
+  const std::int64_t size = call.integer("size", 1);
+  if (size < 1 || x.rank() < 2) call.fail_here({"size ", size, " for an input of shape ", x.shape()});
+  const Shape planes = matrix_at(x.shape(), 2);
+  const F squares = reshape(F(square(x)), {x.size(0), 1, x.size(1), planes[1]});
+  const F around = pad(squares, {0, 0, (size - 1) / 2, size / 2});
+  const F means = reshape(avg_pool2d(around, {size, 1}, 1), x.shape());
+  call.give_like(x / pow(means * call.number("alpha", 1e-4) + call.number("bias", 1), call.number("beta", 0.75)));
+}
+
+template <class F>
+inline constexpr Operation<F> windows[] = {
+    {"AveragePool", &average_pool<F>},
+    {"Conv", &conv<F>},
+    {"ConvTranspose", &conv_transpose<F>},
+    {"GlobalAveragePool", [](const Call<F>& c) { c.give_like(mean(c.numbers(0), spatial_axes(c), true)); }},
+    {"GlobalMaxPool", [](const Call<F>& c) { c.give_like(max(c.numbers(0), spatial_axes(c), true)); }},
+    {"LRN", &normalize_locally<F>},
+    {"MaxPool", &max_pool<F>},
+};
+
+}}}  // namespace locus::LOCUS_ABI::onnx::detail

@@ -1,0 +1,86 @@
+// Runs cases of ONNX's node tests: onnx_nodes FOLDER... Each folder has model.onnx; data.onnx, whose initial values
+// "in:NAME" and "out:NAME" are the inputs and the expected outputs; and tolerances. Prints "passed NAME" or
+// "failed NAME: WHY" for each.
+#include <locus/models/onnx.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+using namespace locus;
+
+namespace {
+
+models::OnnxInput<float, Cpu> input_of(const std::string& name, const onnx::TensorData& data) {
+  switch (data.type) {
+    case onnx::DataType::uint8: return {name, onnx::tensor_of<std::uint8_t>(data)};
+    case onnx::DataType::int8: return {name, onnx::tensor_of<std::int8_t>(data)};
+    case onnx::DataType::uint16: return {name, onnx::tensor_of<std::uint16_t>(data)};
+    case onnx::DataType::int16: return {name, onnx::tensor_of<std::int16_t>(data)};
+    case onnx::DataType::uint32: return {name, onnx::tensor_of<std::uint32_t>(data)};
+    case onnx::DataType::int32: return {name, onnx::tensor_of<std::int32_t>(data)};
+    case onnx::DataType::uint64: return {name, onnx::tensor_of<std::uint64_t>(data)};
+    case onnx::DataType::int64: return {name, onnx::tensor_of<std::int64_t>(data)};
+    case onnx::DataType::boolean: return {name, onnx::tensor_of<bool>(data)};
+    default: return {name, onnx::tensor_as<float>(data)};
+  }
+}
+
+/// "" if the tensors agree.
+std::string difference(const nn::StateDict<Cpu>::Entry& given, const onnx::TensorData& expected, double rtol,
+                       double atol) {
+  if (given.shape != Shape(expected.shape)) return join("shape ", given.shape, "; expected ", Shape(expected.shape));
+  const bool is_floating = onnx::detail::is_floating(expected.type);
+  if (!is_floating && onnx::data_type(given.type) != expected.type)
+    return join(dtype_name(given.type), "; expected ", to_string(expected.type));
+  const onnx::TensorData result{"result", onnx::data_type(given.type), expected.shape, given.bytes, {}};
+  if (!is_floating && expected.type != onnx::DataType::boolean) {
+    const auto a = onnx::tensor_as<std::int64_t>(result), b = onnx::tensor_as<std::int64_t>(expected);
+    for (std::int64_t i = 0; i < a.elements(); ++i)
+      if (a.data()[i] != b.data()[i]) return join("element ", i, " is ", a.data()[i], "; expected ", b.data()[i]);
+    return "";
+  }
+  if (expected.type == onnx::DataType::bfloat16) rtol = std::max(rtol, 1.0 / 256);  // expected values are rounded
+  const auto a = onnx::tensor_as<double>(result), b = onnx::tensor_as<double>(expected);
+  for (std::int64_t i = 0; i < a.elements(); ++i) {
+    const double x = a.data()[i], y = b.data()[i];
+    const bool agrees = std::isnan(y) ? std::isnan(x) : x == y || std::abs(x - y) <= atol + rtol * std::abs(y);
+    if (!agrees) return join("element ", i, " is ", x, "; expected ", y);
+  }
+  return "";
+}
+
+std::string problem_of(const std::string& folder) {
+  const onnx::Model data = onnx::read_onnx(folder + "/data.onnx");
+  double rtol = 0, atol = 0;
+  std::ifstream(folder + "/tolerances") >> rtol >> atol;
+  const auto net = models::load_onnx<float>(folder + "/model.onnx");
+  std::vector<models::OnnxInput<float, Cpu>> inputs;
+  for (const onnx::TensorData& tensor : data.graph.initializers)
+    if (tensor.name.starts_with("in:")) inputs.push_back(input_of(tensor.name.substr(3), tensor));
+  const auto results = net.run(inputs);
+  for (const onnx::TensorData& tensor : data.graph.initializers)
+    for (const auto& result : results)
+      if (tensor.name == "out:" + result.name)
+        if (const std::string problem = difference(result, tensor, rtol, atol); !problem.empty())
+          return result.name + " has " + problem;
+  return "";
+}
+
+}  // namespace
+
+int main(int count, char** folders) {
+  for (int i = 1; i < count; ++i) {
+    const std::string folder = folders[i], name = folder.substr(folder.find_last_of('/') + 1);
+    std::string problem;
+    try {
+      problem = problem_of(folder);
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    if (problem.empty()) std::printf("passed %s\n", name.c_str());
+    else std::printf("failed %s: %s\n", name.c_str(), problem.c_str());
+    std::fflush(stdout);
+  }
+}

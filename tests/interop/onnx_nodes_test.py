@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""ONNX's node tests, which the Python package onnx makes: each is a model with inputs and expected outputs. The cases of
+onnx_nodes.txt pass; every other one names the operator or attribute that Locus lacks, or another reason.
+
+usage: onnx_nodes_test.py [--write] [--keep FOLDER] [--program PROGRAM]
+--write rewrites onnx_nodes.txt; --keep writes the cases to a folder that stays; --program names a program that was
+compiled of onnx_nodes.cpp.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+import common  # noqa: E402
+
+try:
+    import numpy
+    import onnx
+    from onnx import numpy_helper
+except ImportError as missing:
+    onnx = None
+    why = f"needs onnx (pip install onnx; {missing})"
+
+LIST = HERE / "onnx_nodes.txt"
+HEADER = "# ONNX's node tests that Locus passes; onnx_nodes_test.py --write makes the list, with onnx {}.\n"
+# Tolerances of a case, but at least these: expected values are rounded to float.
+LEAST_RTOL, LEAST_ATOL = 1e-3, 1e-5
+
+
+def tensor(value, name):
+    """A TensorProto of a value. raises TypeError for sequences and the like"""
+    if isinstance(value, onnx.TensorProto):
+        result = onnx.TensorProto()
+        result.CopyFrom(value)
+    elif isinstance(value, (list, tuple, dict)) or value is None:
+        raise TypeError(f"{name} is no tensor")
+    else:
+        result = numpy_helper.from_array(numpy.asarray(value))
+    result.name = name
+    return result
+
+
+def write_cases(folder):
+    """A folder for each case whose inputs and outputs are tensors. Returns the folders, and how many cases there are."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    folders, cases = [], collect_testcases(None)
+    for case in cases:
+        graph = case.model.graph
+        inputs, outputs = case.data_sets[0]
+        try:
+            data = [tensor(value, "in:" + info.name) for info, value in zip(graph.input, inputs)]
+            data += [tensor(value, "out:" + info.name) for info, value in zip(graph.output, outputs)]
+        except (TypeError, ValueError):
+            continue
+        path = folder / case.name
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "model.onnx").write_bytes(case.model.SerializeToString())
+        values = onnx.helper.make_model(onnx.helper.make_graph([], "data", [], [], data))
+        (path / "data.onnx").write_bytes(values.SerializeToString())
+        (path / "tolerances").write_text(f"{max(case.rtol, LEAST_RTOL)} {max(case.atol, LEAST_ATOL)}\n")
+        folders.append(path)
+    return folders, len(cases)
+
+
+def run_cases(program, folders):
+    """{case: why it failed, or None}. A case that ends the program is one that failed."""
+    results, rest = {}, list(folders)
+    while rest:
+        status, output = common.run([program, *rest])
+        for kind, name, reason in re.findall(r"^(passed|failed) ([^\s:]+)(?:: (.*))?$", output, re.MULTILINE):
+            results[name] = reason if kind == "failed" else None
+        left = [folder for folder in rest if folder.name not in results]
+        if left and len(left) == len(rest) or status and left:
+            results[left[0].name] = f"the program ended with status {status}: {output[-300:]}"
+            left = left[1:]
+        rest = left
+    return results
+
+
+def missing_operators(results):
+    """{operator: cases that fail for the lack of it}"""
+    found = {}
+    for reason in filter(None, results.values()):
+        if match := re.search(r"does not run these operators: (.*?)(?:; |$)", reason):
+            for name in re.findall(r"(?:^|, )([\w.]+) \(\d+ nodes?, first", match[1]):
+                found[name] = found.get(name, 0) + 1
+    return found
+
+
+def problem_of_page():
+    """What the page of ONNX says wrongly of the operators, or None."""
+    header = (common.ROOT / "include/locus/interop/onnx/operators.hpp").read_text()
+    known = re.findall(r'^    \{"(\w+)",\s', header, re.MULTILINE)
+    page = (common.ROOT / "docs/onnx.md").read_text().partition("### Operators")[2]
+    listed = [name for row in re.findall(r"^\| \w+ \| ([A-Z][\w ]+) \|", page, re.MULTILINE) for name in row.split()]
+    wrong = sorted(set(known) ^ set(listed))
+    return f"docs/onnx.md and operators.hpp differ in {', '.join(wrong)}" if wrong or len(listed) != len(set(listed)) else None
+
+
+def check_all(report, options):
+    report.add("operators of the page", problem_of_page())
+    if not onnx:
+        return report.skip("node tests", why)
+    compiler = common.find_compilers().get("gcc")
+    if not (compiler or options.program):
+        return report.skip("node tests", "g++ is not here")
+    with tempfile.TemporaryDirectory() as temporary:
+        program = options.program or pathlib.Path(temporary) / "onnx_nodes"
+        if not options.program:
+            status, output = common.run([compiler, *common.CXX, *common.INCLUDES, "-O0", HERE / "onnx_nodes.cpp", "-pthread",
+                                         "-o", program, "-lz"])
+            report.add("onnx_nodes.cpp", output if status else None)
+            if status:
+                return None
+        folders, count = write_cases(options.keep or pathlib.Path(temporary) / "cases")
+        results = run_cases(program, folders)
+    passed = sorted(name for name, reason in results.items() if reason is None)
+    failed = {name: reason for name, reason in results.items() if reason is not None}
+    print(f"{len(passed)} of {count} cases pass; {count - len(folders)} have values that are no tensors")
+    if options.write:
+        LIST.write_text(HEADER.format(onnx.__version__) + "".join(f"{name}\n" for name in passed))
+        for name, reason in sorted(failed.items()):
+            print(f"failed {name}: {reason}")
+        for name, cases in sorted(missing_operators(results).items()):
+            print(f"missing {name}: {cases}")
+    expected = [line for line in LIST.read_text().splitlines() if not line.startswith("#")]
+    lost = [f"{name}: {failed[name]}" for name in expected if name in failed]
+    report.add("cases that passed before", "\n".join(lost))
+    return None
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--program", type=pathlib.Path)
+    arguments = parser.parse_args()
+    common.main(lambda report: check_all(report, arguments))

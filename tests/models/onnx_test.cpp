@@ -1,0 +1,211 @@
+// Runs on: host.
+#include <locus/models/onnx.hpp>
+#include <locus/ops/close.hpp>
+
+#ifndef LOCUS_TEST_DEVICES
+#define LOCUS_TEST_DEVICES locus::Cpu
+#endif
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+#include <support/temporary_folder.hpp>
+#include <support/thrown.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+using onnx::DataType;
+
+onnx::Model model_of(std::vector<onnx::Node> nodes, std::vector<onnx::TensorData> initializers = {},
+                     std::vector<onnx::ValueInfo> inputs = {{"x", DataType::float32, {"n", "m"}}},
+                     std::vector<onnx::ValueInfo> outputs = {
+                         {.name = "y", .type = DataType::float32, .has_shape = false}}) {
+  return {.graph = {.name = "test",
+                    .nodes = std::move(nodes),
+                    .initializers = std::move(initializers),
+                    .inputs = std::move(inputs),
+                    .outputs = std::move(outputs)}};
+}
+std::string complaint(const onnx::Model& model) {
+  return message_of<DataError>([&] { (void)models::Onnx<float>(model); });
+}
+/// Two linear layers and an activation, and a softmax: the second layer by MatMul and Add.
+onnx::Model perceptron() {
+  return model_of(
+      {{.op_type = "Gemm", .inputs = {"x", "w1", "b1"}, .outputs = {"h"}, .attributes = {{"transB", std::int64_t{1}}}},
+       {.op_type = "Relu", .inputs = {"h"}, .outputs = {"a"}},
+       {.op_type = "MatMul", .inputs = {"a", "w2"}, .outputs = {"p"}},
+       {.op_type = "Add", .inputs = {"p", "b2"}, .outputs = {"s"}},
+       {.op_type = "Softmax", .inputs = {"s"}, .outputs = {"y"}}},
+      {onnx::tensor_data("w1", from({{1, -1}, {0.5, 2}, {-1, 1}})), onnx::tensor_data("b1", from({0, 0.5, 1})),
+       onnx::tensor_data("w2", from({{1, 0}, {0, 1}, {1, 1}})), onnx::tensor_data("b2", from({0.25, -0.25}))});
+}
+Tensor<float, Cpu> perceptron_by_hand(const Tensor<float, Cpu>& x) {
+  const Tensor h = relu(linear(x, from({{1, -1}, {0.5, 2}, {-1, 1}}), from({0, 0.5, 1})));
+  return softmax(matmul(h, from({{1, 0}, {0, 1}, {1, 1}})) + from({0.25, -0.25}), 1);
+}
+
+}  // namespace
+
+TEST_CASE("a network of a file is a layer: calls, parameters, copies, other types") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "net.onnx";
+  onnx::write_onnx(path, perceptron());
+  const auto net = models::load_onnx<float>(path);
+  const Tensor x = from({{1, 2}, {-0.5, 0.25}});
+  CHECK(allclose(net(x), perceptron_by_hand(x)));
+  CHECK(
+      (net.inputs().at(0).name == "x" && net.inputs()[0].shape.at(0).symbol == "n" && net.outputs().at(0).name == "y"));
+
+  std::string names;
+  for (const auto& [name, parameter] : net.named_parameters()) names += name + " ";
+  CHECK(names == "w1 b1 w2 b2 ");
+
+  const auto copy = net.clone();
+  copy.named_parameters()[1].parameter.value().fill_(100);
+  CHECK(allclose(net(x), perceptron_by_hand(x)));
+  CHECK(!allclose(copy(x), net(x)));
+  CHECK_CLOSE(net.as<double>().parameters()[3].value(), Reference({2}, {0.25, -0.25}));
+}
+
+TEST_CASE("a traced input records: parameters learn") {
+  const models::Onnx<float> net(perceptron());
+  const Tensor x = from({{1, 2}, {-0.5, 0.25}});
+  sum(square(net(trace(x)).slice(1, 0, 1))).backward();
+
+  const auto w1 = variable(from({{1, -1}, {0.5, 2}, {-1, 1}})), b1 = variable(from({0, 0.5, 1}));
+  const auto w2 = variable(from({{1, 0}, {0, 1}, {1, 1}})), b2 = variable(from({0.25, -0.25}));
+  const auto scores = (matmul(relu(linear(trace(x), w1, b1)), w2) + b2).eval();
+  sum(square(softmax(scores, 1).slice(1, 0, 1))).backward();
+  const auto parameters = net.parameters();
+  REQUIRE(parameters.size() == 4);
+  CHECK(allclose(parameters[0].grad(), w1.grad()));
+  CHECK(allclose(parameters[1].grad(), b1.grad()));
+  CHECK(allclose(parameters[2].grad(), w2.grad()));
+  CHECK(allclose(parameters[3].grad(), b2.grad()));
+}
+
+TEST_CASE("statistics and single numbers are buffers; batch norm uses the file's statistics") {
+  const auto model = model_of({{.op_type = "BatchNormalization",
+                                .inputs = {"x", "scale", "bias", "mean", "var"},
+                                .outputs = {"n"},
+                                .attributes = {{"epsilon", 0.f}}},
+                               {.op_type = "Constant", .outputs = {"c"}, .attributes = {{"value_float", 10.f}}},
+                               {.op_type = "Mul", .inputs = {"n", "c"}, .outputs = {"p"}},
+                               {.op_type = "Add", .inputs = {"p", "shift"}, .outputs = {"y"}}},
+                              {onnx::tensor_data("scale", from({1, 2})), onnx::tensor_data("bias", from({0, 1})),
+                               onnx::tensor_data("mean", from({1, 2})), onnx::tensor_data("var", from({4, 16})),
+                               onnx::tensor_data("shift", full({}, 0.5f))});
+  const models::Onnx<float> net(model);
+  CHECK_CLOSE(net(from({{5, 6}, {1, 2}})), Reference({2, 2}, {20.5, 30.5, 0.5, 10.5}));
+  CHECK_CLOSE(net(trace(from({{5, 6}, {1, 2}}))).value(), Reference({2, 2}, {20.5, 30.5, 0.5, 10.5}));
+  CHECK(net.parameters().size() == 2);
+  CHECK(net.named_buffers().size() == 4);
+}
+
+TEST_CASE("shapes are computed from shapes, on the host") {
+  // y = reshape(x, {shape(x)[0], -1}), of a (n, 2, 3), as exporters write it.
+  const auto model = model_of(
+      {{.op_type = "Shape", .inputs = {"x"}, .outputs = {"shape"}},
+       {.op_type = "Gather", .inputs = {"shape", "zero"}, .outputs = {"n"}},
+       {.op_type = "Unsqueeze", .inputs = {"n", "axes"}, .outputs = {"ns"}},
+       {.op_type = "Concat",
+        .inputs = {"ns", "rest"},
+        .outputs = {"wanted"},
+        .attributes = {{"axis", std::int64_t{0}}}},
+       {.op_type = "Reshape", .inputs = {"x", "wanted"}, .outputs = {"y"}}},
+      {onnx::tensor_data("zero", full<std::int64_t>({}, 0)), onnx::tensor_data("axes", from<std::int64_t>({0})),
+       onnx::tensor_data("rest", from<std::int64_t>({-1}))});
+  const models::Onnx<float> net(model);
+  CHECK(net(zeros({4, 2, 3})).shape() == Shape{4, 6});
+  CHECK(net(zeros({1, 5})).shape() == Shape{1, 5});
+  CHECK(net.parameters().empty());
+}
+
+TEST_CASE("several inputs and outputs, of several types") {
+  const auto model = model_of(
+      {{.op_type = "Gather", .inputs = {"table", "ids"}, .outputs = {"rows"}},
+       {.op_type = "Where", .inputs = {"mask", "rows", "zero"}, .outputs = {"y"}},
+       {.op_type = "Add", .inputs = {"ids", "ids"}, .outputs = {"twice"}},
+       {.op_type = "Not", .inputs = {"mask"}, .outputs = {"other"}}},
+      {onnx::tensor_data("table", from({{1, 2}, {3, 4}, {5, 6}})), onnx::tensor_data("zero", full({}, 0.f))},
+      {{"ids", DataType::uint8, {"n"}}, {"mask", DataType::boolean, {"n", 1}}},
+      {{"y", DataType::float32, {"n", 2}}, {"twice", DataType::uint8, {"n"}}, {"other", DataType::boolean, {"n", 1}}});
+  const models::Onnx<float> net(model);
+  const Tensor ids = from<std::uint8_t>({2, 0, 1});
+  const Tensor mask = from<bool>({{1}, {0}, {1}});
+  const auto outputs = net.run({{"ids", ids}, {"mask", mask}});
+  CHECK_CLOSE(outputs.get<float>("y"), Reference({3, 2}, {5, 6, 0, 0, 3, 4}));
+  CHECK_CLOSE(outputs.get<std::uint8_t>("twice"), Reference({3}, {4, 0, 2}));
+  CHECK_CLOSE(outputs.get<bool>("other"), Reference({3, 1}, {0, 1, 0}));
+
+  const auto refused = [&](std::vector<models::OnnxInput<float, Cpu>> inputs) {
+    return message_of<ArgumentError>([&] { (void)net.run(inputs); });
+  };
+  CHECK(refused({{"ids", ids}}) == "Onnx::run: input 'mask' is missing; expected 'ids', 'mask'");
+  CHECK(refused({{"ids", ids}, {"ids", ids}}) == "Onnx::run: input 'ids' is given twice");
+  CHECK(refused({{"id", ids}}) == "Onnx::run: there is no input 'id'; expected 'ids', 'mask'");
+  CHECK(refused({{"ids", mask}}) == "Onnx::run: input 'ids' holds bool; expected uint8");
+  CHECK(contains(message_of<ArgumentError>([&] { (void)net(zeros({1})); }),
+                 "2 inputs and 3 outputs ('ids', 'mask'): use run"));
+  CHECK_THROWS_AS((void)net.run({{"ids", from<std::uint8_t>({3})}, {"mask", from<bool>({1})}}), IndexError);
+}
+
+TEST_CASE("all missing operators and attributes are named at once") {
+  auto model = model_of(
+      {{.op_type = "Loop", .inputs = {"x"}, .outputs = {"a"}, .name = "body"},
+       {.op_type = "Relu", .inputs = {"a"}, .outputs = {"b"}, .attributes = {{"slope", 0.5f}}, .name = "steep"},
+       {.op_type = "FusedMatMul", .inputs = {"b"}, .outputs = {"c"}, .domain = "com.microsoft"},
+       {.op_type = "Loop", .inputs = {"c"}, .outputs = {"y"}}});
+  const std::string message = complaint(model);
+  CHECK(contains(message,
+                 "of opset 17: Locus does not run these operators: Loop (2 nodes, first node 'body' (Loop)), "
+                 "com.microsoft.FusedMatMul (1 node, first the node of 'c' (com.microsoft.FusedMatMul)); "
+                 "it does not read these attributes: 'slope' of node 'steep' (Relu)"));
+  model.operator_sets = {{"", 5}};
+  CHECK(contains(complaint(model), "it uses opset 5; expected 7 to"));
+  model.operator_sets = {{"", 999}};
+  CHECK(contains(complaint(model), "it uses opset 999"));
+  model.operator_sets = {{"com.microsoft", 1}};
+  CHECK(contains(complaint(model), "it names no version of the operators"));
+}
+
+TEST_CASE("graphs that cannot be run are refused with the node and the value") {
+  CHECK(contains(complaint(model_of({{.op_type = "Add", .inputs = {"x", "b"}, .outputs = {"a"}, .name = "first"},
+                                     {.op_type = "Relu", .inputs = {"a"}, .outputs = {"b"}, .name = "second"}})),
+                 "node 'first' (Add) reads 'b', which node 'second' (Relu) writes later; expected nodes in order: sort "
+                 "them, or break the cycle"));
+  CHECK(contains(complaint(model_of({{.op_type = "Relu", .inputs = {"z"}, .outputs = {"y"}}})),
+                 "reads 'z', which is no input, no initial value and no output of a node"));
+  CHECK(contains(complaint(model_of({{.op_type = "Relu", .inputs = {"x"}, .outputs = {"x"}}})),
+                 "two values have the name 'x'"));
+  CHECK(contains(complaint(model_of({{.op_type = "Relu", .inputs = {"x", "x"}, .outputs = {"y"}}})),
+                 "has 2 inputs; expected 1"));
+  CHECK(contains(complaint(model_of({{.op_type = "Add", .inputs = {"x", ""}, .outputs = {"y"}}})), "lacks input 1"));
+  CHECK(contains(complaint(model_of({{.op_type = "Relu", .inputs = {"x"}, .outputs = {"z"}}})),
+                 "the list of outputs reads 'y'"));
+  CHECK(contains(complaint(model_of({}, {}, {}, {})), "the graph has no output"));
+  CHECK(contains(
+      complaint(model_of({{.op_type = "Relu", .inputs = {"x"}, .outputs = {"y"}}}, {}, {{"x", DataType::string, {}}})),
+      "input 'x' is of string; expected a tensor of numbers or bool"));
+  const auto net =
+      models::Onnx<float>(model_of({{.op_type = "Add", .inputs = {"x", "w"}, .outputs = {"y"}, .name = "sum"}},
+                                   {onnx::tensor_data("w", from({1, 2, 3}))}));
+  CHECK(contains(message_of<ShapeError>([&] { (void)net(zeros({2, 2})); }), "ONNX node 'sum' (Add): "));
+  const auto typed =
+      models::Onnx<float>(model_of({{.op_type = "MatMul", .inputs = {"x", "i"}, .outputs = {"y"}, .name = "m"}},
+                                   {onnx::tensor_data("i", from<std::int64_t>({1, 2}))}));
+  CHECK(contains(message_of<DataError>([&] {
+                   (void)typed(zeros({2, 2}));
+                 }),
+                 "ONNX node 'm' (MatMul): input 1 holds int64; expected floating-point numbers"));
+}
+
+TEST_CASE("every operator of the list has a function") {
+  using F = Tensor<float, Cpu>;
+  for (int i = 0; i < onnx::detail::operator_count; ++i)
+    CHECK_MESSAGE((onnx::detail::Functions<F>::has(i) || onnx::detail::operator_specs[i].name == "Constant"),
+                  onnx::detail::operator_specs[i].name);
+  CHECK(onnx::detail::find_operator("Loop") == -1);
+}
