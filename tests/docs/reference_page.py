@@ -58,6 +58,7 @@ SECTIONS = [
     ("Values spread over ranks", ["core/spread.hpp", "distributed/spread/over.hpp", "distributed/spread/mesh.hpp", "distributed/spread/ranks.hpp", "distributed/spread/model.hpp", "distributed/spread/generator.hpp", "distributed/spread/results.hpp", "distributed/spread/optimizer.hpp", "distributed/spread/layers.hpp", "distributed/spread/batch_norm.hpp", "distributed/spread/divided.hpp", "distributed/spread/state.hpp", "distributed/spread/vocabulary.hpp", "models/parallel_gpt2.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/run_record.hpp", "report/json_lines.hpp", "report/named_value.hpp", "io/csv.hpp", "io/npy.hpp", "report/history_file.hpp", "report/report.hpp", "report/phases.hpp", "report/tensor_board.hpp", "report/plot.hpp",
                "report/confusion_plot.hpp", "report/image_grid.hpp", "io/png.hpp"]),
+    ("ONNX export", ["interop/onnx_export.hpp", "interop/onnx/recorder.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "distributed/engine/error.hpp"]),
 ]
@@ -68,7 +69,8 @@ INTERNAL = {"core/std/atomic.hpp", "core/element_type.hpp", "core/system/file.hp
             "distributed/threads/cuda_engine.hpp", "distributed/engine/device_engine.hpp", "distributed/message/message_engine.hpp", "distributed/tcp/tcp_rendezvous.hpp",
             "distributed/threads/local.hpp", "distributed/spread/functions.hpp", "distributed/spread/judge.hpp", "distributed/engine/collective_plan.hpp", "distributed/engine/staged_engine.hpp", "distributed/threads/thread_engine.hpp",
             "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/iteration_plan.hpp", "device/row_team.hpp", "expr/node.hpp",
-            "io/json.hpp", "io/utf8.hpp", "nn/members.hpp", "ops/reduction.hpp", "refuse/other_headers.hpp", "tensor/layout.hpp"}
+            "interop/onnx/functions.hpp", "interop/onnx/layers.hpp", "interop/onnx/operations.hpp", "interop/onnx/recorded.hpp", "interop/onnx/recording.hpp",
+            "interop/onnx/runs.hpp", "io/json.hpp", "io/utf8.hpp", "nn/members.hpp", "ops/reduction.hpp", "refuse/other_headers.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
 
 What a program calls, on a page for each subject, with what the headers say of it. What stands in `<...>` may be given; other template
