@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of functions and their operators in docs/onnx.md follows from the forms in include/locus/interop/onnx.
+"""The table of functions and their operators in docs/onnx.md follows from the forms in include/locus/interop/onnx/forms.
 
 usage: onnx_table.py [--write]
 """
@@ -13,15 +13,15 @@ sys.path.insert(0, str(HERE.parent / "tools"))
 import common  # noqa: E402
 
 PAGE = common.ROOT / "docs" / "onnx.md"
-HEADERS = [common.ROOT / "include" / "locus" / "interop" / "onnx" / name for name in ("functions.hpp", "operations.hpp", "layers.hpp")]
+HEADERS = [common.ROOT / "include" / "locus" / "interop" / "onnx" / "forms" / name for name in ("functions.hpp", "operations.hpp", "layers.hpp")]
 BEGIN, END = "<!-- forms: begin -->\n", "<!-- forms: end -->\n"
 FORM = re.compile(r"(?:LOCUS_ONNX_[A-Z]+\((?=[A-Z][a-z])|write\(Recorder&[^,]*, const (?:functor|operation)::)(\w+)")
 OPERATOR = re.compile(r'"([A-Z]\w+)"')
 # Calls of these helpers write the operators that stand in them.
 HELPERS = {"as_bool": ["Cast"], "cast": ["Cast"], "variance": ["ReduceMean", "Sub", "Mul", "ReduceSum", "Div"],
-           "detail::slice": ["Slice"], "rectified": [], "batched": [],
+           "exporting::slice": ["Slice"], "rectified": [], "batched": [],
            "graph.reshape": ["Reshape"], "given_or": [],
-           "detail::attention": ["Mul", "MatMul", "Softmax", "Where"], "graph.transposed": ["Transpose"]}
+           "exporting::attention": ["Mul", "MatMul", "Softmax", "Where"], "graph.transposed": ["Transpose"]}
 NAMES = {
     "Functor": None, "Identity": None, "ChosenActivation": None, "ChannelsLast": "channels_last", "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/",
     "Negate": "-x", "Power": "pow", "Remainder": "%", "Convert": "as<T>()", "Choose": "where(c, number, number)",

@@ -2,8 +2,8 @@
 // Models as ONNX files: a model is called with a recorded input, and the functions that it calls become nodes.
 
 #include <locus/interop/onnx.hpp>
-#include <locus/interop/onnx/layers.hpp>
-#include <locus/interop/onnx/runs.hpp>
+#include <locus/interop/onnx/forms/layers.hpp>
+#include <locus/interop/onnx/joined_runs.hpp>
 #include <locus/nn/layer.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx {
@@ -25,7 +25,7 @@ struct ExportOptions {
   std::vector<Metadata> metadata{};  ///< keys and values of your own
 };
 
-namespace detail {
+namespace exporting {
 
 /// The model as Recording has it. Models without parameters are copied as they are.
 template <class... Own, class M>
@@ -195,7 +195,7 @@ template <class M, class... X>
   return result;
 }
 
-}  // namespace detail
+}  // namespace exporting
 
 /// Several inputs of a model: onnx::inputs(query, key, value).
 template <TensorLike... X>
@@ -219,12 +219,12 @@ template <TensorLike... X>
 /// for operations that follow from an extent; as the model's forward
 template <class... Own, class M, TensorLike X>
 [[nodiscard]] Model record(const M& model, const X& example, const ExportOptions& options = {}) {
-  return detail::recorded(detail::recordable<Own...>(model), options, example.eval().value());
+  return exporting::recorded(exporting::recordable<Own...>(model), options, example.eval().value());
 }
 template <class... Own, class M, TensorLike... X>
 [[nodiscard]] Model record(const M& model, const Inputs<X...>& example, const ExportOptions& options = {}) {
   return locus::detail::unpack(example.tensors, [&](const auto&... x) {
-    return detail::recorded(detail::recordable<Own...>(model), options, x...);
+    return exporting::recorded(exporting::recordable<Own...>(model), options, x...);
   });
 }
 

@@ -8,7 +8,7 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
-namespace onnx::detail {
+namespace onnx::exporting {
 
 template <class F, class... V>
 concept WritesItself = requires(const F& f, Recorder& graph, const V&... x) {
@@ -69,7 +69,7 @@ class Pause {
   bool before_ = std::exchange(is_recording, false);
 };
 
-}  // namespace onnx::detail
+}  // namespace onnx::exporting
 
 namespace detail {
 
@@ -78,15 +78,15 @@ struct Record<Role::traced, onnx::Recording> {
   template <class Op, class... X>
   static auto run(const Op& op, const X&... x) {
     auto result = [&] {
-      const onnx::detail::Pause pause;
+      const onnx::exporting::Pause pause;
       return op.forward(x.value()...);
     }();
     using T = value_of<decltype(result.output)>;
     using E = device_of<decltype(result.output)>;
-    if (onnx::Recorder* const graph = onnx::detail::recorder) {
+    if (onnx::Recorder* const graph = onnx::exporting::recorder) {
       if constexpr (std::is_same_v<E, onnx::Recording>)
-        graph->result(result.output, onnx::detail::written(*graph, Op::name, op, graph->operand(x.value())...));
-      else onnx::detail::fail_unknown(Op::name, typeid(Op));
+        graph->result(result.output, onnx::exporting::written(*graph, Op::name, op, graph->operand(x.value())...));
+      else onnx::exporting::fail_unknown(Op::name, typeid(Op));
     }
     return Traced<T, E>(std::move(result.output), {}, true);
   }
@@ -100,11 +100,11 @@ struct Materialize<Role::traced, T, onnx::Recording> {
   template <class Tree, class... H>
   static type run(const Part<Tree, H...>& part) {
     Tensor<T, onnx::Recording> value = Materialize<Role::plain, T, onnx::Recording>::run(part);
-    if (onnx::Recorder* const graph = onnx::detail::recorder) {
+    if (onnx::Recorder* const graph = onnx::exporting::recorder) {
       const auto leaves = unpack(part.leaves, [&](const auto&... leaf) {
-        return std::array<onnx::Value, sizeof...(leaf)>{onnx::detail::leaf_value(*graph, leaf.handle)...};
+        return std::array<onnx::Value, sizeof...(leaf)>{onnx::exporting::leaf_value(*graph, leaf.handle)...};
       });
-      graph->result(value, onnx::detail::written_tree(*graph, part.tree, leaves));
+      graph->result(value, onnx::exporting::written_tree(*graph, part.tree, leaves));
     }
     return type(std::move(value), {}, true);
   }

@@ -31,7 +31,7 @@ class Value {
   Shape shape_;
 };
 
-namespace detail {
+namespace exporting {
 
 /// How a value came about.
 enum class Origin {
@@ -78,7 +78,7 @@ template <class T>
   return from_blob(reinterpret_cast<std::uint8_t*>(dense.data()), size, [dense](std::uint8_t*) {});
 }
 
-}  // namespace detail
+}  // namespace exporting
 
 /// Writes the nodes of operations. A class of your own gets one in to_onnx(recorder, x...), and returns the value of
 /// its result:
@@ -102,12 +102,12 @@ class Recorder {
   }
   Value typed_node(std::string_view op_type, DataType type, const std::vector<Value>& inputs,
                    Attributes attributes = {}) {
-    detail::RecordedNode added{std::string(op_type), {}};
+    exporting::RecordedNode added{std::string(op_type), {}};
     for (const Value& input : inputs) added.inputs.push_back(input.number_);
     added.attributes = attributes;
     added.output = static_cast<int>(values_.size());
     nodes_.push_back(std::move(added));
-    detail::RecordedValue result{detail::Origin::node, type};
+    exporting::RecordedValue result{exporting::Origin::node, type};
     result.node = static_cast<int>(nodes_.size()) - 1;
     return value(std::move(result));
   }
@@ -133,7 +133,7 @@ class Recorder {
     if (is_new) {
       const Tensor<T, Recording> x{Shape{}};
       *x.data() = number;
-      known->second = value({detail::Origin::constant, data_type<T>(), {}, {}, detail::bytes_on_host(x)});
+      known->second = value({exporting::Origin::constant, data_type<T>(), {}, {}, exporting::bytes_on_host(x)});
     }
     return known->second;
   }
@@ -148,14 +148,14 @@ class Recorder {
   template <class T>
   Value operand(const Tensor<T, Recording>& x) {
     if (!x.buffer()) return {};
-    const detail::Place place = detail::place_of(x);
+    const exporting::Place place = exporting::place_of(x);
     if (const Known* known = find(place)) {
       if (known->version != x.version())
         fail<ArgumentError>({"onnx: the model changes a tensor of shape ", place.shape,
                              " in place between two uses; compute a new tensor instead"});
       return known->value;
     }
-    return keep(x, place, value({detail::Origin::constant, place.type, place.shape, {}, detail::bytes_on_host(x)}));
+    return keep(x, place, value({exporting::Origin::constant, place.type, place.shape, {}, exporting::bytes_on_host(x)}));
   }
   /// The matrix whose transposed `x` is, or a node that transposes x.
   Value transposed(const Value& x) {
@@ -170,21 +170,21 @@ class Recorder {
   /// An input of the model; a parameter or buffer, which is read when it is used.
   template <class T>
   void input(std::string name, const Tensor<T, Recording>& x) {
-    const detail::Place place = detail::place_of(x);
-    keep(x, place, value({detail::Origin::input, place.type, place.shape, std::move(name)}));
+    const exporting::Place place = exporting::place_of(x);
+    keep(x, place, value({exporting::Origin::input, place.type, place.shape, std::move(name)}));
   }
   template <class T>
   void member(const std::string& name, const Tensor<T, Recording>& x) {
-    if (find(detail::place_of(x))) return;  // shared by layers
+    if (find(exporting::place_of(x))) return;  // shared by layers
     const Value added = operand(x);
     values_[static_cast<std::size_t>(added.number_)].name = name;
   }
   /// The result of an operation lies in y.
   template <class T>
   void result(const Tensor<T, Recording>& y, Value computed) {
-    const detail::Place place = detail::place_of(y);
-    detail::RecordedValue& entry = values_[static_cast<std::size_t>(computed.number_)];
-    if (entry.origin == detail::Origin::node) entry.shape = place.shape, entry.type = place.type;
+    const exporting::Place place = exporting::place_of(y);
+    exporting::RecordedValue& entry = values_[static_cast<std::size_t>(computed.number_)];
+    if (entry.origin == exporting::Origin::node) entry.shape = place.shape, entry.type = place.type;
     computed.shape_ = place.shape, computed.type_ = place.type;
     if (!find(place)) keep(y, place, computed);
   }
@@ -192,50 +192,50 @@ class Recorder {
   [[nodiscard]] int number_of(const Tensor<T, Recording>& x) {
     return operand(x).number_;
   }
-  [[nodiscard]] const std::vector<detail::RecordedValue>& values() const { return values_; }
-  [[nodiscard]] const std::vector<detail::RecordedNode>& nodes() const { return nodes_; }
+  [[nodiscard]] const std::vector<exporting::RecordedValue>& values() const { return values_; }
+  [[nodiscard]] const std::vector<exporting::RecordedNode>& nodes() const { return nodes_; }
 
  private:
   struct Known {
-    detail::Place place;
+    exporting::Place place;
     Value value;
     Buffer<Recording> memory;  ///< kept, so that no later tensor lies there
     std::uint32_t version;
   };
 
-  Value value(detail::RecordedValue added) {
+  Value value(exporting::RecordedValue added) {
     const Value result(static_cast<int>(values_.size()), added.type, added.shape);
     values_.push_back(std::move(added));
     return result;
   }
   [[nodiscard]] Value at(int number) const {
-    const detail::RecordedValue& entry = values_[static_cast<std::size_t>(number)];
+    const exporting::RecordedValue& entry = values_[static_cast<std::size_t>(number)];
     return {number, entry.type, entry.shape};
   }
   Value list(std::vector<std::int64_t> numbers, int reshaped) {
     const Shape shape{static_cast<std::int64_t>(numbers.size())};
-    return value({detail::Origin::extents, DataType::int64, shape, {}, {}, std::move(numbers), reshaped});
+    return value({exporting::Origin::extents, DataType::int64, shape, {}, {}, std::move(numbers), reshaped});
   }
-  [[nodiscard]] const Known* find(const detail::Place& place) const {
+  [[nodiscard]] const Known* find(const exporting::Place& place) const {
     const auto [first, last] = known_.equal_range(place.first);
     for (auto it = first; it != last; ++it)
       if (it->second.place == place) return &it->second;
     return nullptr;
   }
   template <class T>
-  Value keep(const Tensor<T, Recording>& x, const detail::Place& place, const Value& value) {
+  Value keep(const Tensor<T, Recording>& x, const exporting::Place& place, const Value& value) {
     known_.emplace(place.first, Known{place, value, x.buffer(), x.version()});
     return value;
   }
-  std::vector<detail::RecordedValue> values_;
-  std::vector<detail::RecordedNode> nodes_;
+  std::vector<exporting::RecordedValue> values_;
+  std::vector<exporting::RecordedNode> nodes_;
   std::multimap<const void*, Known> known_;
   std::map<std::pair<DataType, std::uint64_t>, Value> numbers_;  ///< by type and bits
 };
 
-namespace detail {
+namespace exporting {
 /// Where this thread records; null: it does not.
 inline thread_local Recorder* recorder = nullptr;
-}  // namespace detail
+}  // namespace exporting
 
 }}}  // namespace locus::LOCUS_ABI::onnx

@@ -48,10 +48,10 @@ struct Backend<onnx::Recording> {
   }
 };
 
-namespace onnx::detail {
+namespace onnx::exporting {
 /// Whether this thread records a graph, which does not follow elements that leave it.
 inline thread_local bool is_recording = false;
-}  // namespace onnx::detail
+}  // namespace onnx::exporting
 
 /// From any place that the host copies from.
 template <class D>
@@ -70,7 +70,7 @@ struct Transfer<onnx::Recording, onnx::Recording> {
 template <>
 struct Transfer<onnx::Recording, Cpu> {
   static void copy(onnx::Recording, const void* source, Cpu, void* target, std::size_t bytes) {
-    if (onnx::detail::is_recording)
+    if (onnx::exporting::is_recording)
       fail<ArgumentError>(
           {"onnx: the model copies a tensor to the host, by item() or to<Cpu>(); a graph does not follow a value that "
            "leaves it: compute with tensors, such as where(condition, x, y)"});

@@ -6,7 +6,7 @@
 
 #include <set>
 
-namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
+namespace locus { inline namespace LOCUS_ABI { namespace onnx::exporting {
 
 /// A dynamic extent: its name, one of the places where the inputs have it, and its value in each run.
 struct DynamicExtent {
@@ -315,4 +315,4 @@ class JoinedRuns {
   Graph graph_;
 };
 
-}}}  // namespace locus::LOCUS_ABI::onnx::detail
+}}}  // namespace locus::LOCUS_ABI::onnx::exporting

@@ -9,7 +9,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx {
 
-namespace detail {
+namespace exporting {
 /// A value as bool: true for numbers other than 0.
 inline Value as_bool(Recorder& graph, const Value& x) {
   if (x.type() == DataType::boolean) return x;
@@ -22,7 +22,7 @@ inline Value cast(Recorder& graph, const Value& x, DataType to) {
 inline Value predicate(Recorder& graph, std::string_view op_type, Recorder::Inputs inputs) {
   return graph.typed_node(op_type, DataType::boolean, inputs);
 }
-}  // namespace detail
+}  // namespace exporting
 
 // clang-format off
 // One operator of ONNX, of the same operands.
@@ -34,7 +34,7 @@ inline Value predicate(Recorder& graph, std::string_view op_type, Recorder::Inpu
   }
 #define LOCUS_ONNX_COMPARISON(Functor, Operator)                                                    \
   inline Value write(Recorder& graph, const functor::Functor&, const Value& x, const Value& y) {    \
-    return detail::predicate(graph, Operator, {x, y});                                              \
+    return exporting::predicate(graph, Operator, {x, y});                                              \
   }
 // A formula of several operators.
 #define LOCUS_ONNX_FORMULA(Functor, ...)                                                            \
@@ -71,7 +71,7 @@ Value write(Recorder& graph, const functor::Choose<R>& f, const Value& condition
 }
 template <class To>
 Value write(Recorder& graph, const functor::Convert<To>&, const Value& x) {
-  return detail::cast(graph, x, data_type<To>());
+  return exporting::cast(graph, x, data_type<To>());
 }
 inline Value write(Recorder& graph, const functor::Lerp&, const Value& a, const Value& b, const Value& w) {
   return graph.node("Add", {a, graph.node("Mul", {w, graph.node("Sub", {b, a})})});
@@ -124,7 +124,7 @@ inline Value write(Recorder& graph, const functor::Hypot&, const Value& x, const
   return graph.node("Sqrt", {graph.node("Add", {graph.node("Mul", {x, x}), graph.node("Mul", {y, y})})});
 }
 inline Value write(Recorder& graph, const functor::Xlogy&, const Value& x, const Value& y) {
-  const Value zero = graph.number(0, x), is_zero = detail::predicate(graph, "Equal", {x, zero});
+  const Value zero = graph.number(0, x), is_zero = exporting::predicate(graph, "Equal", {x, zero});
   return graph.typed_node("Where", x.type(), {is_zero, zero, graph.node("Mul", {x, graph.node("Log", {y})})});
 }
 
@@ -136,19 +136,19 @@ LOCUS_ONNX_COMPARISON(LessEqual, "LessOrEqual")
 LOCUS_ONNX_COMPARISON(Greater, "Greater")
 LOCUS_ONNX_COMPARISON(GreaterEqual, "GreaterOrEqual")
 inline Value write(Recorder& graph, const functor::NotEqual&, const Value& x, const Value& y) {
-  return graph.node("Not", {detail::predicate(graph, "Equal", {x, y})});
+  return graph.node("Not", {exporting::predicate(graph, "Equal", {x, y})});
 }
 inline Value write(Recorder& graph, const functor::LogicalAnd&, const Value& x, const Value& y) {
-  return graph.node("And", {detail::as_bool(graph, x), detail::as_bool(graph, y)});
+  return graph.node("And", {exporting::as_bool(graph, x), exporting::as_bool(graph, y)});
 }
 inline Value write(Recorder& graph, const functor::LogicalOr&, const Value& x, const Value& y) {
-  return graph.node("Or", {detail::as_bool(graph, x), detail::as_bool(graph, y)});
+  return graph.node("Or", {exporting::as_bool(graph, x), exporting::as_bool(graph, y)});
 }
-LOCUS_ONNX_FORMULA(LogicalNot, g.node("Not", {detail::as_bool(g, x)}))
-LOCUS_ONNX_FORMULA(IsNan, detail::predicate(g, "IsNaN", {x}))
-LOCUS_ONNX_FORMULA(IsInf, detail::predicate(g, "IsInf", {x}))
-LOCUS_ONNX_FORMULA(IsFinite, g.node("Not", {g.node("Or", {detail::predicate(g, "IsNaN", {x}),
-                                                          detail::predicate(g, "IsInf", {x})})}))
+LOCUS_ONNX_FORMULA(LogicalNot, g.node("Not", {exporting::as_bool(g, x)}))
+LOCUS_ONNX_FORMULA(IsNan, exporting::predicate(g, "IsNaN", {x}))
+LOCUS_ONNX_FORMULA(IsInf, exporting::predicate(g, "IsInf", {x}))
+LOCUS_ONNX_FORMULA(IsFinite, g.node("Not", {g.node("Or", {exporting::predicate(g, "IsNaN", {x}),
+                                                          exporting::predicate(g, "IsInf", {x})})}))
 LOCUS_ONNX_BINARY(BitAnd, "BitwiseAnd")
 LOCUS_ONNX_BINARY(BitOr, "BitwiseOr")
 LOCUS_ONNX_BINARY(BitXor, "BitwiseXor")
@@ -189,7 +189,7 @@ Value write(Recorder& graph, const functor::Hardtanh<R>& f, const Value& x) {
 }
 template <class R>
 Value write(Recorder& graph, const functor::Threshold<R>& f, const Value& x) {
-  const Value is_low = detail::predicate(graph, "LessOrEqual", {x, graph.number(static_cast<double>(f.threshold), x)});
+  const Value is_low = exporting::predicate(graph, "LessOrEqual", {x, graph.number(static_cast<double>(f.threshold), x)});
   return graph.typed_node("Where", x.type(), {is_low, graph.number(static_cast<double>(f.value), x), x});
 }
 template <class R>

@@ -1,7 +1,7 @@
 #pragma once
 // The form in ONNX of views, reductions, products, lookups and joins.
 
-#include <locus/interop/onnx/functions.hpp>
+#include <locus/interop/onnx/forms/functions.hpp>
 #include <locus/interop/onnx/recorded.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/flip.hpp>
@@ -22,7 +22,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx {
 
-namespace detail {
+namespace exporting {
 [[nodiscard]] inline std::vector<std::int64_t> numbers(const Dims& dims) { return {dims.begin(), dims.end()}; }
 [[nodiscard]] inline Attribute ints(const char* name, std::vector<std::int64_t> list) { return {name, std::move(list)}; }
 [[nodiscard]] inline Attribute integer(const char* name, std::int64_t number) { return {name, number}; }
@@ -55,7 +55,7 @@ inline Value variance(Recorder& graph, const char* name, const Value& x, const R
   const Value divisor = graph.node("Sub", {count, graph.number(options.correction, x)});
   return graph.node("Div", {square, graph.node("Squeeze", {divisor})});
 }
-}  // namespace detail
+}  // namespace exporting
 
 // Views
 
@@ -63,7 +63,7 @@ inline Value write(Recorder& graph, const operation::Reshape& op, const Value& x
 inline Value write(Recorder& graph, const operation::Permute& op, const Value& x) {
   std::vector<std::int64_t> order;
   for (const std::int64_t dim : op.order) order.push_back(normalize_axis(dim, x.rank(), op.name));
-  return graph.node("Transpose", {x}, {detail::ints("perm", std::move(order))});
+  return graph.node("Transpose", {x}, {exporting::ints("perm", std::move(order))});
 }
 inline Value write(Recorder& graph, const operation::Expand& op, const Value& x) {
   Shape shape = op.shape;  // -1 keeps an extent, as 1 does in ONNX
@@ -74,11 +74,11 @@ inline Value write(Recorder& graph, const operation::Expand& op, const Value& x)
 inline Value write(Recorder& graph, const operation::Slice& op, const Value& x) {
   const std::int64_t dim = normalize_axis(op.dim, x.rank(), op.name);
   if (op.drop) {
-    const Value part = detail::slice(graph, x, dim, op.start, op.start == -1 ? INT64_MAX : op.start + 1);
+    const Value part = exporting::slice(graph, x, dim, op.start, op.start == -1 ? INT64_MAX : op.start + 1);
     return graph.node("Squeeze", {part, graph.extents({dim})});
   }
   const bool to_front = op.step < 0 && op.end == to_end;
-  return detail::slice(graph, x, dim, op.start, to_front ? INT64_MIN : op.end, op.step);
+  return exporting::slice(graph, x, dim, op.start, to_front ? INT64_MIN : op.end, op.step);
 }
 inline Value write(Recorder&, const operation::ChannelsLast&, const Value& x) { return x; }
 inline Value write(Recorder& graph, const operation::Flip& op, const Value& x) {
@@ -92,49 +92,49 @@ inline Value write(Recorder& graph, const operation::Flip& op, const Value& x) {
                               graph.extents(std::move(dims)), graph.extents(std::move(steps))});
 }
 inline Value write(Recorder& graph, const operation::Triangle& op, const Value& x) {
-  return graph.node("Trilu", {x, graph.number(op.offset)}, {detail::integer("upper", !op.lower)});
+  return graph.node("Trilu", {x, graph.number(op.offset)}, {exporting::integer("upper", !op.lower)});
 }
 
 // Reductions
 
 inline Value write(Recorder& graph, const operation::Sum& op, const Value& x) {
-  return detail::reduced(graph, "ReduceSum", x, op.axes, op.keepdim);
+  return exporting::reduced(graph, "ReduceSum", x, op.axes, op.keepdim);
 }
 inline Value write(Recorder& graph, const operation::Mean& op, const Value& x) {
-  return detail::reduced(graph, "ReduceMean", x, op.axes, op.keepdim);
+  return exporting::reduced(graph, "ReduceMean", x, op.axes, op.keepdim);
 }
 inline Value write(Recorder& graph, const operation::Product& op, const Value& x) {
-  return detail::reduced(graph, "ReduceProd", x, op.axes, op.keepdim);
+  return exporting::reduced(graph, "ReduceProd", x, op.axes, op.keepdim);
 }
 template <bool largest>
 Value write(Recorder& graph, const operation::Extreme<largest>& op, const Value& x) {
-  return detail::reduced(graph, largest ? "ReduceMax" : "ReduceMin", x, op.axes, op.keepdim);
+  return exporting::reduced(graph, largest ? "ReduceMax" : "ReduceMin", x, op.axes, op.keepdim);
 }
 inline Value write(Recorder& graph, const operation::Variance& op, const Value& x) {
-  return detail::variance(graph, op.name, x, op.axes, op.options);
+  return exporting::variance(graph, op.name, x, op.axes, op.options);
 }
 inline Value write(Recorder& graph, const operation::StandardDeviation& op, const Value& x) {
-  return graph.node("Sqrt", {detail::variance(graph, op.name, x, op.axes, op.options)});
+  return graph.node("Sqrt", {exporting::variance(graph, op.name, x, op.axes, op.options)});
 }
 inline Value write(Recorder& graph, const operation::LogSumExp& op, const Value& x) {
-  return detail::reduced(graph, "ReduceLogSumExp", x, op.axis, op.keepdim);
+  return exporting::reduced(graph, "ReduceLogSumExp", x, op.axis, op.keepdim);
 }
 template <fold::NormOrder order>
   requires(order != fold::NormOrder::zero)
 Value write(Recorder& graph, const operation::Norm<order>& op, const Value& x) {
   using enum fold::NormOrder;
-  if constexpr (order == one) return detail::reduced(graph, "ReduceL1", x, op.axes, op.keepdim);
-  if constexpr (order == two) return detail::reduced(graph, "ReduceL2", x, op.axes, op.keepdim);
+  if constexpr (order == one) return exporting::reduced(graph, "ReduceL1", x, op.axes, op.keepdim);
+  if constexpr (order == two) return exporting::reduced(graph, "ReduceL2", x, op.axes, op.keepdim);
   const char* const fold = order == infinity ? "ReduceMax" : "ReduceMin";
-  return detail::reduced(graph, fold, graph.node("Abs", {x}), x.rank(), op.axes, op.keepdim);
+  return exporting::reduced(graph, fold, graph.node("Abs", {x}), x.rank(), op.axes, op.keepdim);
 }
 inline Value write(Recorder& graph, const operation::CumulativeSum& op, const Value& x) {
   return graph.node("CumSum", {x, graph.number(std::int64_t{op.axis})},
-                    {detail::integer("exclusive", op.options.exclusive), detail::integer("reverse", op.options.reverse)});
+                    {exporting::integer("exclusive", op.options.exclusive), exporting::integer("reverse", op.options.reverse)});
 }
 template <bool logarithm>
 Value write(Recorder& graph, const operation::Softmax<logarithm>& op, const Value& x) {
-  return graph.node(logarithm ? "LogSoftmax" : "Softmax", {x}, {detail::integer("axis", op.axis)});
+  return graph.node(logarithm ? "LogSoftmax" : "Softmax", {x}, {exporting::integer("axis", op.axis)});
 }
 
 // Products
@@ -148,12 +148,12 @@ Value write(Recorder& graph, const operation::Linear<F, keeps_input>& op, const 
   ((bias = b), ...);
   Value y;
   if (x.rank() == 2 && bias) {
-    y = graph.node("Gemm", {x, w, bias}, {detail::integer("transB", 1)});
+    y = graph.node("Gemm", {x, w, bias}, {exporting::integer("transB", 1)});
   } else {
     y = graph.node("MatMul", {x, graph.transposed(w)});
     if (bias) y = graph.node("Add", {y, bias});
   }
-  return detail::written(graph, op.name, op.activation, y);
+  return exporting::written(graph, op.name, op.activation, y);
 }
 inline Value write(Recorder& graph, const operation::Prelu&, const Value& x, const Value& weight) {
   Shape slopes = Dims::filled(x.rank() > 1 ? x.rank() - 1 : 1, 1);
@@ -164,22 +164,22 @@ inline Value write(Recorder& graph, const operation::Prelu&, const Value& x, con
 // Lookups and joins
 
 inline Value write(Recorder& graph, const operation::IndexSelect& op, const Value& x, const Value& indices) {
-  return graph.node("Gather", {x, indices}, {detail::integer("axis", op.axis)});
+  return graph.node("Gather", {x, indices}, {exporting::integer("axis", op.axis)});
 }
 inline Value write(Recorder& graph, const operation::Gather& op, const Value& x, const Value& index) {
-  return graph.node("GatherElements", {x, index}, {detail::integer("axis", op.axis)});
+  return graph.node("GatherElements", {x, index}, {exporting::integer("axis", op.axis)});
 }
 inline Value write(Recorder& graph, const operation::Scatter& op, const Value& x, const Value& index,
                    const Value& source) {
-  return graph.node("ScatterElements", {x, index, source}, {detail::integer("axis", op.axis)});
+  return graph.node("ScatterElements", {x, index, source}, {exporting::integer("axis", op.axis)});
 }
 inline Value write(Recorder& graph, const operation::ScatterAdd& op, const Value& x, const Value& index,
                    const Value& source) {
-  return graph.node("ScatterElements", {x, index, source}, {detail::integer("axis", op.axis), {"reduction", "add"}});
+  return graph.node("ScatterElements", {x, index, source}, {exporting::integer("axis", op.axis), {"reduction", "add"}});
 }
 template <class... V>
 Value write(Recorder& graph, const operation::Concat& op, const Value& first, const V&... rest) {
-  return graph.node("Concat", {first, rest...}, {detail::integer("axis", op.axis)});
+  return graph.node("Concat", {first, rest...}, {exporting::integer("axis", op.axis)});
 }
 template <class T>
 Value write(Recorder& graph, const operation::Pad<T>& op, const Value& x) {

@@ -1,7 +1,7 @@
 #pragma once
 // The form in ONNX of normalizations, convolutions, pooling, interpolation and attention.
 
-#include <locus/interop/onnx/operations.hpp>
+#include <locus/interop/onnx/forms/operations.hpp>
 #include <locus/ops/attention.hpp>
 #include <locus/ops/batch_norm.hpp>
 #include <locus/ops/conv.hpp>
@@ -12,7 +12,7 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx {
 
-namespace detail {
+namespace exporting {
 
 [[nodiscard]] inline Value rectified(Recorder& graph, const Value& y, bool relu) {
   return relu ? graph.node("Relu", {y}) : y;
@@ -100,7 +100,7 @@ template <class T>
   return graph.reshape(rows_first, shape);
 }
 
-}  // namespace detail
+}  // namespace exporting
 
 // Normalizations
 
@@ -110,13 +110,13 @@ Value write(Recorder& graph, const operation::LayerNorm<true>& op, const Value& 
   Value scale = given[0];
   if (!scale) scale = graph.node("Expand", {graph.number(1, x), graph.extents(op.normalized)});
   return graph.node("LayerNormalization", {x, scale, given[1]},
-                    {detail::integer("axis", -op.normalized.rank()), {"epsilon", static_cast<float>(op.eps)}});
+                    {exporting::integer("axis", -op.normalized.rank()), {"epsilon", static_cast<float>(op.eps)}});
 }
 template <class... V>
 Value write(Recorder& graph, const operation::LayerNorm<false>& op, const Value& x, const V&... weights) {
   Axes last;
   for (int d = x.rank() - op.normalized.rank(); d < x.rank(); ++d) last.push_back(d);
-  const Value squares = detail::reduced(graph, "ReduceMean", graph.node("Mul", {x, x}), x.rank(), last, true);
+  const Value squares = exporting::reduced(graph, "ReduceMean", graph.node("Mul", {x, x}), x.rank(), last, true);
   Value y = graph.node("Div", {x, graph.node("Sqrt", {graph.node("Add", {squares, graph.number(op.eps, x)})})});
   ((y = weights ? graph.node("Mul", {y, weights}) : y), ...);
   return y;
@@ -125,11 +125,11 @@ template <class... V>
 Value write(Recorder& graph, const operation::GroupNorm& op, const Value& x, const V&... weights) {
   const Value given[] = {weights..., Value(), Value()};
   const std::int64_t channels = x.shape()[1];
-  const Value scale = detail::given_or(graph, given[0], 1, x, channels);
-  const Value bias = detail::given_or(graph, given[1], 0, x, channels);
+  const Value scale = exporting::given_or(graph, given[0], 1, x, channels);
+  const Value bias = exporting::given_or(graph, given[1], 0, x, channels);
   const Attribute epsilon{"epsilon", static_cast<float>(op.eps)};
   if (op.groups == 0) return graph.node("InstanceNormalization", {x, scale, bias}, {epsilon});
-  return graph.node("GroupNormalization", {x, scale, bias}, {epsilon, detail::integer("num_groups", op.groups)});
+  return graph.node("GroupNormalization", {x, scale, bias}, {epsilon, exporting::integer("num_groups", op.groups)});
 }
 template <class R, class... V>
 Value write(Recorder& graph, const operation::BatchNorm<R, Recording>& op, const Value& x, const V&... weights) {
@@ -139,12 +139,12 @@ Value write(Recorder& graph, const operation::BatchNorm<R, Recording>& op, const
   const Value given[] = {weights..., Value(), Value(), Value()};
   const std::int64_t channels = x.shape()[1];
   Value y = graph.node("BatchNormalization",
-                       {x, detail::given_or(graph, given[0], 1, x, channels),
-                        detail::given_or(graph, given[1], 0, x, channels), graph.operand(op.running.mean),
+                       {x, exporting::given_or(graph, given[0], 1, x, channels),
+                        exporting::given_or(graph, given[1], 0, x, channels), graph.operand(op.running.mean),
                         graph.operand(op.running.var)},
                        {{"epsilon", static_cast<float>(op.options.eps)}});
   if (given[2]) y = graph.node("Add", {y, given[2]});
-  return detail::rectified(graph, y, op.options.relu);
+  return exporting::rectified(graph, y, op.options.relu);
 }
 
 // Convolutions, pooling, interpolation
@@ -163,25 +163,25 @@ Value write(Recorder& graph, const operation::Convolution& op, const Value& x, c
   Value bias;
   ((bias = b), ...);
   const auto convolve = [&](const Value& images) {
-    const Attribute pads = detail::ints("pads", before), strides = detail::ints("strides", detail::last_of(request.stride.of, dims)),
-                    dilations = detail::ints("dilations", detail::last_of(request.dilation.of, dims)),
-                    group = detail::integer("group", request.groups), shape = detail::ints("kernel_shape", kernel);
+    const Attribute pads = exporting::ints("pads", before), strides = exporting::ints("strides", exporting::last_of(request.stride.of, dims)),
+                    dilations = exporting::ints("dilations", exporting::last_of(request.dilation.of, dims)),
+                    group = exporting::integer("group", request.groups), shape = exporting::ints("kernel_shape", kernel);
     if (!request.transposed) return graph.node("Conv", {images, w, bias}, {pads, strides, dilations, group, shape});
     return graph.node("ConvTranspose", {images, w, bias},
                       {pads, strides, dilations, group, shape,
-                       detail::ints("output_padding", detail::last_of(request.output_padding.of, dims))});
+                       exporting::ints("output_padding", exporting::last_of(request.output_padding.of, dims))});
   };
-  return detail::rectified(graph, detail::batched(graph, x, dims, convolve), op.relu);
+  return exporting::rectified(graph, exporting::batched(graph, x, dims, convolve), op.relu);
 }
 inline Value write(Recorder& graph, const operation::MaxPool& op, const Value& x) {
   const auto& request = op.request;
-  return detail::batched(graph, x, request.dims, [&](const Value& images) {
+  return exporting::batched(graph, x, request.dims, [&](const Value& images) {
     return graph.node("MaxPool", {images},
-                      {detail::ints("kernel_shape", detail::last_of(request.kernel, request.dims)),
-                       detail::ints("strides", detail::last_of(request.stride, request.dims)),
-                       detail::ints("pads", detail::twice(detail::last_of(request.padding, request.dims))),
-                       detail::ints("dilations", detail::last_of(request.dilation, request.dims)),
-                       detail::integer("ceil_mode", request.ceil_mode)});
+                      {exporting::ints("kernel_shape", exporting::last_of(request.kernel, request.dims)),
+                       exporting::ints("strides", exporting::last_of(request.stride, request.dims)),
+                       exporting::ints("pads", exporting::twice(exporting::last_of(request.padding, request.dims))),
+                       exporting::ints("dilations", exporting::last_of(request.dilation, request.dims)),
+                       exporting::integer("ceil_mode", request.ceil_mode)});
   });
 }
 inline Value write(Recorder& graph, const operation::AvgPool& op, const Value& x) {
@@ -189,24 +189,24 @@ inline Value write(Recorder& graph, const operation::AvgPool& op, const Value& x
   if (op.divisor.fixed != 0)
     fail<ArgumentError>({"onnx: ", op.name, " with a divisor_override, which AveragePool does not have; multiply the "
                          "result by a number"});
-  return detail::batched(graph, x, request.dims, [&](const Value& images) {
+  return exporting::batched(graph, x, request.dims, [&](const Value& images) {
     return graph.node("AveragePool", {images},
-                      {detail::ints("kernel_shape", detail::last_of(request.kernel, request.dims)),
-                       detail::ints("strides", detail::last_of(request.stride, request.dims)),
-                       detail::ints("pads", detail::twice(detail::last_of(request.padding, request.dims))),
-                       detail::integer("ceil_mode", request.ceil_mode),
-                       detail::integer("count_include_pad", op.divisor.counts_border)});
+                      {exporting::ints("kernel_shape", exporting::last_of(request.kernel, request.dims)),
+                       exporting::ints("strides", exporting::last_of(request.stride, request.dims)),
+                       exporting::ints("pads", exporting::twice(exporting::last_of(request.padding, request.dims))),
+                       exporting::integer("ceil_mode", request.ceil_mode),
+                       exporting::integer("count_include_pad", op.divisor.counts_border)});
   });
 }
 inline Value write(Recorder& graph, const operation::AdaptiveAvgPool& op, const Value& x) {
-  if (op.size == Size2d(1)) return detail::reduced(graph, "ReduceMean", x, {-2, -1}, true);
+  if (op.size == Size2d(1)) return exporting::reduced(graph, "ReduceMean", x, {-2, -1}, true);
   const std::int64_t rows = x.shape()[-2], cols = x.shape()[-1];
   if (rows % op.size.height != 0 || cols % op.size.width != 0)
     fail<ArgumentError>({"onnx: adaptive_avg_pool2d of shape ", x.shape(), " to ", op.size.height, " x ", op.size.width,
                          "; expected rows and columns that are multiples, or a result of one pixel"});
   const std::vector<std::int64_t> window{rows / op.size.height, cols / op.size.width};
-  return detail::batched(graph, x, 2, [&](const Value& images) {
-    return graph.node("AveragePool", {images}, {detail::ints("kernel_shape", window), detail::ints("strides", window)});
+  return exporting::batched(graph, x, 2, [&](const Value& images) {
+    return graph.node("AveragePool", {images}, {exporting::ints("kernel_shape", window), exporting::ints("strides", window)});
   });
 }
 inline Value write(Recorder& graph, const operation::Interpolate& op, const Value& x) {
@@ -214,7 +214,7 @@ inline Value write(Recorder& graph, const operation::Interpolate& op, const Valu
   const bool is_nearest = options.mode == InterpolateMode::nearest;
   const char* const corners = options.align_corners ? "align_corners" : is_nearest ? "asymmetric" : "half_pixel";
   const Attribute mode{"mode", is_nearest ? "nearest" : "linear"}, place{"coordinate_transformation_mode", corners},
-      rounding{"nearest_mode", "floor"}, axes = detail::ints("axes", {2, 3});
+      rounding{"nearest_mode", "floor"}, axes = exporting::ints("axes", {2, 3});
   if (!(options.size == Size2d(0)))
     return graph.node("Resize", {x, Value(), Value(), graph.extents({options.size.height, options.size.width})},
                       {mode, place, rounding, axes});
@@ -230,11 +230,11 @@ template <class T, bool drops>
 Value write(Recorder& graph, const operation::Attention<T, Recording, drops>& op, const Value& q, const Value& k,
             const Value& v) {
   const std::int64_t rows = q.shape()[-2], keys = k.shape()[-2];
-  if (op.heads == 0) return detail::attention(graph, op.settings, q, k, v, rows, keys, q.shape()[-1], q.rank());
-  const auto split = [&](const Value& x) { return detail::split_heads(graph, x, x.shape(), op.heads); };
+  if (op.heads == 0) return exporting::attention(graph, op.settings, q, k, v, rows, keys, q.shape()[-1], q.rank());
+  const auto split = [&](const Value& x) { return exporting::split_heads(graph, x, x.shape(), op.heads); };
   Shape shape = q.shape();
   shape[-1] = v.shape()[-1];
-  return detail::join_heads(graph, detail::attention(graph, op.settings, split(q), split(k), split(v), rows, keys,
+  return exporting::join_heads(graph, exporting::attention(graph, op.settings, split(q), split(k), split(v), rows, keys,
                                                      q.shape()[-1] / op.heads, q.rank() + 1), shape);
 }
 template <class T, bool drops>
@@ -243,11 +243,11 @@ Value write(Recorder& graph, const operation::PackedAttention<T, Recording, drop
   shape[-1] /= 3;
   const std::int64_t rows = shape[-2], width = shape[-1];
   const auto third = [&](std::int64_t i) {
-    const Value part = detail::slice(graph, x, x.rank() - 1, i * width, (i + 1) * width);
-    return detail::split_heads(graph, part, shape, op.heads);
+    const Value part = exporting::slice(graph, x, x.rank() - 1, i * width, (i + 1) * width);
+    return exporting::split_heads(graph, part, shape, op.heads);
   };
   const Value q = third(0), k = third(1), v = third(2);
-  return detail::join_heads(graph, detail::attention(graph, op.settings, q, k, v, rows, rows, width / op.heads,
+  return exporting::join_heads(graph, exporting::attention(graph, op.settings, q, k, v, rows, rows, width / op.heads,
                                                      x.rank() + 1), shape);
 }
 
