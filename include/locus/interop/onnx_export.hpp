@@ -30,9 +30,12 @@ namespace exporting {
 /// The model as Recording has it. Models without parameters are copied as they are.
 template <class... Own, class M>
 [[nodiscard]] auto recordable(const M& model) {
-  if constexpr (!HasPlace<M>) {
+  if constexpr (!locus::detail::HasPlace<M>) {
     return model;
   } else {
+    static_assert(nn::detail::Copies<M, value_of<M>, device_of<M>, value_of<M>, Recording>,
+                  "onnx: the model is copied to another place: make its class a template of the place, with a member "
+                  "template <class U, class E> auto twin() const");
     nn::detail::ModelCopy<value_of<M>, device_of<M>, value_of<M>, Recording, Own...> copy(Recording{});
     return copy.layer(model);
   }

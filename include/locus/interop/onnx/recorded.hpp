@@ -6,6 +6,9 @@
 #include <locus/interop/onnx/recorder.hpp>
 #include <locus/nn/model_copy.hpp>
 
+#include <array>
+#include <typeinfo>
+
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace onnx::exporting {

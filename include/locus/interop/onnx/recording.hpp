@@ -55,6 +55,7 @@ inline thread_local bool is_recording = false;
 
 /// From any place that the host copies from.
 template <class D>
+  requires CopyableTo<D, Cpu>
 struct Transfer<D, onnx::Recording> {
   static void copy(D from, const void* source, onnx::Recording, void* target, std::size_t bytes) {
     Transfer<D, Cpu>::copy(from, source, Cpu{}, target, bytes);

@@ -122,11 +122,13 @@ inline Value write(Recorder& graph, const operation::LogSumExp& op, const Value&
 template <fold::NormOrder order>
   requires(order != fold::NormOrder::zero)
 Value write(Recorder& graph, const operation::Norm<order>& op, const Value& x) {
-  using enum fold::NormOrder;
-  if constexpr (order == one) return exporting::reduced(graph, "ReduceL1", x, op.axes, op.keepdim);
-  if constexpr (order == two) return exporting::reduced(graph, "ReduceL2", x, op.axes, op.keepdim);
-  const char* const fold = order == infinity ? "ReduceMax" : "ReduceMin";
-  return exporting::reduced(graph, fold, graph.node("Abs", {x}), x.rank(), op.axes, op.keepdim);
+  if constexpr (order == fold::NormOrder::one || order == fold::NormOrder::two) {
+    constexpr const char* folded_by = order == fold::NormOrder::one ? "ReduceL1" : "ReduceL2";
+    return exporting::reduced(graph, folded_by, x, op.axes, op.keepdim);
+  } else {
+    constexpr const char* folded_by = order == fold::NormOrder::infinity ? "ReduceMax" : "ReduceMin";
+    return exporting::reduced(graph, folded_by, graph.node("Abs", {x}), x.rank(), op.axes, op.keepdim);
+  }
 }
 inline Value write(Recorder& graph, const operation::CumulativeSum& op, const Value& x) {
   return graph.node("CumSum", {x, graph.number(std::int64_t{op.axis})},
