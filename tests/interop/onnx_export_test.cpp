@@ -43,7 +43,7 @@ std::string complaint(const F& f, const onnx::ExportOptions& options = {}) {
 TEST_CASE("a sequence of layers is a graph of its calls, with the names of its state") {
   const nn::Sequential<float, Cpu> net{Linear{4, 3}, nn::ReLU{}, Linear{3, 2, false}};
   const auto model = onnx::record<Linear, nn::ReLU>(net, two_rows());
-  CHECK(operators(model) == std::vector<std::string>{"Gemm", "Relu", "Transpose", "MatMul"});
+  CHECK(operators(model) == std::vector<std::string>{"Gemm", "Relu", "Gemm"});
   CHECK(initializers(model) == std::vector<std::string>{"0.weight", "0.bias", "2.weight"});
   CHECK(text(model.graph.inputs[0]) == "input batch 4");
   CHECK(text(model.graph.outputs[0]) == "output batch 2");
@@ -94,7 +94,7 @@ TEST_CASE("models that a graph cannot follow are refused") {
             .starts_with("onnx: the model computes Tanh as operation 0 for some extents, Relu for others"));
   CHECK(complaint([](const auto& x) { return erfinv(x); }).starts_with("onnx: erfinv has no form in ONNX"));
   CHECK(complaint([](const auto& x) { return diagonal(x); }).starts_with("onnx: diagonal has no form in ONNX"));
-  CHECK(complaint([](const auto& x) { return slice(x, 0, 0, x.size(0) * x.size(0) / 3); })
+  CHECK(complaint([](const auto& x) { return slice(x, 0, 0, x.size(0) * x.size(0)); })
             .starts_with("onnx: the model uses a number that is "));
 }
 

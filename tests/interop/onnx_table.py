@@ -18,7 +18,7 @@ BEGIN, END = "<!-- forms: begin -->\n", "<!-- forms: end -->\n"
 FORM = re.compile(r"(?:LOCUS_ONNX_[A-Z]+\((?=[A-Z][a-z])|write\(Recorder&[^,]*, const (?:functor|operation)::)(\w+)")
 OPERATOR = re.compile(r'"([A-Z]\w+)"')
 # Calls of these helpers write the operators that stand in them.
-HELPERS = {"as_bool": ["Cast"], "cast": ["Cast"], "variance": ["ReduceMean", "Sub", "Mul", "ReduceSum", "Div"],
+HELPERS = {"as_bool": ["Cast"], "cast": ["Cast"], "summable": ["Cast"], "variance": ["ReduceMean", "Sub", "Mul", "ReduceSum", "Div"],
            "exporting::slice": ["Slice"], "rectified": [], "batched": [],
            "graph.reshape": ["Reshape"], "given_or": [],
            "exporting::attention": ["Mul", "MatMul", "Softmax", "Where"], "graph.transposed": ["Transpose"]}

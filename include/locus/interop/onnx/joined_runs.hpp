@@ -20,7 +20,8 @@ struct Run {
 };
 
 [[nodiscard]] inline bool same_tensor(const TensorData& a, const TensorData& b) {
-  return a.type == b.type && a.shape == b.shape && a.bytes.elements() == b.bytes.elements() &&
+  if (a.type != b.type || a.shape != b.shape || a.bytes.elements() != b.bytes.elements()) return false;
+  return a.bytes.data() == b.bytes.data() ||
          std::memcmp(a.bytes.data(), b.bytes.data(), static_cast<std::size_t>(a.bytes.elements())) == 0;
 }
 /// Attributes that hold graphs are not compared: no form has them.
@@ -137,6 +138,7 @@ class JoinedRuns {
   void add(const RecordedNode& recorded) {
     Node node;
     for (const int input : recorded.inputs) node.inputs.push_back(input < 0 ? std::string() : name_of(input));
+    while (!node.inputs.empty() && node.inputs.back().empty()) node.inputs.pop_back();
     const std::size_t colons = recorded.op_type.find("::");
     node.op_type = colons == std::string::npos ? recorded.op_type : recorded.op_type.substr(colons + 2);
     if (colons != std::string::npos) node.domain = recorded.op_type.substr(0, colons);

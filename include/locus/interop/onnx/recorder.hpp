@@ -139,7 +139,7 @@ class Recorder {
   }
   /// A list of int64 with one dimension. Numbers that differ with an extent of an input are computed from it.
   Value extents(std::vector<std::int64_t> numbers) { return list(std::move(numbers), -1); }
-  Value extents(const Shape& shape) { return extents({shape.begin(), shape.end()}); }
+  Value extents_of(const Shape& shape) { return list({shape.begin(), shape.end()}, -1); }
   /// x under another shape.
   Value reshape(const Value& x, const Shape& shape) {
     return node("Reshape", {x, list({shape.begin(), shape.end()}, x.number_)});
@@ -227,6 +227,7 @@ class Recorder {
     known_.emplace(place.first, Known{place, value, x.buffer(), x.version()});
     return value;
   }
+
   std::vector<exporting::RecordedValue> values_;
   std::vector<exporting::RecordedNode> nodes_;
   std::multimap<const void*, Known> known_;

@@ -108,7 +108,7 @@ template <class... V>
 Value write(Recorder& graph, const operation::LayerNorm<true>& op, const Value& x, const V&... weights) {
   const Value given[] = {weights..., Value(), Value()};
   Value scale = given[0];
-  if (!scale) scale = graph.node("Expand", {graph.number(1, x), graph.extents(op.normalized)});
+  if (!scale) scale = graph.node("Expand", {graph.number(1, x), graph.extents_of(op.normalized)});
   return graph.node("LayerNormalization", {x, scale, given[1]},
                     {exporting::integer("axis", -op.normalized.rank()), {"epsilon", static_cast<float>(op.eps)}});
 }

@@ -45,6 +45,12 @@ inline Value reduced(Recorder& graph, const char* op_type, const Value& x, int r
 inline Value reduced(Recorder& graph, const char* op_type, const Value& x, const ReduceAxes& axes, bool keepdim) {
   return reduced(graph, op_type, x, x.rank(), axes, keepdim);
 }
+/// x as int64 where it holds integers or bool, as sums of them are.
+inline Value summable(Recorder& graph, const Value& x) {
+  const bool is_floating = x.type() == DataType::float32 || x.type() == DataType::float64 ||
+                           x.type() == DataType::float16 || x.type() == DataType::bfloat16;
+  return is_floating ? x : cast(graph, x, DataType::int64);
+}
 /// The mean square distance from the mean, times n / (n - correction).
 inline Value variance(Recorder& graph, const char* name, const Value& x, const ReduceAxes& axes,
                       const VarOptions& options) {
@@ -69,7 +75,7 @@ inline Value write(Recorder& graph, const operation::Expand& op, const Value& x)
   Shape shape = op.shape;  // -1 keeps an extent, as 1 does in ONNX
   for (std::int64_t& extent : shape)
     if (extent == -1) extent = 1;
-  return graph.node("Expand", {x, graph.extents(shape)});
+  return graph.node("Expand", {x, graph.extents_of(shape)});
 }
 inline Value write(Recorder& graph, const operation::Slice& op, const Value& x) {
   const std::int64_t dim = normalize_axis(op.dim, x.rank(), op.name);
@@ -98,13 +104,13 @@ inline Value write(Recorder& graph, const operation::Triangle& op, const Value& 
 // Reductions
 
 inline Value write(Recorder& graph, const operation::Sum& op, const Value& x) {
-  return exporting::reduced(graph, "ReduceSum", x, op.axes, op.keepdim);
+  return exporting::reduced(graph, "ReduceSum", exporting::summable(graph, x), x.rank(), op.axes, op.keepdim);
 }
 inline Value write(Recorder& graph, const operation::Mean& op, const Value& x) {
   return exporting::reduced(graph, "ReduceMean", x, op.axes, op.keepdim);
 }
 inline Value write(Recorder& graph, const operation::Product& op, const Value& x) {
-  return exporting::reduced(graph, "ReduceProd", x, op.axes, op.keepdim);
+  return exporting::reduced(graph, "ReduceProd", exporting::summable(graph, x), x.rank(), op.axes, op.keepdim);
 }
 template <bool largest>
 Value write(Recorder& graph, const operation::Extreme<largest>& op, const Value& x) {
@@ -131,7 +137,7 @@ Value write(Recorder& graph, const operation::Norm<order>& op, const Value& x) {
   }
 }
 inline Value write(Recorder& graph, const operation::CumulativeSum& op, const Value& x) {
-  return graph.node("CumSum", {x, graph.number(std::int64_t{op.axis})},
+  return graph.node("CumSum", {exporting::summable(graph, x), graph.number(std::int64_t{op.axis})},
                     {exporting::integer("exclusive", op.options.exclusive), exporting::integer("reverse", op.options.reverse)});
 }
 template <bool logarithm>
@@ -149,7 +155,7 @@ Value write(Recorder& graph, const operation::Linear<F, keeps_input>& op, const 
   Value bias;
   ((bias = b), ...);
   Value y;
-  if (x.rank() == 2 && bias) {
+  if (x.rank() == 2) {
     y = graph.node("Gemm", {x, w, bias}, {exporting::integer("transB", 1)});
   } else {
     y = graph.node("MatMul", {x, graph.transposed(w)});
