@@ -41,25 +41,24 @@ template <class... Own, class M>
   }
 }
 
-template <class T>
-void add_member(Recorder& recorder, const std::string& name, const Tensor<T, Recording>& x) {
-  if (x.buffer()) recorder.member(name, x);
+/// Names a buffer of any of these types.
+template <class... T>
+void add_buffer(Recorder& graph, const nn::NamedBuffer<Recording>& buffer) {
+  const auto add = [&]<class U>(std::type_identity<U>) {
+    if (data_type(buffer.buffer.type()) == data_type<U>()) graph.member(buffer.name, buffer.buffer.template value<U>());
+  };
+  (add(std::type_identity<T>()), ...);
 }
 /// Names the parameters and buffers of a model as nn::state_dict does.
 template <class M>
-void add_members(Recorder& recorder, const M& model) {
+void add_members(Recorder& graph, const M& model) {
   if constexpr (nn::detail::ListsMembers<M>) {
     using T = value_of<M>;
     for (const auto& [name, parameter] :
          nn::detail::listed<nn::detail::ListParameters<T, Recording>, T, Recording>(model))
-      add_member(recorder, name, parameter.value());
-    for (const auto& [name, buffer] : nn::detail::listed<nn::detail::ListBuffers<T, Recording>, T, Recording>(model)) {
-      if (buffer.type() == element_type<float>) add_member(recorder, name, buffer.template value<float>());
-      if (buffer.type() == element_type<double>) add_member(recorder, name, buffer.template value<double>());
-      if (buffer.type() == element_type<half>) add_member(recorder, name, buffer.template value<half>());
-      if (buffer.type() == element_type<bfloat16>) add_member(recorder, name, buffer.template value<bfloat16>());
-      if (buffer.type() == element_type<std::int64_t>) add_member(recorder, name, buffer.template value<std::int64_t>());
-    }
+      graph.member(name, parameter.value());
+    for (const auto& buffer : nn::detail::listed<nn::detail::ListBuffers<T, Recording>, T, Recording>(model))
+      add_buffer<float, double, half, bfloat16, std::int64_t>(graph, buffer);
   }
 }
 

@@ -24,16 +24,19 @@ struct Run {
   return a.bytes.data() == b.bytes.data() ||
          std::memcmp(a.bytes.data(), b.bytes.data(), static_cast<std::size_t>(a.bytes.elements())) == 0;
 }
-/// Attributes that hold graphs are not compared: no form has them.
+template <class V, class... Plain>
+concept AmongPlain = (std::is_same_v<V, Plain> || ...);
+/// Attributes that hold graphs or lists of tensors are not compared: no form has them.
 [[nodiscard]] inline bool same_value(const AttributeValue& a, const AttributeValue& b) {
   if (a.index() != b.index()) return false;
-  return std::visit(
-      [&]<class V>(const V& value) {
-        if constexpr (std::is_same_v<V, TensorData>) return same_tensor(value, std::get<V>(b));
-        else if constexpr (requires { value == value; }) return value == std::get<V>(b);
-        else return true;
-      },
-      a);
+  const auto same = [&]<class V>(const V& value) {
+    if constexpr (std::is_same_v<V, TensorData>) return same_tensor(value, std::get<V>(b));
+    else if constexpr (AmongPlain<V, std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>,
+                                  std::vector<std::string>>)
+      return value == std::get<V>(b);
+    else return true;
+  };
+  return std::visit(same, a);
 }
 
 /// One graph from runs that have the same nodes.

@@ -175,7 +175,7 @@ class Recorder {
   }
   template <class T>
   void member(const std::string& name, const Tensor<T, Recording>& x) {
-    if (find(exporting::place_of(x))) return;  // shared by layers
+    if (!x.buffer() || find(exporting::place_of(x))) return;  // absent, or shared by layers
     const Value added = operand(x);
     values_[static_cast<std::size_t>(added.number_)].name = name;
   }
