@@ -53,9 +53,13 @@ TEST_CASE("a sequence of layers is a graph of its calls, with the names of its s
 
 TEST_CASE("options name the inputs, outputs, extents, operators and metadata") {
   const nn::Sequential<float, Cpu> net{Linear{4, 3}};
-  const auto model = onnx::record<Linear>(
-      net, zeros<float>({1, 5, 4}),
-      {.inputs = {"x"}, .outputs = {"y"}, .dynamic = {{"n"}, {"length", -2}}, .opset = 22, .name = "net", .metadata = {{"a", "b"}}});
+  const auto model = onnx::record<Linear>(net, zeros<float>({1, 5, 4}),
+                                          {.inputs = {"x"},
+                                           .outputs = {"y"},
+                                           .dynamic = {{"n"}, {"length", -2}},
+                                           .opset = 22,
+                                           .name = "net",
+                                           .metadata = {{"a", "b"}}});
   CHECK(text(model.graph.inputs[0]) == "x n length 4");
   CHECK(text(model.graph.outputs[0]) == "y n length 3");
   CHECK(model.operator_sets[0].version == 22);
@@ -68,11 +72,14 @@ TEST_CASE("options name the inputs, outputs, extents, operators and metadata") {
 TEST_CASE("a file is written whole, and read back") {
   const locus_test::TemporaryFolder folder;
   const std::string path = (folder.path / "net.onnx").string();
-  onnx::save(path, [](const auto& x) { return relu(x) + 1; }, two_rows());
+  onnx::save(
+      path, [](const auto& x) { return relu(x) + 1; }, two_rows());
   const auto model = onnx::read_onnx(path);
   CHECK(operators(model) == std::vector<std::string>{"Relu", "Add"});
   const std::string missing = (folder.path / "none" / "net.onnx").string();
-  CHECK_THROWS_AS(onnx::save(missing, [](const auto& x) { return relu(x); }, two_rows()), DataError);
+  CHECK_THROWS_AS(onnx::save(
+                      missing, [](const auto& x) { return relu(x); }, two_rows()),
+                  DataError);
 }
 
 TEST_CASE("numbers that follow from the batch are computed in the graph") {
@@ -82,20 +89,28 @@ TEST_CASE("numbers that follow from the batch are computed in the graph") {
   CHECK(shape(0) == -1);
   CHECK(shape(1) == 2);
   const auto expanded = onnx::record(
-      [](const auto& x) { return expand(slice(x, 0, 0, 1), {2 * x.size(0) + 1, 4}); }, two_rows());
+      [](const auto& x) {
+        return expand(slice(x, 0, 0, 1), {2 * x.size(0) + 1, 4});
+      },
+      two_rows());
   CHECK(operators(expanded) == std::vector<std::string>{"Slice", "Shape", "Mul", "Add", "Concat", "Expand"});
 }
 
 TEST_CASE("models that a graph cannot follow are refused") {
-  CHECK(complaint([](const auto& x) { return x + sum(x).item(); }).starts_with("onnx: the model copies a tensor to the host"));
-  CHECK(complaint([](const auto& x) { return x * Tensor(exp(x.value())); })
-            .starts_with("onnx: a tensor of shape (2, 4) follows from the input in a way that is not recorded"));
-  CHECK(complaint([](const auto& x) { return x.size(0) > 2 ? relu(x).eval() : tanh(x).eval(); })
-            .starts_with("onnx: the model computes Tanh as operation 0 for some extents, Relu for others"));
+  CHECK(complaint([](const auto& x) {
+          return x + sum(x).item();
+        }).starts_with("onnx: the model copies a tensor to the host"));
+  CHECK(complaint([](const auto& x) {
+          return x * Tensor(exp(x.value()));
+        }).starts_with("onnx: a tensor of shape (2, 4) follows from the input in a way that is not recorded"));
+  CHECK(complaint([](const auto& x) {
+          return x.size(0) > 2 ? relu(x).eval() : tanh(x).eval();
+        }).starts_with("onnx: the model computes Tanh as operation 0 for some extents, Relu for others"));
   CHECK(complaint([](const auto& x) { return erfinv(x); }).starts_with("onnx: erfinv has no form in ONNX"));
   CHECK(complaint([](const auto& x) { return diagonal(x); }).starts_with("onnx: diagonal has no form in ONNX"));
-  CHECK(complaint([](const auto& x) { return expand(slice(x, 0, 0, 1), {x.size(0) * x.size(0), 4}); })
-            .starts_with("onnx: the model uses a number that is "));
+  CHECK(complaint([](const auto& x) {
+          return expand(slice(x, 0, 0, 1), {x.size(0) * x.size(0), 4});
+        }).starts_with("onnx: the model uses a number that is "));
 }
 
 TEST_CASE("options that fit no input are refused") {

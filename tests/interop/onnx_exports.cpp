@@ -161,8 +161,11 @@ void write_all() {
   batches("halves", models::mlp<float>({12, 16, 5}).as<half>(), [](std::int64_t n) { return randn<half>({n, 12}); });
 
   const auto gpt2 = models::gpt2<float>({.vocab_size = 31, .n_positions = 12, .n_embd = 16, .n_layer = 2, .n_head = 2});
-  const auto tokens = [](std::int64_t size, std::int64_t length) { return randint<std::int64_t>(0, 31, {size, length}); };
-  onnx::save(folder + "/gpt2.onnx", gpt2, tokens(1, 12), {.inputs = {"tokens"}, .dynamic = {{"batch", 0}, {"length", 1}}});
+  const auto tokens = [](std::int64_t size, std::int64_t length) {
+    return randint<std::int64_t>(0, 31, {size, length});
+  };
+  onnx::save(folder + "/gpt2.onnx", gpt2, tokens(1, 12),
+             {.inputs = {"tokens"}, .dynamic = {{"batch", 0}, {"length", 1}}});
   for (const auto& [size, length] : {std::pair<std::int64_t, std::int64_t>{1, 3}, {2, 12}, {3, 5}}) {
     const auto x = tokens(size, length);
     save_case("gpt2", size, x, gpt2(x).eval());

@@ -162,8 +162,7 @@ template <class M, class... X>
   (run.recorder.input(names[i++], x), ...);
   add_members(run.recorder, model);
   const Records recording(run.recorder);
-  if constexpr (nn::detail::HasForward<M>)
-    add_output(run, model.forward(Traced<X, Recording>(x, {}, true)...));
+  if constexpr (nn::detail::HasForward<M>) add_output(run, model.forward(Traced<X, Recording>(x, {}, true)...));
   else add_output(run, model(Traced<X, Recording>(x, {}, true)...));
   return run;
 }

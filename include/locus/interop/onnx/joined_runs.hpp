@@ -82,8 +82,9 @@ class JoinedRuns {
       const auto &nodes = first().nodes(), &others = run.recorder.nodes();
       for (std::size_t i = 0; i < nodes.size() && i < others.size(); ++i) {
         if (nodes[i].op_type != others[i].op_type || nodes[i].inputs != others[i].inputs)
-          fail<ArgumentError>({"onnx: the model computes ", nodes[i].op_type, " as operation ", i, " for some extents, ",
-                               others[i].op_type, " for others; leave out of .dynamic the extents that decide this"});
+          fail<ArgumentError>({"onnx: the model computes ", nodes[i].op_type, " as operation ", i,
+                               " for some extents, ", others[i].op_type,
+                               " for others; leave out of .dynamic the extents that decide this"});
         require_same_attributes(nodes[i], others[i]);
       }
       if (nodes.size() != others.size() || run.outputs != runs_[0].outputs ||
@@ -95,8 +96,9 @@ class JoinedRuns {
   static void require_same_attributes(const RecordedNode& node, const RecordedNode& other) {
     for (std::size_t i = 0; i < node.attributes.size(); ++i)
       if (i >= other.attributes.size() || !same_value(node.attributes[i].value, other.attributes[i].value))
-        fail<ArgumentError>({"onnx: the attribute ", node.attributes[i].name, " of ", node.op_type,
-                             " follows from a dynamic extent, but is a number in ONNX; leave the extent out of .dynamic"});
+        fail<ArgumentError>(
+            {"onnx: the attribute ", node.attributes[i].name, " of ", node.op_type,
+             " follows from a dynamic extent, but is a number in ONNX; leave the extent out of .dynamic"});
   }
 
   /// Marks the values that a value is computed from.
@@ -170,7 +172,8 @@ class JoinedRuns {
     for (std::size_t run = 1; run < runs_.size(); ++run) {
       const RecordedValue& other = value(number, run);
       if (!same_tensor(data_of(entry, name), data_of(other, name)))
-        fail<ArgumentError>({"onnx: a tensor of shape ", entry.shape, " follows from the input in a way that is not "
+        fail<ArgumentError>({"onnx: a tensor of shape ", entry.shape,
+                             " follows from the input in a way that is not "
                              "recorded, as by value(), argmax, sort or arange(x.size(0)); compute it by recorded "
                              "functions of the input, or leave an extent that decides it out of .dynamic"});
     }
@@ -184,7 +187,7 @@ class JoinedRuns {
 
   [[nodiscard]] std::string add_extents(int number) {
     const RecordedValue& entry = value(number);
-    std::vector<std::int64_t> known;                ///< those that are constant, 0 or -1 of a reshape, and places
+    std::vector<std::int64_t> known;  ///< those that are constant, 0 or -1 of a reshape, and places
     std::vector<std::vector<std::int64_t>> computed;
     bool is_inferred = false, computes = false;
     for (std::size_t i = 0; i < entry.numbers.size(); ++i) is_inferred |= entry.numbers[i] == -1;

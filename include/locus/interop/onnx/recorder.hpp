@@ -155,7 +155,8 @@ class Recorder {
                              " in place between two uses; compute a new tensor instead"});
       return known->value;
     }
-    return keep(x, place, value({exporting::Origin::constant, place.type, place.shape, {}, exporting::bytes_on_host(x)}));
+    return keep(x, place,
+                value({exporting::Origin::constant, place.type, place.shape, {}, exporting::bytes_on_host(x)}));
   }
   /// The matrix whose transposed `x` is, or a node that transposes x.
   Value transposed(const Value& x) {
@@ -188,10 +189,7 @@ class Recorder {
     computed.shape_ = place.shape, computed.type_ = place.type;
     if (!find(place)) keep(y, place, computed);
   }
-  template <class T>
-  [[nodiscard]] int number_of(const Tensor<T, Recording>& x) {
-    return operand(x).number_;
-  }
+  template <class T> [[nodiscard]] int number_of(const Tensor<T, Recording>& x) { return operand(x).number_; }
   [[nodiscard]] const std::vector<exporting::RecordedValue>& values() const { return values_; }
   [[nodiscard]] const std::vector<exporting::RecordedNode>& nodes() const { return nodes_; }
 

@@ -1,10 +1,10 @@
 #pragma once
 // The form in ONNX of each scalar function: the nodes that compute it.
 
-#include <locus/expr/chosen_activation.hpp>
-#include <locus/expr/functions.hpp>
 #include <locus/expr/activations.hpp>
 #include <locus/expr/bits.hpp>
+#include <locus/expr/chosen_activation.hpp>
+#include <locus/expr/functions.hpp>
 #include <locus/interop/onnx/recorder.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx {
@@ -115,8 +115,8 @@ LOCUS_ONNX_FORMULA(Square, g.node("Mul", {x, x}))
 LOCUS_ONNX_FORMULA(Exp2, g.node("Pow", {g.number(2, x), x}))
 LOCUS_ONNX_FORMULA(Log2, g.node("Mul", {g.node("Log", {x}), g.number(1.4426950408889634, x)}))
 LOCUS_ONNX_FORMULA(Log10, g.node("Mul", {g.node("Log", {x}), g.number(0.4342944819032518, x)}))
-LOCUS_ONNX_FORMULA(Cbrt, g.node("Mul", {g.node("Sign", {x}),
-                                        g.node("Pow", {g.node("Abs", {x}), g.number(1.0 / 3, x)})}))
+LOCUS_ONNX_FORMULA(Cbrt,
+                   g.node("Mul", {g.node("Sign", {x}), g.node("Pow", {g.node("Abs", {x}), g.number(1.0 / 3, x)})}))
 LOCUS_ONNX_FORMULA(Erfc, g.node("Sub", {g.number(1, x), g.node("Erf", {x})}))
 LOCUS_ONNX_FORMULA(Logit, g.node("Log", {g.node("Div", {x, g.node("Sub", {g.number(1, x), x})})}))
 LOCUS_ONNX_FORMULA(Trunc, g.node("Mul", {g.node("Sign", {x}), g.node("Floor", {g.node("Abs", {x})})}))
@@ -185,11 +185,13 @@ Value write(Recorder& graph, const functor::Celu<R>& f, const Value& x) {
 }
 template <class R>
 Value write(Recorder& graph, const functor::Hardtanh<R>& f, const Value& x) {
-  return graph.node("Clip", {x, graph.number(static_cast<double>(f.low), x), graph.number(static_cast<double>(f.high), x)});
+  return graph.node("Clip",
+                    {x, graph.number(static_cast<double>(f.low), x), graph.number(static_cast<double>(f.high), x)});
 }
 template <class R>
 Value write(Recorder& graph, const functor::Threshold<R>& f, const Value& x) {
-  const Value is_low = exporting::predicate(graph, "LessOrEqual", {x, graph.number(static_cast<double>(f.threshold), x)});
+  const Value is_low =
+      exporting::predicate(graph, "LessOrEqual", {x, graph.number(static_cast<double>(f.threshold), x)});
   return graph.typed_node("Where", x.type(), {is_low, graph.number(static_cast<double>(f.value), x), x});
 }
 template <class R>

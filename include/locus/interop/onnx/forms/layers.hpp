@@ -58,8 +58,8 @@ template <class F>
 [[nodiscard]] inline Value mask_for(Recorder& graph, const Value& mask, int rank) {
   if (rank == 4) return mask;
   if (rank > 4) fail<ArgumentError>({"onnx: masked attention of ", rank, " dimensions; expected at most four"});
-  return graph.node("Squeeze", {mask, graph.extents(rank == 3 ? std::vector<std::int64_t>{0}
-                                                              : std::vector<std::int64_t>{0, 1})});
+  return graph.node("Squeeze",
+                    {mask, graph.extents(rank == 3 ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{0, 1})});
 }
 /// softmax(scale q k^T + masks) v of (..., rows, width), (..., keys, width) and (..., keys, width of v).
 template <class T>
@@ -80,8 +80,8 @@ template <class T>
     scores = graph.typed_node("Where", scores.type(), {allowed, scores, graph.number(none, scores)});
   }
   if (settings.is_causal)
-    scores = graph.typed_node("Where", scores.type(),
-                              {later_keys(graph, rows, keys), graph.number(none, scores), scores});
+    scores =
+        graph.typed_node("Where", scores.type(), {later_keys(graph, rows, keys), graph.number(none, scores), scores});
   return graph.node("MatMul", {graph.node("Softmax", {scores}, {integer("axis", -1)}), v});
 }
 /// (batch, rows, heads width) -> (batch, heads, rows, width), or both without the batch; and back.
@@ -89,14 +89,14 @@ template <class T>
   Shape split = shape;
   split[-1] = heads;
   split.push_back(shape[-1] / heads);
-  return graph.node("Transpose", {graph.reshape(x, split)},
-                    {ints("perm", shape.rank() == 3 ? std::vector<std::int64_t>{0, 2, 1, 3}
-                                                    : std::vector<std::int64_t>{1, 0, 2})});
+  return graph.node(
+      "Transpose", {graph.reshape(x, split)},
+      {ints("perm", shape.rank() == 3 ? std::vector<std::int64_t>{0, 2, 1, 3} : std::vector<std::int64_t>{1, 0, 2})});
 }
 [[nodiscard]] inline Value join_heads(Recorder& graph, const Value& y, const Shape& shape) {
-  const Value rows_first = graph.node("Transpose", {y}, {ints("perm", shape.rank() == 3
-                                                                          ? std::vector<std::int64_t>{0, 2, 1, 3}
-                                                                          : std::vector<std::int64_t>{1, 0, 2})});
+  const Value rows_first = graph.node(
+      "Transpose", {y},
+      {ints("perm", shape.rank() == 3 ? std::vector<std::int64_t>{0, 2, 1, 3} : std::vector<std::int64_t>{1, 0, 2})});
   return graph.reshape(rows_first, shape);
 }
 
@@ -134,15 +134,16 @@ Value write(Recorder& graph, const operation::GroupNorm& op, const Value& x, con
 template <class R, class... V>
 Value write(Recorder& graph, const operation::BatchNorm<R, Recording>& op, const Value& x, const V&... weights) {
   if (op.training)
-    fail<ArgumentError>({"onnx: batch_norm without running statistics, which normalizes by the batch itself; "
-                         "give the layer running statistics, .track_running_stats = true"});
+    fail<ArgumentError>(
+        {"onnx: batch_norm without running statistics, which normalizes by the batch itself; "
+         "give the layer running statistics, .track_running_stats = true"});
   const Value given[] = {weights..., Value(), Value(), Value()};
   const std::int64_t channels = x.shape()[1];
-  Value y = graph.node("BatchNormalization",
-                       {x, exporting::given_or(graph, given[0], 1, x, channels),
-                        exporting::given_or(graph, given[1], 0, x, channels), graph.operand(op.running.mean),
-                        graph.operand(op.running.var)},
-                       {{"epsilon", static_cast<float>(op.options.eps)}});
+  Value y = graph.node(
+      "BatchNormalization",
+      {x, exporting::given_or(graph, given[0], 1, x, channels), exporting::given_or(graph, given[1], 0, x, channels),
+       graph.operand(op.running.mean), graph.operand(op.running.var)},
+      {{"epsilon", static_cast<float>(op.options.eps)}});
   if (given[2]) y = graph.node("Add", {y, given[2]});
   return exporting::rectified(graph, y, op.options.relu);
 }
@@ -163,9 +164,11 @@ Value write(Recorder& graph, const operation::Convolution& op, const Value& x, c
   Value bias;
   ((bias = b), ...);
   const auto convolve = [&](const Value& images) {
-    const Attribute pads = exporting::ints("pads", before), strides = exporting::ints("strides", exporting::last_of(request.stride.of, dims)),
+    const Attribute pads = exporting::ints("pads", before),
+                    strides = exporting::ints("strides", exporting::last_of(request.stride.of, dims)),
                     dilations = exporting::ints("dilations", exporting::last_of(request.dilation.of, dims)),
-                    group = exporting::integer("group", request.groups), shape = exporting::ints("kernel_shape", kernel);
+                    group = exporting::integer("group", request.groups),
+                    shape = exporting::ints("kernel_shape", kernel);
     if (!request.transposed) return graph.node("Conv", {images, w, bias}, {pads, strides, dilations, group, shape});
     return graph.node("ConvTranspose", {images, w, bias},
                       {pads, strides, dilations, group, shape,
@@ -187,7 +190,8 @@ inline Value write(Recorder& graph, const operation::MaxPool& op, const Value& x
 inline Value write(Recorder& graph, const operation::AvgPool& op, const Value& x) {
   const auto& request = op.request;
   if (op.divisor.fixed != 0)
-    fail<ArgumentError>({"onnx: ", op.name, " with a divisor_override, which AveragePool does not have; multiply the "
+    fail<ArgumentError>({"onnx: ", op.name,
+                         " with a divisor_override, which AveragePool does not have; multiply the "
                          "result by a number"});
   return exporting::batched(graph, x, request.dims, [&](const Value& images) {
     return graph.node("AveragePool", {images},
@@ -206,7 +210,8 @@ inline Value write(Recorder& graph, const operation::AdaptiveAvgPool& op, const 
                          "; expected rows and columns that are multiples, or a result of one pixel"});
   const std::vector<std::int64_t> window{rows / op.size.height, cols / op.size.width};
   return exporting::batched(graph, x, 2, [&](const Value& images) {
-    return graph.node("AveragePool", {images}, {exporting::ints("kernel_shape", window), exporting::ints("strides", window)});
+    return graph.node("AveragePool", {images},
+                      {exporting::ints("kernel_shape", window), exporting::ints("strides", window)});
   });
 }
 inline Value write(Recorder& graph, const operation::Interpolate& op, const Value& x) {
@@ -234,8 +239,10 @@ Value write(Recorder& graph, const operation::Attention<T, Recording, drops>& op
   const auto split = [&](const Value& x) { return exporting::split_heads(graph, x, x.shape(), op.heads); };
   Shape shape = q.shape();
   shape[-1] = v.shape()[-1];
-  return exporting::join_heads(graph, exporting::attention(graph, op.settings, split(q), split(k), split(v), rows, keys,
-                                                     q.shape()[-1] / op.heads, q.rank() + 1), shape);
+  return exporting::join_heads(graph,
+                               exporting::attention(graph, op.settings, split(q), split(k), split(v), rows, keys,
+                                                    q.shape()[-1] / op.heads, q.rank() + 1),
+                               shape);
 }
 template <class T, bool drops>
 Value write(Recorder& graph, const operation::PackedAttention<T, Recording, drops>& op, const Value& x) {
@@ -247,8 +254,8 @@ Value write(Recorder& graph, const operation::PackedAttention<T, Recording, drop
     return exporting::split_heads(graph, part, shape, op.heads);
   };
   const Value q = third(0), k = third(1), v = third(2);
-  return exporting::join_heads(graph, exporting::attention(graph, op.settings, q, k, v, rows, rows, width / op.heads,
-                                                     x.rank() + 1), shape);
+  return exporting::join_heads(
+      graph, exporting::attention(graph, op.settings, q, k, v, rows, rows, width / op.heads, x.rank() + 1), shape);
 }
 
 }}}  // namespace locus::LOCUS_ABI::onnx

@@ -24,14 +24,16 @@ namespace locus { inline namespace LOCUS_ABI { namespace onnx {
 
 namespace exporting {
 [[nodiscard]] inline std::vector<std::int64_t> numbers(const Dims& dims) { return {dims.begin(), dims.end()}; }
-[[nodiscard]] inline Attribute ints(const char* name, std::vector<std::int64_t> list) { return {name, std::move(list)}; }
+[[nodiscard]] inline Attribute ints(const char* name, std::vector<std::int64_t> list) {
+  return {name, std::move(list)};
+}
 [[nodiscard]] inline Attribute integer(const char* name, std::int64_t number) { return {name, number}; }
 
 /// Elements start, start + step, ... before end of one dimension.
 inline Value slice(Recorder& graph, const Value& x, std::int64_t dim, std::int64_t start, std::int64_t end,
                    std::int64_t step = 1) {
-  return graph.node("Slice", {x, graph.extents({start}), graph.extents({end}), graph.extents({dim}),
-                              graph.extents({step})});
+  return graph.node("Slice",
+                    {x, graph.extents({start}), graph.extents({end}), graph.extents({dim}), graph.extents({step})});
 }
 
 /// A reduction of ONNX over axes of x, which has `rank` dimensions.
@@ -56,7 +58,8 @@ inline Value variance(Recorder& graph, const char* name, const Value& x, const R
                       const VarOptions& options) {
   const locus::detail::FoldedAxes folded(name, x.shape(), axes);
   const Value distance = graph.node("Sub", {x, reduced(graph, "ReduceMean", x, axes, true)});
-  const Value square = reduced(graph, "ReduceSum", graph.node("Mul", {distance, distance}), x.rank(), axes, options.keepdim);
+  const Value square =
+      reduced(graph, "ReduceSum", graph.node("Mul", {distance, distance}), x.rank(), axes, options.keepdim);
   const Value count = cast(graph, graph.extents({folded.count}), x.type());
   const Value divisor = graph.node("Sub", {count, graph.number(options.correction, x)});
   return graph.node("Div", {square, graph.node("Squeeze", {divisor})});
@@ -137,8 +140,9 @@ Value write(Recorder& graph, const operation::Norm<order>& op, const Value& x) {
   }
 }
 inline Value write(Recorder& graph, const operation::CumulativeSum& op, const Value& x) {
-  return graph.node("CumSum", {exporting::summable(graph, x), graph.number(std::int64_t{op.axis})},
-                    {exporting::integer("exclusive", op.options.exclusive), exporting::integer("reverse", op.options.reverse)});
+  return graph.node(
+      "CumSum", {exporting::summable(graph, x), graph.number(std::int64_t{op.axis})},
+      {exporting::integer("exclusive", op.options.exclusive), exporting::integer("reverse", op.options.reverse)});
 }
 template <bool logarithm>
 Value write(Recorder& graph, const operation::Softmax<logarithm>& op, const Value& x) {
@@ -151,7 +155,8 @@ inline Value write(Recorder& graph, const operation::Matmul&, const Value& a, co
   return graph.node("MatMul", {a, b});
 }
 template <class F, bool keeps_input, class... B>
-Value write(Recorder& graph, const operation::Linear<F, keeps_input>& op, const Value& x, const Value& w, const B&... b) {
+Value write(Recorder& graph, const operation::Linear<F, keeps_input>& op, const Value& x, const Value& w,
+            const B&... b) {
   Value bias;
   ((bias = b), ...);
   Value y;
@@ -196,8 +201,7 @@ Value write(Recorder& graph, const operation::Pad<T>& op, const Value& x) {
   for (int d = 0; d < x.rank(); ++d) amounts.push_back(op.amounts.before(x.rank() - 1 - d));
   for (int d = 0; d < x.rank(); ++d) amounts.push_back(op.amounts.after(x.rank() - 1 - d));
   const Value value = op.mode == PadMode::constant ? graph.number(convert<T>(op.value)) : Value();
-  return graph.node("Pad", {x, graph.extents(std::move(amounts)), value},
-                    {{"mode", modes[static_cast<int>(op.mode)]}});
+  return graph.node("Pad", {x, graph.extents(std::move(amounts)), value}, {{"mode", modes[static_cast<int>(op.mode)]}});
 }
 
 }}}  // namespace locus::LOCUS_ABI::onnx
