@@ -107,7 +107,6 @@ void write_all() {
   train_a_little(resnet, images);
   batches("resnet18", resnet, images, {.inputs = {"images"}, .outputs = {"scores"}, .metadata = {{"classes", "7"}}});
 
-  using nn::detail::Activation;
   const nn::Sequential<float, Cpu> vision{nn::Conv2d<float, Cpu>{3, 8, 3, {.padding = "same"}},
                                           nn::BatchNorm2d<float, Cpu>{8},
                                           nn::ReLU{},
