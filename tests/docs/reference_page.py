@@ -59,6 +59,7 @@ SECTIONS = [
     ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/run_record.hpp", "report/json_lines.hpp", "report/named_value.hpp", "io/csv.hpp", "io/npy.hpp", "report/history_file.hpp", "report/report.hpp", "report/phases.hpp", "report/tensor_board.hpp", "report/plot.hpp",
                "report/confusion_plot.hpp", "report/image_grid.hpp", "io/png.hpp"]),
     ("ONNX files", ["interop/onnx/graph.hpp", "interop/onnx/file.hpp", "models/onnx.hpp"]),
+    ("ONNX export", ["interop/onnx_export.hpp", "interop/onnx/recorder.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "distributed/engine/error.hpp"]),
 ]
@@ -69,7 +70,8 @@ INTERNAL = {"core/std/atomic.hpp", "core/element_type.hpp", "core/system/file.hp
             "distributed/threads/cuda_engine.hpp", "distributed/engine/device_engine.hpp", "distributed/message/message_engine.hpp", "distributed/tcp/tcp_rendezvous.hpp",
             "distributed/threads/local.hpp", "distributed/spread/functions.hpp", "distributed/spread/judge.hpp", "distributed/engine/collective_plan.hpp", "distributed/engine/staged_engine.hpp", "distributed/threads/thread_engine.hpp",
             "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/iteration_plan.hpp", "device/row_team.hpp", "expr/node.hpp",
-            "io/json.hpp", "io/utf8.hpp", "nn/members.hpp", "ops/reduction.hpp", "refuse/other_headers.hpp", "tensor/layout.hpp"}
+            "interop/onnx/forms/functions.hpp", "interop/onnx/forms/layers.hpp", "interop/onnx/forms/operations.hpp", "interop/onnx/recorded.hpp", "interop/onnx/recording.hpp",
+            "interop/onnx/joined_runs.hpp", "io/json.hpp", "io/utf8.hpp", "nn/members.hpp", "ops/reduction.hpp", "refuse/other_headers.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
 
 What a program calls, on a page for each subject, with what the headers say of it. What stands in `<...>` may be given; other template
@@ -79,7 +81,7 @@ an own `#include` is named; the [index](#index) has the header of every name.
 
 Made from the headers by `tests/docs/reference_page.py --write`.
 """
-PRIVATE = {"detail", "operation", "functor", "fold", "cpu", "error", "math"}
+PRIVATE = {"detail", "exporting", "operation", "functor", "fold", "cpu", "error", "math"}
 OF_CUDA = {"settings", "convolution", "nvml", "versions"}  # headers whose namespace cuda is public; elsewhere it is private
 NAMED = r"(?:shape|gradient|cost|gradient and cost|source):"
 LABEL = re.compile(rf"{NAMED}|throws ")

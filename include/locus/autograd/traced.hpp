@@ -340,27 +340,27 @@ class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, 
   Accepted<Op> accepted_{};
 };
 
-template <>
-struct Record<Role::traced> {
+template <class D>
+struct Record<Role::traced, D> {
   template <class Op, class... X>
   static auto run(const Op& given, const X&... x) {
     const Op op = wanting(given, x...);
     bring(x.value()...);
     auto result = op.forward(x.value()...);
     using T = value_of<decltype(result.output)>;
-    using D = device_of<decltype(result.output)>;
+    using E = device_of<decltype(result.output)>;  // D, but for a move
     const bool frozen = (frozen_operand(x) || ...);
-    constexpr bool has_gradients = FloatingDType<T> && is_present<D>;
+    constexpr bool has_gradients = FloatingDType<T> && is_present<E>;
     [[maybe_unused]] const bool records = is_recorded(has_gradients, x...);
     if constexpr (has_gradients) {
       GraphNode* const inputs[] = {gradient_node(x)...};
       if (records && wants_gradient(inputs)) {
-        using Node = OperationNode<Op, T, D, decltype(result.saved), X...>;
-        Shared<TensorNode<T, D>> node(new Node(op, result.output, std::move(result.saved), inputs));
-        return Traced<T, D>(std::move(result.output), std::move(node), frozen);
+        using Node = OperationNode<Op, T, E, decltype(result.saved), X...>;
+        Shared<TensorNode<T, E>> node(new Node(op, result.output, std::move(result.saved), inputs));
+        return Traced<T, E>(std::move(result.output), std::move(node), frozen);
       }
     }
-    return Traced<T, D>(std::move(result.output), {}, frozen);
+    return Traced<T, E>(std::move(result.output), {}, frozen);
   }
 
  private:

@@ -16,8 +16,8 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
-/// How an operation with a traced operand is recorded; defined by autograd.
-template <Role role>
+/// How an operation with a traced operand on D is recorded; defined by autograd, and by places that record otherwise.
+template <Role role, class D>
 struct Record;
 
 /// The tensor that a handle or expression stands for, or the operand itself where it is traced or a parameter.
@@ -99,7 +99,8 @@ template <class Op, class... V>
 template <class Op, TensorLike... X>
 [[nodiscard]] auto apply(const Op& op, const X&... x) {
   constexpr Role role = detail::joint_role<X::role...>;
-  if constexpr (role == Role::traced) return detail::Record<role>::run(op, detail::evaluated(x)...);
+  if constexpr (role == Role::traced)
+    return detail::Record<role, device_of<detail::first_with_place_t<X...>>>::run(op, detail::evaluated(x)...);
   else return detail::compute_plain(op, detail::evaluated(x).value()...);
 }
 
