@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Exported models pass onnx.checker with its inference of shapes, and give in onnxruntime the outputs of Locus, for
-batches and lengths other than the example's. Names, metadata and dynamic extents are those of the options.
+batches and lengths other than the example's; so do the files when models::Onnx runs them. Names, metadata and dynamic
+extents are those of the options.
 
-usage: onnx_export_test.py        (needs onnx, onnxruntime and protozero; without them it is skipped)
+usage: onnx_export_test.py PROGRAM
+PROGRAM is the test program of tests/models/onnx_test.cpp. Without onnx, onnxruntime or protozero the test is skipped.
 """
 
 import pathlib
@@ -12,7 +14,16 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tools"), str(HERE)]
 import common  # noqa: E402
+import onnx_nodes_test  # noqa: E402
 import onnx_packages  # noqa: E402
+
+try:
+    import numpy
+    import onnx
+    import onnxruntime
+    from onnx import numpy_helper
+except ImportError:
+    pass  # until the program is started again, with the packages
 
 TOLERANCES = {"halves": 5e-3}  # others: 1e-5
 
@@ -33,6 +44,19 @@ def check_model(path, name):
         difference = numpy.max(numpy.abs(found.astype(numpy.float64) - expected) / (1 + numpy.abs(expected)))
         assert difference <= allowed, f"{case.name}: differs by {difference}; expected at most {allowed}"
     return model
+
+
+def written_cases(path, folder):
+    """Folders for models::Onnx, of the model and each of its inputs and outputs."""
+    model = onnx.load(path)
+    folders = []
+    for given in sorted(path.parent.glob(f"{path.stem}.*.input.npy")):
+        values = [("in:" + model.graph.input[0].name, numpy.load(given)),
+                  ("out:" + model.graph.output[0].name, numpy.load(str(given).replace(".input.", ".output.")))]
+        data = [numpy_helper.from_array(array, name) for name, array in values]
+        tolerance = TOLERANCES.get(path.stem, 1e-5)
+        folders.append(onnx_nodes_test.write_case(folder / given.name.removesuffix(".input.npy"), model, data, tolerance, tolerance))
+    return folders
 
 
 def shape_of(value):
@@ -57,8 +81,6 @@ def check_gpt2(model):
 
 
 FURTHER = {"resnet18": check_resnet, "gpt2": check_gpt2}
-
-
 MODELS = {"gpt2", "halves", "lenet5", "mixed", "mlp", "resnet18", "signals", "vision", "words"}
 
 
@@ -80,6 +102,9 @@ def check_all(report):
                 report.ok(path.stem)
             except Exception as problem:  # of onnx and onnxruntime, whose classes are many
                 report.fail(path.stem, f"{type(problem).__name__}: {problem}")
+        cases = [case for path in paths for case in written_cases(path, pathlib.Path(folder) / "cases")]
+        for name, problem in onnx_nodes_test.run_cases(sys.argv[1], cases).items() if sys.argv[1:] else ():
+            report.add(f"{name} in Locus", problem)
         absent = MODELS - {path.stem for path in paths}
         report.add("all models", f"not written: {sorted(absent)}" if absent else None)
     return None
@@ -87,9 +112,4 @@ def check_all(report):
 
 if __name__ == "__main__":
     why = onnx_packages.restart_with_packages(common.ROOT)
-    if why is None:
-        import numpy
-        import onnx
-        import onnxruntime
-        common.main(check_all)
-    common.main(lambda report: report.skip("exported models", why))
+    common.main(check_all if why is None else lambda report: report.skip("exported models", why))

@@ -2,33 +2,35 @@
 """ONNX's node tests, which the Python package onnx makes: each is a model with inputs and expected outputs. The cases of
 onnx_nodes.txt pass; every other one names the operator or attribute that Locus lacks, or another reason.
 
-usage: onnx_nodes_test.py [--write] [--keep FOLDER] [--program PROGRAM]
---write rewrites onnx_nodes.txt; --keep writes the cases to a folder that stays; --program names a program that was
-compiled of onnx_nodes.cpp.
+usage: onnx_nodes_test.py PROGRAM [--write] [--keep FOLDER]
+PROGRAM is the test program of tests/models/onnx_test.cpp. --write rewrites onnx_nodes.txt; --keep writes the cases to a
+folder that stays.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tools"))
+sys.path[:0] = [str(HERE.parent / "tools"), str(HERE)]
 import common  # noqa: E402
+import onnx_packages  # noqa: E402
 
 try:
     import numpy
     import onnx
     from onnx import numpy_helper
-except ImportError as missing:
-    onnx = None
-    why = f"needs onnx (pip install onnx; {missing})"
+except ImportError:
+    pass  # until the program is started again, with the packages
 
 LIST = HERE / "onnx_nodes.txt"
 HEADER = "# ONNX's node tests that Locus passes; onnx_nodes_test.py --write makes the list, with onnx {}.\n"
 # Tolerances of a case, but at least these: expected values are rounded to float.
 LEAST_RTOL, LEAST_ATOL = 1e-3, 1e-5
+RUN_CASES = ["--test-case=cases of the packages of ONNX", "--no-skip"]
 
 
 def tensor(value, name):
@@ -44,6 +46,16 @@ def tensor(value, name):
     return result
 
 
+def write_case(path, model, data, rtol, atol):
+    """A folder that support/onnx_case.hpp runs. data: tensors with the names "in:..." and "out:..." """
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "model.onnx").write_bytes(model.SerializeToString())
+    values = onnx.helper.make_model(onnx.helper.make_graph([], "data", [], [], data))
+    (path / "data.onnx").write_bytes(values.SerializeToString())
+    (path / "tolerances").write_text(f"{rtol} {atol}\n")
+    return path
+
+
 def write_cases(folder):
     """A folder for each case whose inputs and outputs are tensors. Returns the folders, and how many cases there are."""
     from onnx.backend.test.case.node import collect_testcases
@@ -57,13 +69,7 @@ def write_cases(folder):
             data += [tensor(value, "out:" + info.name) for info, value in zip(graph.output, outputs)]
         except (TypeError, ValueError):
             continue
-        path = folder / case.name
-        path.mkdir(parents=True, exist_ok=True)
-        (path / "model.onnx").write_bytes(case.model.SerializeToString())
-        values = onnx.helper.make_model(onnx.helper.make_graph([], "data", [], [], data))
-        (path / "data.onnx").write_bytes(values.SerializeToString())
-        (path / "tolerances").write_text(f"{max(case.rtol, LEAST_RTOL)} {max(case.atol, LEAST_ATOL)}\n")
-        folders.append(path)
+        folders.append(write_case(folder / case.name, case.model, data, max(case.rtol, LEAST_RTOL), max(case.atol, LEAST_ATOL)))
     return folders, len(cases)
 
 
@@ -71,7 +77,10 @@ def run_cases(program, folders):
     """{case: why it failed, or None}. A case that ends the program is one that failed."""
     results, rest = {}, list(folders)
     while rest:
-        status, output = common.run([program, *rest])
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
+            listed.write("".join(f"{folder}\n" for folder in rest))
+            listed.flush()
+            status, output = common.run([program, *RUN_CASES], env={**os.environ, "LOCUS_ONNX_CASES": listed.name})
         for kind, name, reason in re.findall(r"^(passed|failed) ([^\s:]+)(?:: (.*))?$", output, re.MULTILINE):
             results[name] = reason if kind == "failed" else None
         left = [folder for folder in rest if folder.name not in results]
@@ -102,23 +111,13 @@ def problem_of_page():
     return f"docs/onnx.md and operators.hpp differ in {', '.join(wrong)}" if wrong or len(listed) != len(set(listed)) else None
 
 
-def check_all(report, options):
+def check_all(report, options, why):
     report.add("operators of the page", problem_of_page())
-    if not onnx:
+    if why:
         return report.skip("node tests", why)
-    compiler = common.find_compilers().get("gcc")
-    if not (compiler or options.program):
-        return report.skip("node tests", "g++ is not here")
     with tempfile.TemporaryDirectory() as temporary:
-        program = options.program or pathlib.Path(temporary) / "onnx_nodes"
-        if not options.program:
-            status, output = common.run([compiler, *common.CXX, *common.INCLUDES, "-O0", HERE / "onnx_nodes.cpp", "-pthread",
-                                         "-o", program, "-lz"])
-            report.add("onnx_nodes.cpp", output if status else None)
-            if status:
-                return None
-        folders, count = write_cases(options.keep or pathlib.Path(temporary) / "cases")
-        results = run_cases(program, folders)
+        folders, count = write_cases(options.keep or pathlib.Path(temporary))
+        results = run_cases(options.program, folders)
     passed = sorted(name for name, reason in results.items() if reason is None)
     failed = {name: reason for name, reason in results.items() if reason is not None}
     print(f"{len(passed)} of {count} cases pass; {count - len(folders)} have values that are no tensors")
@@ -136,8 +135,9 @@ def check_all(report, options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=pathlib.Path, nargs="?")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--keep", type=pathlib.Path)
-    parser.add_argument("--program", type=pathlib.Path)
     arguments = parser.parse_args()
-    common.main(lambda report: check_all(report, arguments))
+    why = onnx_packages.restart_with_packages(common.ROOT) if arguments.program else "needs the program of models/onnx"
+    common.main(lambda report: check_all(report, arguments, why))

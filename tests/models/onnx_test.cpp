@@ -1,17 +1,38 @@
-// Runs on: host.
+// Runs on: host; alone.
+// Networks of graphs. Traced ones have the few operators that are named below: all of them would double the time that
+// this file takes to compile.
+#include <doctest/doctest.h>
 #include <locus/models/onnx.hpp>
 #include <locus/ops/close.hpp>
 
-#ifndef LOCUS_TEST_DEVICES
-#define LOCUS_TEST_DEVICES locus::Cpu
-#endif
-#include <support/device_list.hpp>
+#include <support/onnx_case.hpp>
 #include <support/reference.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
 
+#include <cstdio>
+#include <cstdlib>
+
 using namespace locus;
 using namespace locus_test;
+
+template <>
+class locus::onnx::detail::Functions<Traced<float, Cpu>> {
+  using F = Traced<float, Cpu>;
+
+ public:
+  static void run(const Call<F>& call, int operation) {
+    const std::string_view name = operator_specs[operation].name;
+    if (name == "BatchNormalization") return batch_normalize(call);
+    if (name == "Gemm") return gemm(call);
+    if (name == "MatMul") return multiply_matrices(call);
+    if (name == "Softmax") return along_rows(call, [](const F& x, int axis) { return softmax(x, axis); });
+    if (name == "Relu") return map_arithmetic(call, [](const auto& x) { return relu(x); });
+    if (name == "Mul") return combine(call, [](const auto& a, const auto& b) { return a * b; });
+    REQUIRE(name == "Add");
+    combine(call, [](const auto& a, const auto& b) { return a + b; });
+  }
+};
 
 namespace {
 
@@ -208,4 +229,23 @@ TEST_CASE("every operator of the list has a function") {
     CHECK_MESSAGE((onnx::detail::Functions<F>::has(i) || onnx::detail::operator_specs[i].name == "Constant"),
                   onnx::detail::operator_specs[i].name);
   CHECK(onnx::detail::find_operator("Loop") == -1);
+}
+
+// tests/interop/onnx_nodes_test.py makes the folders, which the file LOCUS_ONNX_CASES lists.
+TEST_CASE("cases of the packages of ONNX" * doctest::skip()) {
+  const char* const list = std::getenv("LOCUS_ONNX_CASES");
+  REQUIRE(list != nullptr);
+  std::ifstream folders(list);
+  for (std::string folder; std::getline(folders, folder);) {
+    const std::string name = folder.substr(folder.find_last_of('/') + 1);
+    std::string problem;
+    try {
+      problem = problem_of_case(folder);
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    std::printf("%s %s%s%s\n", problem.empty() ? "passed" : "failed", name.c_str(), problem.empty() ? "" : ": ",
+                problem.c_str());
+    std::fflush(stdout);
+  }
 }

@@ -1,18 +1,17 @@
-// Runs cases of ONNX's node tests: onnx_nodes FOLDER... Each folder has model.onnx; data.onnx, whose initial values
-// "in:NAME" and "out:NAME" are the inputs and the expected outputs; and tolerances. Prints "passed NAME" or
-// "failed NAME: WHY" for each.
+#pragma once
+// A model with inputs and expected outputs, as tests/interop/onnx_nodes_test.py writes it: a folder with model.onnx;
+// data.onnx, whose initial values "in:NAME" and "out:NAME" are the inputs and the outputs; and tolerances.
+
 #include <locus/models/onnx.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 
+namespace locus_test {
 using namespace locus;
 
-namespace {
-
-models::OnnxInput<float, Cpu> input_of(const std::string& name, const onnx::TensorData& data) {
+inline models::OnnxInput<float, Cpu> input_of(const std::string& name, const onnx::TensorData& data) {
   switch (data.type) {
     case onnx::DataType::uint8: return {name, onnx::tensor_of<std::uint8_t>(data)};
     case onnx::DataType::int8: return {name, onnx::tensor_of<std::int8_t>(data)};
@@ -28,7 +27,7 @@ models::OnnxInput<float, Cpu> input_of(const std::string& name, const onnx::Tens
 }
 
 /// "" if the tensors agree.
-std::string difference(const nn::StateDict<Cpu>::Entry& given, const onnx::TensorData& expected, double rtol,
+inline std::string difference(const nn::StateDict<Cpu>::Entry& given, const onnx::TensorData& expected, double rtol,
                        double atol) {
   if (given.shape != Shape(expected.shape)) return join("shape ", given.shape, "; expected ", Shape(expected.shape));
   const bool is_floating = onnx::detail::is_floating(expected.type);
@@ -51,7 +50,8 @@ std::string difference(const nn::StateDict<Cpu>::Entry& given, const onnx::Tenso
   return "";
 }
 
-std::string problem_of(const std::string& folder) {
+/// How the outputs differ from the expected ones, or why the model does not run; "" if they agree.
+inline std::string problem_of_case(const std::string& folder) {
   const onnx::Model data = onnx::read_onnx(folder + "/data.onnx");
   double rtol = 0, atol = 0;
   std::ifstream(folder + "/tolerances") >> rtol >> atol;
@@ -68,19 +68,4 @@ std::string problem_of(const std::string& folder) {
   return "";
 }
 
-}  // namespace
-
-int main(int count, char** folders) {
-  for (int i = 1; i < count; ++i) {
-    const std::string folder = folders[i], name = folder.substr(folder.find_last_of('/') + 1);
-    std::string problem;
-    try {
-      problem = problem_of(folder);
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-    if (problem.empty()) std::printf("passed %s\n", name.c_str());
-    else std::printf("failed %s: %s\n", name.c_str(), problem.c_str());
-    std::fflush(stdout);
-  }
-}
+}  // namespace locus_test
