@@ -240,7 +240,7 @@ TEST_CASE("cases of the packages of ONNX" * doctest::skip()) {
     const std::string name = folder.substr(folder.find_last_of('/') + 1);
     std::string problem;
     try {
-      problem = problem_of_case(folder);
+      problem = problem_of_case<Cpu>(folder);
     } catch (const Error& error) {
       problem = error.what();
     }
