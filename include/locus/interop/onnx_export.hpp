@@ -215,7 +215,8 @@ template <TensorLike... X>
 /// The model is called a few times with inputs of the example's shape and of other dynamic extents, so that a number
 /// that follows from an extent is told from a constant. The example is one tensor, or onnx::inputs(...), as forward
 /// takes them; its elements matter only as valid inputs.
-/// cost: a copy of the model, and two calls more than there are names in .dynamic, on the host
+/// cost: a copy of the model, and two calls more than there are names in .dynamic, on the host; all values of these
+/// calls are in memory at once
 /// throws ArgumentError for a function without a form in ONNX, for a value that leaves the graph, such as item(), and
 /// for operations that follow from an extent; as the model's forward
 template <class... Own, class M, TensorLike X>

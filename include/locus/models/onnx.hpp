@@ -17,6 +17,8 @@ struct OnnxInput {
   template <DType U>
   OnnxInput(std::string its_name, const Tensor<U, D>& x) : name(std::move(its_name)), value(value_of_input(x)) {}
 
+#include <locus/refuse/models/onnx_input_class.inc>
+
  private:
   template <class U>
   [[nodiscard]] static onnx::detail::Value<Tensor<T, D>> value_of_input(const Tensor<U, D>& x) {
