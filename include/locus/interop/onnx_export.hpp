@@ -90,8 +90,9 @@ void add_members(Recorder& graph, const M& model) {
   }
   return result;
 }
-/// Adds the values of the other runs: in one of them another value for each name, in the last one for all names. An
-/// extent of 1 is not recorded, as it broadcasts.
+/// Chooses the values in all runs: in one of them another value for each name, in the last one for all names. An extent
+/// of 1 is not recorded, as it broadcasts; nor is a large extent of the example, which is often a limit of the model, at
+/// which a slice is the whole tensor.
 inline void add_runs(std::vector<DynamicExtent>& extents) {
   std::vector<std::string> names;
   for (const DynamicExtent& extent : extents) {
@@ -100,7 +101,7 @@ inline void add_runs(std::vector<DynamicExtent>& extents) {
     if (!is_known) names.push_back(extent.name);
   }
   for (DynamicExtent& extent : extents) {
-    const std::int64_t base = extent.in_runs[0] < 2 ? 2 : extent.in_runs[0];
+    const std::int64_t given = extent.in_runs[0], base = given < 2 ? 2 : given > 4 ? given - 1 : given;
     extent.in_runs = {base};
     for (const std::string& name : names)
       extent.in_runs.push_back(name != extent.name ? base : base > 2 ? base - 1 : base + 1);

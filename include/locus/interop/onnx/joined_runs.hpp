@@ -83,7 +83,8 @@ class JoinedRuns {
       for (std::size_t i = 0; i < nodes.size() && i < others.size(); ++i) {
         if (nodes[i].op_type != others[i].op_type || nodes[i].inputs != others[i].inputs)
           fail<ArgumentError>({"onnx: the model computes ", nodes[i].op_type, " as operation ", i,
-                               " for some extents, ", others[i].op_type,
+                               " for some extents, ",
+                               nodes[i].op_type != others[i].op_type ? others[i].op_type : "that of other operands",
                                " for others; leave out of .dynamic the extents that decide this"});
         require_same_attributes(nodes[i], others[i]);
       }

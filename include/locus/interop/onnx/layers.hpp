@@ -111,36 +111,86 @@ template <class F>
     call.fail_here({"input ", i, " of shape ", x.shape(), " in ", heads, " heads"});
   return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), 1, 2);
 }
-/// True where query i may attend to key j: j <= i + past.
-template <class D>
-[[nodiscard]] Tensor<bool, D> causal_mask(std::int64_t queries, std::int64_t keys, std::int64_t past, D device) {
-  const auto rows = arange<std::int64_t>(0, queries, 1, device).unsqueeze(1);
-  return rows + past >= arange<std::int64_t>(0, keys, 1, device);
-}
-/// The mask over `keys` keys; a mask for fewer leaves out the others.
+/// What queries may attend to, and what is added to their scores; without memory: everything, and nothing.
 template <class F>
-[[nodiscard]] AttentionMask<value_of<F>, device_of<F>> mask_of(const Call<F>& call, const F& q, std::int64_t keys,
-                                                               std::int64_t past) {
-  using T = value_of<F>;
-  using D = device_of<F>;
-  const bool is_causal = call.flag("is_causal");
-  const auto lowest = static_cast<compute_t<T>>(-__builtin_inf());
-  Tensor<bool, D> allowed;
-  if (is_causal) allowed = causal_mask(q.size(2), keys, past, call.device());
-  if (!call.has_input(3)) return is_causal ? AttentionMask<T, D>(allowed) : AttentionMask<T, D>();
-  const std::int64_t missing = keys - call.shape(3)[-1];
-  if (const auto* bools = call.input(3).bools()) {
-    const Tensor<bool, D> mask = pad(bools->there(call.device()), {0, missing}, PadMode::constant, false);
-    return is_causal ? Tensor<bool, D>(mask && allowed) : mask;
+struct KeyMasks {
+  using Mask = AttentionMask<value_of<F>, device_of<F>>;
+  Tensor<bool, device_of<F>> allowed = {};
+  Tensor<value_of<F>, device_of<F>> added = {};
+
+  /// As one mask.
+  [[nodiscard]] Mask joined() const {
+    if (!added.buffer()) return allowed.buffer() ? Mask(allowed) : Mask();
+    if (!allowed.buffer()) return added;
+    return where(allowed, added, lowest()).eval();
   }
-  const Tensor<T, D> mask = pad(call.plain(3), {0, missing}, PadMode::constant, lowest);
-  return is_causal ? Tensor<T, D>(where(allowed, mask, lowest)) : mask;
+  /// Scores, -infinity for keys that are left out, whatever their score.
+  [[nodiscard]] F apply(F scores) const {
+    if (added.buffer()) scores = where(added == lowest(), lowest(), scores + added);
+    if (allowed.buffer()) scores = where(allowed, scores, lowest());
+    return scores;
+  }
+  [[nodiscard]] static auto lowest() { return static_cast<compute_t<value_of<F>>>(-__builtin_inf()); }
+};
+/// The keys that is_causal, windows and lengths of keys allow: (queries, keys), or of each batch (batch, 1, queries,
+/// keys). Query i has the position past + i, or, with lengths, the last query that of the last key.
+template <class F>
+[[nodiscard]] Tensor<bool, device_of<F>> allowed_keys(const Call<F>& call, std::int64_t queries, std::int64_t keys,
+                                                      std::int64_t past) {
+  using D = device_of<F>;
+  const Tensor<std::int64_t, D> key = arange<std::int64_t>(0, keys, 1, call.device());
+  Tensor<std::int64_t, D> query = arange<std::int64_t>(past, past + queries, 1, call.device()).unsqueeze(1);
+  Tensor<bool, D> allowed;
+  const auto require = [&](const auto& condition) {
+    const Tensor<bool, D> also = condition;
+    allowed = allowed.buffer() ? Tensor<bool, D>(allowed && also) : also;
+  };
+  if (call.has_input(6)) {
+    const Tensor<std::int64_t, D> lengths = reshape(call.integers(6).there(call.device()), {-1, 1, 1, 1});
+    query = query + (lengths - queries);
+    require(key < lengths);
+  }
+  if (call.flag("is_causal")) require(key <= query);
+  const std::int64_t left = call.integer("left_window_size", -1), right = call.integer("right_window_size", -1);
+  if (left >= 0) require(query - left <= key);
+  if (right >= 0) require(key <= query + right);
+  return allowed;
+}
+/// A mask for fewer keys leaves out the others.
+template <class F>
+[[nodiscard]] KeyMasks<F> masks_of(const Call<F>& call, std::int64_t queries, std::int64_t keys, std::int64_t past) {
+  using D = device_of<F>;
+  KeyMasks<F> masks{.allowed = allowed_keys(call, queries, keys, past)};
+  if (!call.has_input(3)) return masks;
+  const PadAmounts missing{0, keys - call.shape(3)[-1]};
+  if (const auto* bools = call.input(3).bools()) {
+    const Tensor<bool, D> mask = pad(bools->there(call.device()), missing, PadMode::constant, false);
+    masks.allowed = masks.allowed.buffer() ? Tensor<bool, D>(mask && masks.allowed) : mask;
+  } else {
+    masks.added = pad(call.plain(3), missing, PadMode::constant, masks.lowest());
+  }
+  return masks;
+}
+/// Attention step by step, for what scaled_dot_product_attention does not have: capped scores, and scores as a result.
+template <class F>
+[[nodiscard]] F attend_by_scores(const Call<F>& call, const F& q, const F& k, const F& v, const KeyMasks<F>& masks) {
+  const double cap = call.number("softcap", 0);
+  F scores = matmul(q, transpose(k)) * call.number("scale", 1 / math::sqrt(static_cast<double>(q.size(-1))));
+  const auto give = [&](std::int64_t mode, const F& x) {
+    if (call.integer("qk_matmul_output_mode", 0) == mode) call.give(3, Value<F>(call.input(0).type(), x));
+  };
+  give(0, scores);
+  if (cap > 0) scores = tanh(scores * (1 / cap)) * cap;
+  give(1, scores);
+  scores = masks.apply(scores);
+  give(2, scores);
+  const Tensor<bool, device_of<F>> attends = max(plain_of(scores), -1, true) > masks.lowest();
+  const F shares = where(attends, softmax(scores, -1), 0);
+  give(3, shares);
+  return matmul(shares, v);
 }
 template <class F>
 void attend(const Call<F>& call) {
-  if (call.number("softcap", 0) != 0) call.fail_here({"softcap, which Locus does not run"});
-  if (call.wants(3)) call.fail_here({"output 3, the scores, which Locus does not keep"});
-  if (call.has_input(6)) call.fail_here({"input 6, lengths of keys, which Locus does not run"});
   const F q = heads_of(call, 0, "q_num_heads");
   F k = heads_of(call, 1, "kv_num_heads"), v = heads_of(call, 2, "kv_num_heads");
   std::int64_t past = 0;
@@ -153,13 +203,15 @@ void attend(const Call<F>& call) {
   call.give(2, Value<F>(call.input(2).type(), v));
   if (k.size(1) < 1 || q.size(1) % k.size(1) != 0)
     call.fail_here({q.size(1), " heads of queries for ", k.size(1), " of keys"});
-  AttentionOptions<value_of<F>, device_of<F>> options{.mask = mask_of(call, q, k.size(2), past)};
-  if (call.has("scale")) options.scale = call.number("scale", 1);
   if (const std::int64_t group = q.size(1) / k.size(1); group > 1) {
     k = repeat_interleave(k, group, 1);
     v = repeat_interleave(v, group, 1);
   }
-  F y = scaled_dot_product_attention(q, k, v, options);
+  const KeyMasks<F> masks = masks_of(call, q.size(2), k.size(2), past);
+  AttentionOptions<value_of<F>, device_of<F>> options{.mask = masks.joined()};
+  if (call.has("scale")) options.scale = call.number("scale", 1);
+  const bool by_scores = call.wants(3) || call.number("softcap", 0) > 0;
+  F y = by_scores ? attend_by_scores(call, q, k, v, masks) : F(scaled_dot_product_attention(q, k, v, options));
   if (call.shape(0).rank() == 3) y = reshape(transpose(y, 1, 2), {y.size(0), y.size(2), y.size(1) * y.size(3)});
   call.give_like(y);
 }

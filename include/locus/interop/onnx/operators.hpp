@@ -44,7 +44,9 @@ inline constexpr OperatorSpec operator_specs[] = {
     {"Asinh", 1, 1, 1},
     {"Atan", 1, 1, 1},
     {"Atanh", 1, 1, 1},
-    {"Attention", 3, 7, 4, "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision"},
+    {"Attention", 3, 7, 4,
+     "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale softcap "
+     "softmax_precision"},
     {"AveragePool", 1, 1, 1, window_attributes},
     {"BatchNormalization", 5, 5, 5, "epsilon momentum spatial training_mode"},
     {"BitShift", 2, 2, 1, "direction"},
