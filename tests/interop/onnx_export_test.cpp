@@ -97,8 +97,7 @@ TEST_CASE("numbers that follow from the batch are computed in the graph") {
 }
 
 TEST_CASE("an extent of the example may be one at which a slice is the whole tensor") {
-  const auto model = onnx::record(
-      [](const auto& x) { return relu(slice(x, 1, 0, x.size(0))); }, zeros<float>({6, 6}));
+  const auto model = onnx::record([](const auto& x) { return relu(slice(x, 1, 0, x.size(0))); }, zeros<float>({6, 6}));
   CHECK(operators(model) == std::vector<std::string>{"Shape", "Slice", "Relu"});
   CHECK(text(model.graph.outputs[0]) == "output batch batch");
 }

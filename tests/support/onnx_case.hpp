@@ -29,7 +29,7 @@ models::OnnxInput<float, D> input_of(const std::string& name, const onnx::Tensor
 
 /// "" if the tensors agree.
 inline std::string difference(const nn::StateDict<Cpu>::Entry& given, const onnx::TensorData& expected, double rtol,
-                       double atol) {
+                              double atol) {
   if (given.shape != Shape(expected.shape)) return join("shape ", given.shape, "; expected ", Shape(expected.shape));
   const bool is_floating = onnx::detail::is_floating(expected.type);
   if (!is_floating && onnx::data_type(given.type) != expected.type)

@@ -91,8 +91,8 @@ void add_members(Recorder& graph, const M& model) {
   return result;
 }
 /// Chooses the values in all runs: in one of them another value for each name, in the last one for all names. An extent
-/// of 1 is not recorded, as it broadcasts; nor is a large extent of the example, which is often a limit of the model, at
-/// which a slice is the whole tensor.
+/// of 1 is not recorded, as it broadcasts; nor is a large extent of the example, which is often a limit of the model,
+/// at which a slice is the whole tensor.
 inline void add_runs(std::vector<DynamicExtent>& extents) {
   std::vector<std::string> names;
   for (const DynamicExtent& extent : extents) {
