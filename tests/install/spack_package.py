@@ -23,6 +23,8 @@ class Spec:
             raise Failed(f"the stand-in for Spack does not know the spec '{words}'")
         return bool(self.values.get(words[1:])) == (words[0] == "+")
 
+    __contains__ = satisfies
+
 
 def read(path):
     """(the class Locus, [(directive, arguments, keywords)]) of a package.py."""

@@ -39,12 +39,14 @@ class Locus(MesonPackage, CudaPackage):
     conflicts("+compiled cuda_arch=none", when="+cuda", msg="name the GPUs of the compiled library: cuda_arch=90")
 
     def meson_args(self):
-        spec = self.spec
+        def word(variant, yes="enabled", no="disabled"):
+            return yes if self.spec.satisfies("+" + variant) else no
+
         args = ["-Dnative=false", "-Dopenmp=enabled", "-Dlapack=disabled"]
         for name in ("zlib", "jpeg", "png", "cuda", "cudnn"):
-            args.append(f"-D{name}={'enabled' if spec.satisfies(f'+{name}') else 'disabled'}")
-        args.append(f"-Dblas={'openblas' if spec.satisfies('+openblas') else 'none'}")
-        args.append(f"-Dcompiled={'true' if spec.satisfies('+compiled') else 'false'}")
-        if spec.satisfies("+cuda") and not spec.satisfies("cuda_arch=none"):
-            args.append(f"-Dgpu_arch={','.join('sm_' + arch for arch in spec.variants['cuda_arch'].value)}")
+            args.append("-D{0}={1}".format(name, word(name)))
+        args.append("-Dblas=" + word("openblas", "openblas", "none"))
+        args.append("-Dcompiled=" + word("compiled", "true", "false"))
+        if "+cuda" in self.spec and "cuda_arch=none" not in self.spec:
+            args.append("-Dgpu_arch=" + ",".join("sm_" + arch for arch in self.spec.variants["cuda_arch"].value))
         return args
