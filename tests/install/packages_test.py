@@ -49,6 +49,15 @@ def needs(*commands):
             raise Skipped(f"no {command} here")
 
 
+def check_old_compiler(scratch, release):
+    """A compiler that is too old is named before its first error in a header."""
+    said = refused("g++", "-std=c++20", "-U__GNUC__", "-D__GNUC__=11", "-fsyntax-only", "-I", common.ROOT / "include", "-x", "c++",
+                   common.ROOT / "include" / "locus" / "fwd.hpp")
+    first = next(line for line in said.splitlines() if "error" in line)
+    if "Locus needs g++ 12 or newer" not in first:
+        raise Failed(f"the first error for g++ 11 is {first}")
+
+
 def check_wrap(scratch, release):
     """A Meson project that has no Locus but its wrap file."""
     project = scratch / "wrapped"
@@ -205,6 +214,7 @@ def check_all(report):
 
     try:
         must(common.ROOT / "scripts" / "release", "--allow-changes", "--out", release)
+        attempt("compiler that is too old", check_old_compiler)
         attempt("Meson wrap", check_wrap)
         attempt("FetchContent of the archive", check_fetch_archive)
         attempt("FetchContent of the repository", check_fetch_git)

@@ -92,6 +92,11 @@ class Archive(cases.Scratch):
             if path.is_file() and "__pycache__" not in path.parts:
                 self.assertNotRegex(path.read_text(), rf"(?<![\w.@=]){re.escape(VERSION)}(?![\w.:])", path)
 
+    def test_page_names_this_version(self):
+        named = re.findall(r"locus[-/_](?:dev_)?(\d+\.\d+\.\d+)", (common.ROOT / "docs" / "packages.md").read_text())
+        self.assertGreater(len(named), 5)
+        self.assertEqual(set(named), {VERSION})
+
     def test_wrong_input_is_refused(self):
         for options, text in (
             (("9.9.9",), f"version 9.9.9 was asked for, and meson.build names {VERSION}"),
