@@ -51,8 +51,9 @@ def needs(*commands):
 
 def check_old_compiler(scratch, release):
     """A compiler that is too old is named before its first error in a header."""
-    said = refused("g++", "-std=c++20", "-U__GNUC__", "-D__GNUC__=11", "-fsyntax-only", "-I", common.ROOT / "include", "-x", "c++",
-                   common.ROOT / "include" / "locus" / "fwd.hpp")
+    include = common.ROOT / "include"
+    said = refused("g++", "-std=c++20", "-U__GNUC__", "-D__GNUC__=11", "-fsyntax-only", "-I", include, "-x", "c++",
+                   include / "locus" / "fwd.hpp")
     first = next(line for line in said.splitlines() if "error" in line)
     if "Locus needs g++ 12 or newer" not in first:
         raise Failed(f"the first error for g++ 11 is {first}")
@@ -96,7 +97,7 @@ def check_fetch_git(scratch, release):
     # The owner of a checkout in a container is often another user, whose repositories git would not read.
     commit = must("git", "-c", f"safe.directory={common.ROOT}", "-C", common.ROOT, "rev-parse", "HEAD").strip()
     clone = scratch / "clone.git"
-    must("git", "-c", "safe.directory=*", "clone", "--quiet", "--bare", "--no-local", "--depth=1", common.ROOT.as_uri(), clone)
+    must("git", "-c", "safe.directory=*", "clone", "--quiet", "--bare", "--depth=1", common.ROOT.as_uri(), clone)
     check_fetched(scratch, f"-DREPOSITORY={clone.as_uri()}", f"-DCOMMIT={commit}")
 
 
@@ -108,15 +109,15 @@ def check_spack(scratch, release):
 def check_vcpkg(scratch, release):
     needs("cmake")
     installed = scratch / "vcpkg" / "x64-linux"
-    must("cmake", f"-DPORT_DIR={release / 'vcpkg' / 'locus'}", f"-DDOWNLOADS={release}", f"-DCURRENT_PACKAGES_DIR={installed}",
-         f"-DCURRENT_BUILDTREES_DIR={scratch / 'vcpkg' / 'buildtrees'}", "-DFEATURES=core;zlib;jpeg;png", "-P",
-         HERE / "vcpkg" / "build_port.cmake")
+    must("cmake", f"-DPORT_DIR={release / 'vcpkg' / 'locus'}", f"-DDOWNLOADS={release}",
+         f"-DCURRENT_PACKAGES_DIR={installed}", f"-DCURRENT_BUILDTREES_DIR={scratch / 'vcpkg' / 'buildtrees'}",
+         "-DFEATURES=core;zlib;jpeg;png", "-P", HERE / "vcpkg" / "build_port.cmake")
     for name in ("usage", "copyright", "locus-targets.cmake"):
         if not (installed / "share" / "locus" / name).is_file():
             raise Failed(f"the port installs no share/locus/{name}")
     project = scratch / "with_vcpkg"
-    must("cmake", "-S", HERE / "cmake", "-B", project, "-G", "Ninja", "-DLANGUAGES=CXX", f"-DCMAKE_PREFIX_PATH={installed}",
-         "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
+    must("cmake", "-S", HERE / "cmake", "-B", project, "-G", "Ninja", "-DLANGUAGES=CXX",
+         f"-DCMAKE_PREFIX_PATH={installed}", "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
     must("cmake", "--build", project)
     must(project / "main")
     env = {"PKG_CONFIG_PATH": str(installed / "share" / "pkgconfig")}
@@ -146,8 +147,8 @@ def check_conan(scratch, release, venv):
     conan = conan_command(venv)
     gcc = must("g++", "-dumpversion").strip().split(".")[0]
     profile = scratch / "profile"
-    profile.write_text(PROFILE.format(machine={"aarch64": "armv8"}.get(os.uname().machine, os.uname().machine), gcc=gcc,
-                                      pkg_config=shutil.which("pkg-config")))
+    machine = {"aarch64": "armv8"}.get(os.uname().machine, os.uname().machine)
+    profile.write_text(PROFILE.format(machine=machine, gcc=gcc, pkg_config=shutil.which("pkg-config")))
     env = {"CONAN_HOME": str(scratch / "conan"), "CXX": "g++"}
     create = [conan, "create", release / "conan", "--profile:all", profile, "--no-remote", "--build=missing"]
     said = must(*create, env=env)
@@ -182,8 +183,8 @@ def check_debian(scratch, release):
     must(scratch / "from_debian")
     if "-lcublasLt" not in must("pkg-config", "--libs", "locus-cuda", env=env):
         raise Failed("the package has no flags for nvcc")
-    must("cmake", "-S", HERE / "cmake", "-B", scratch / "with_debian", "-DLANGUAGES=CXX", f"-DCMAKE_PREFIX_PATH={root / 'usr'}",
-         f"-DWANTED={VERSION}", "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
+    must("cmake", "-S", HERE / "cmake", "-B", scratch / "with_debian", "-DLANGUAGES=CXX",
+         f"-DCMAKE_PREFIX_PATH={root / 'usr'}", f"-DWANTED={VERSION}", "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
     must(*dpkg, "--purge", "liblocus-dev")
     if left := [path for path in root.rglob("*") if path.is_file() and admin not in path.parents]:
         raise Failed(f"the removed package left {left}")
