@@ -54,8 +54,10 @@ def headers():
             "lines": sum(lines(path.read_text()) for path in found)}
 
 
-def preprocessed(what, source, flags):
-    return {"what": f"{what}, preprocessed", "lines": lines(must("g++", *flags, "-E", "-P", source))}
+def preprocessed(what, source, flags, scratch):
+    result = scratch / "preprocessed.ii"
+    must("g++", *flags, "-E", "-P", source, "-o", result)
+    return {"what": f"{what}, preprocessed", "lines": lines(result.read_text(errors="replace"))}
 
 
 def binary(what, source, flags, scratch, *libraries):
@@ -71,12 +73,12 @@ def measure(torch, scratch):
     alone = scratch / "locus.cpp"
     alone.write_text("#include <locus/locus.hpp>\nint main() {}\n")
     yield headers()
-    yield preprocessed("#include <locus/locus.hpp>", alone, FLAGS)
-    yield preprocessed(PROGRAM.name, PROGRAM, FLAGS)
+    yield preprocessed("#include <locus/locus.hpp>", alone, FLAGS, scratch)
+    yield preprocessed(PROGRAM.name, PROGRAM, FLAGS, scratch)
     yield binary(PROGRAM.name, PROGRAM, FLAGS, scratch, "-lz")
     if torch:
         flags, libraries = torch
-        yield preprocessed(PEER.name, PEER, flags)
+        yield preprocessed(PEER.name, PEER, flags, scratch)
         # Its libraries need others, which are not linked again.
         yield binary(PEER.name, PEER, flags, scratch, "-Wl,--allow-shlib-undefined", *libraries, "-lz")
         yield {"what": f"libtorch's {', '.join(SHARED)}", "bytes": sum(path.stat().st_size for path in libraries)}
