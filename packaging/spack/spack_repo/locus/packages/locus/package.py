@@ -12,7 +12,7 @@ class Locus(MesonPackage, CudaPackage):
 
     url = "@url@"
 
-    license("Apache-2.0", checked_by="locus")
+    license("Apache-2.0")
 
     version("@version@", sha256="@sha256@")
 
