@@ -78,6 +78,7 @@ def write_cases(folder):
 
 def run_cases(program, folders):
     """{case: why it failed, or None}. A case that ends the program is one that failed."""
+    program = pathlib.Path(program).resolve()
     results, rest = {}, list(folders)
     while rest:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
