@@ -1,6 +1,7 @@
 """ONNX's own packages for tests: of this Python, or of an environment in the build folder, made when a test first needs
 it."""
 
+import fcntl
 import importlib.util
 import os
 import pathlib
@@ -23,13 +24,16 @@ def restart_with_packages(root):
     python = folder / "bin" / "python"
     if pathlib.Path(sys.prefix) == folder:
         return f"{folder} lacks {', '.join(missing())}; remove the folder"
-    if not (folder / "complete").exists():
-        try:
-            venv.create(folder, with_pip=True, clear=True)
-            subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES], check=True,
-                           timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        except (OSError, subprocess.SubprocessError):
-            return "needs onnx and onnxruntime: pip install onnx onnxruntime"
-        (folder / "complete").touch()
+    folder.parent.mkdir(exist_ok=True)
+    with open(folder.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two tests may begin at once
+        if not (folder / "complete").exists():
+            try:
+                venv.create(folder, with_pip=True, clear=True)
+                subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES],
+                               check=True, timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            except (OSError, subprocess.SubprocessError):
+                return "needs onnx and onnxruntime: pip install onnx onnxruntime"
+            (folder / "complete").touch()
     os.execv(python, [str(python), *sys.argv])
     return None
