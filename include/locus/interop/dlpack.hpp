@@ -49,7 +49,7 @@ struct DlpackTensor {
   if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(given.data), given.byte_offset, &address))
     fail<ArgumentError>({caller, ": the first element is ", given.byte_offset, " bytes behind the pointer, which is ",
                          "past the end of memory"});
-  return reinterpret_cast<void*>(address);
+  return static_cast<std::byte*>(given.data) + given.byte_offset;
 }
 
 /// throws ArgumentError for a struct that was used already, or of another major version; see layout_of, first_element
@@ -115,13 +115,14 @@ template <class T, class D, class M>
   if (given.is_read_only && !words.reads_any_strides)
     fail<ArgumentError>({words.caller, ": the memory is read-only, and a tensor can write to its own; copy it, by ",
                          "copy_from_dlpack"});
-  const D place = dlpack::Place<D>::at(given.device);
-  const bool is_anywhere = given.device.device_type == dlpack::kDLCUDAManaged;
-  if (device && !(*device == place) && !is_anywhere) refuse_place(given.device, to_string(*device), words.caller);
-  auto* const memory = new ForeignMemory<M, D>(device ? *device : place);
+  const D found = dlpack::Place<D>::at(given.device);
+  const bool is_on_each = given.device.device_type == dlpack::kDLCUDAManaged;
+  if (device && !(*device == found) && !is_on_each) refuse_place(given.device, to_string(*device), words.caller);
+  const D place = device ? *device : found;
+  auto* const memory = new ForeignMemory<M, D>(place);
   const Shared<const MemoryOwner> owner(memory);
-  if constexpr (std::is_same_v<D, Cuda>) cuda::follow_stream(device ? *device : place, options.stream);
-  auto result = tensor_over<T, D>(static_cast<T*>(given.data), given.layout, device ? *device : place, owner, words);
+  if constexpr (std::is_same_v<D, Cuda>) cuda::follow_stream(place, options.stream);
+  auto result = tensor_over<T, D>(static_cast<T*>(given.data), given.layout, place, owner, words);
   memory->take(std::move(managed));
   return result;
 }
