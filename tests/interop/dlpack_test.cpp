@@ -357,8 +357,8 @@ TEST_CASE("the GPU of the memory") {
                  "the memory is on an extension device:1, and the tensor would be on counting:0"));
 #if !LOCUS_CUDA
   const auto on_gpu = [&] { return library.lend([](auto& given) { given.dl_tensor.device = {dlpack::kDLCUDA, 0}; }); };
-  CHECK_THROWS_AS((void)from_dlpack<float, Cuda>(on_gpu()), CudaUnavailable);
-  CHECK_THROWS_AS(with_dlpack(on_gpu(), []<class T, class D>(const Tensor<T, D>&) {}), CudaUnavailable);
+  CHECK_THROWS_AS((void)(from_dlpack<float, Cuda>(on_gpu())), CudaUnavailable);
+  CHECK_THROWS_AS((with_dlpack(on_gpu(), []<class T, class D>(const Tensor<T, D>&) {})), CudaUnavailable);
 #endif
 }
 

@@ -38,11 +38,35 @@ concept ConstantElements = requires(const R& values) {
 template <StridedSpan M>
 [[nodiscard]] Layout layout_of_span(const M& elements) {
   Layout layout{{}, {}};
-  for (std::size_t d = 0; d < M::rank(); ++d) {
-    layout.shape.push_back(static_cast<std::int64_t>(elements.extent(d)));
-    layout.strides.push_back(static_cast<std::int64_t>(elements.stride(d)));
+  if constexpr (M::rank() > 0) {  // without dimensions, there is no stride()
+    for (std::size_t d = 0; d < M::rank(); ++d) {
+      layout.shape.push_back(static_cast<std::int64_t>(elements.extent(d)));
+      layout.strides.push_back(static_cast<std::int64_t>(elements.stride(d)));
+    }
   }
   return layout;
+}
+
+/// throws ShapeError or ArgumentError unless an mdspan of type M can describe the layout, its strides aside
+template <StridedSpan M>
+void require_span(const Layout& layout) {
+  const Shape& shape = layout.shape;
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<typename M::index_type>::max());
+  if (static_cast<std::size_t>(shape.rank()) != M::rank())
+    fail<ShapeError>({"to_mdspan: shape ", shape, " for an mdspan of ", M::rank(), " dimensions"});
+  bool is_in_range = static_cast<std::uint64_t>(layout.span().end) <= most;
+  for (const std::int64_t extent : shape) is_in_range &= static_cast<std::uint64_t>(extent) <= most;
+  if (!is_in_range)
+    fail<ShapeError>({"to_mdspan: shape ", shape, " with strides ", layout.strides,
+                      " reaches past the mdspan's index type; take std::int64_t"});
+  if (layout.shares_elements())
+    fail<ArgumentError>({"to_mdspan: a view of shape ", shape, ", expanded or unfolded, whose elements may share ",
+                         "memory; use .clone() first"});
+  for (std::size_t d = 0; d < M::rank(); ++d) {
+    const std::size_t fixed = M::static_extent(d), dynamic = static_cast<std::size_t>(-1);
+    if (fixed != dynamic && fixed != static_cast<std::size_t>(shape.begin()[d]))
+      fail<ShapeError>({"to_mdspan: shape ", shape, " for an mdspan of extent ", fixed, " in dimension ", d});
+  }
 }
 }  // namespace detail
 
@@ -95,25 +119,16 @@ template <detail::StridedSpan M, DType T, class D>
   using Index = typename M::index_type;
   using Extents = typename M::extents_type;
   using Mapping = typename M::mapping_type;
+  detail::require_span<M>(x.layout());
   constexpr std::size_t rank = M::rank();
-  if (static_cast<std::size_t>(x.rank()) != rank)
-    fail<ShapeError>({"to_mdspan: shape ", x.shape(), " for an mdspan of ", rank, " dimensions"});
-  if (static_cast<std::uint64_t>(x.layout().span().end) > static_cast<std::uint64_t>(std::numeric_limits<Index>::max()))
-    fail<ShapeError>({"to_mdspan: shape ", x.shape(), " with strides ", x.strides(),
-                      " reaches past the mdspan's index type; take std::int64_t"});
-  if (x.layout().shares_elements())
-    fail<ArgumentError>({"to_mdspan: a view of shape ", x.shape(), ", expanded or unfolded, whose elements may share ",
-                         "memory; use .clone() first"});
   std::array<Index, rank> extents{}, strides{};
   for (std::size_t d = 0; d < rank; ++d) {
-    const std::int64_t extent = x.size(static_cast<int>(d)), stride = x.strides()[static_cast<int>(d)];
-    const auto fixed = Extents::static_extent(d);
-    if (fixed != static_cast<std::size_t>(-1) && fixed != static_cast<std::size_t>(extent))
-      fail<ShapeError>({"to_mdspan: shape ", x.shape(), " for an mdspan of extent ", fixed, " in dimension ", d});
-    extents[d] = static_cast<Index>(extent);
-    strides[d] = extent > 1 ? static_cast<Index>(stride) : Index{1};
+    extents[d] = static_cast<Index>(x.shape().begin()[d]);
+    strides[d] = extents[d] > 1 ? static_cast<Index>(x.strides().begin()[d]) : Index{1};
   }
-  if constexpr (std::is_constructible_v<Mapping, Extents, std::array<Index, rank>>) {
+  if constexpr (rank == 0) {
+    return M(x.data(), Mapping());
+  } else if constexpr (std::is_constructible_v<Mapping, Extents, std::array<Index, rank>>) {
     return M(x.data(), Mapping(Extents(extents), strides));
   } else {
     const Mapping mapping{Extents(extents)};
