@@ -116,8 +116,8 @@ template <class T, class D, class M>
     fail<ArgumentError>({words.caller, ": the memory is read-only, and a tensor can write to its own; copy it, by ",
                          "copy_from_dlpack"});
   const D found = dlpack::Place<D>::at(given.device);
-  const bool is_on_each = given.device.device_type == dlpack::kDLCUDAManaged;
-  if (device && !(*device == found) && !is_on_each) refuse_place(given.device, to_string(*device), words.caller);
+  const bool is_on_every_gpu = given.device.device_type == dlpack::kDLCUDAManaged;
+  if (device && !(*device == found) && !is_on_every_gpu) refuse_place(given.device, to_string(*device), words.caller);
   const D place = device ? *device : found;
   auto* const memory = new ForeignMemory<M, D>(place);
   const Shared<const MemoryOwner> owner(memory);
