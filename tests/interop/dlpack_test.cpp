@@ -367,7 +367,7 @@ TEST_CASE("a function that is compiled for the types that it takes") {
   const auto name = []<class T>(const Tensor<T, Cpu>&) { return dtype_name<T>(); };
   CHECK(with_dlpack(library.lend(), name) == "float32");
   CHECK(with_dlpack(to_dlpack(zeros<std::uint16_t>({2})), name) == "uint16");
-  CHECK(with_dlpack(to_dlpack(zeros<bool>({})), name) == "bool");
+  CHECK(with_dlpack(to_dlpack(zeros<bool>(Shape{})), name) == "bool");
   const auto any = []<class T, class D>(const Tensor<T, D>& x) { return x.elements(); };
   CHECK(with_dlpack(library.lend<dlpack::DLManagedTensor>(), any) == 6);
   std::int64_t seen = 0;
