@@ -64,7 +64,7 @@ struct Library {
     };
     auto& given = managed->dl_tensor;
     given.data = values;
-    given.device.device_type = decltype(given.device.device_type){dlpack::kDLCPU};
+    given.device.device_type = static_cast<decltype(given.device.device_type)>(dlpack::kDLCPU);
     given.ndim = static_cast<std::int32_t>(shape.size());
     given.dtype = {dlpack::kDLFloat, 32, 1};
     given.shape = shape.data();
