@@ -277,8 +277,10 @@ R call_with_dlpack(F& f, const DlpackTensor& given, dlpack::Owner<M>& managed, c
   }
   if constexpr (sizeof...(Rest) > 0) return call_with_dlpack<R, D>(f, given, managed, options, ElementTypes<Rest...>{});
   else
-    fail<ArgumentError>({"with_dlpack: the function takes no tensor of ", given.type, " on ", given.device,
-                         "; let its parameter be a template, as in []<class T, class D>(const Tensor<T, D>& x)"});
+    fail<ArgumentError>(
+        {"with_dlpack: the function takes no tensor of ", given.type, " on ", given.device,
+         "; let its parameter be a template, as in []<class T, class D>(const Tensor<T, D>& x), or convert the "
+         "elements in the other library"});
 }
 }  // namespace detail
 
