@@ -60,6 +60,7 @@ SECTIONS = [
                "report/confusion_plot.hpp", "report/image_grid.hpp", "io/png.hpp"]),
     ("ONNX files", ["interop/onnx/graph.hpp", "interop/onnx/file.hpp", "models/onnx.hpp"]),
     ("ONNX export", ["interop/onnx_export.hpp", "interop/onnx/recorder.hpp"]),
+    ("Arrays of other libraries", ["interop/dlpack.hpp", "interop/dlpack_structs.hpp", "interop/view.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "distributed/engine/error.hpp"]),
 ]
