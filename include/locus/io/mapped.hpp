@@ -1,21 +1,11 @@
 #pragma once
 // States of models from memory-mapped files.
 
-#include <locus/data/files/mapped_file.hpp>
+#include <locus/io/mapped_memory.hpp>
 #include <locus/io/safetensors.hpp>
 #include <locus/io/safetensors_file.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
-
-namespace detail {
-/// A tensor on part of a file's memory, with its own version counter.
-[[nodiscard]] inline Tensor<std::uint8_t, Cpu> bytes_in(const Buffer<Cpu>& memory, std::uint64_t begin,
-                                                        std::uint64_t bytes) {
-  auto* const data = static_cast<std::uint8_t*>(memory.data()) + begin;
-  const Shape shape{static_cast<std::int64_t>(bytes)};
-  return {memory.part(data, bytes), data, shape, row_major(shape)};
-}
-}  // namespace detail
 
 /// Maps the tensors of a safetensors file into memory: pages come from the disk when they are first touched, and are
 /// shared with other processes that map the file. Copy on write: in-place changes stay in this process and never reach
@@ -35,7 +25,7 @@ namespace detail {
     detail::InputFile opened(path, "a safetensors file");
     const detail::Contents contents = detail::read_header(opened);
     auto* const file = new detail::MappedFile(std::move(opened));
-    const Buffer<Cpu> memory(Cpu{}, file->data(), file->file().bytes(), Shared<const MemoryOwner>(file));
+    const Buffer<Cpu> memory = detail::memory_of(file);
     return detail::state_of<Cpu>(path, contents, [&](const auto& tensor, std::uint64_t begin, auto& state) {
       if (tensor.type != ElementType::boolean && begin % static_cast<std::uint64_t>(size_of(tensor.type)) == 0) {
         state.add({tensor.name, tensor.type, tensor.shape, detail::bytes_in(memory, begin, tensor.end - tensor.begin)});

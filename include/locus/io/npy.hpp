@@ -6,7 +6,7 @@
 #include <locus/io/npy_header.hpp>
 #include <locus/io/utf8.hpp>
 #include <locus/io/zip.hpp>
-#include <locus/nn/state_dict.hpp>
+#include <locus/nn/state.hpp>
 
 #include <bit>
 
@@ -111,7 +111,7 @@ template <DType T>
   constexpr std::string_view ending = ".npy";
   InputFile file(path, "a .npz file");
   const std::string what = join("cannot read '", path, "' as .npz");
-  const ZipDirectory directory(file, what);
+  const ZipDirectory directory(file, what, "numpy.savez");
   nn::StateDict<Cpu> state;
   state.set_file(path);
   for (const ZipEntry& entry : directory) {

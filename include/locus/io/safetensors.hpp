@@ -3,7 +3,7 @@
 // https://github.com/huggingface/safetensors
 
 #include <locus/core/system/out_of_memory.hpp>
-#include <locus/nn/state_dict.hpp>
+#include <locus/nn/state.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 /// Read and write files in host memory: D is Cpu. Defined in safetensors_file.hpp, or in the compiled library.

@@ -4,7 +4,7 @@
 #include <locus/core/system/file.hpp>
 #include <locus/core/system/input_file.hpp>
 #include <locus/io/safetensors_header.hpp>
-#include <locus/nn/state_dict.hpp>
+#include <locus/nn/state.hpp>
 
 #include <bit>
 

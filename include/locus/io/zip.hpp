@@ -1,5 +1,5 @@
 #pragma once
-// Archives of files (.zip) as NumPy writes them: stored or deflated.
+// Archives of files (.zip) as NumPy and PyTorch write them: stored or deflated.
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
 
 #include <locus/core/printable.hpp>
@@ -21,6 +21,9 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 /// CRC-32; `before`: the checksum of the preceding bytes, which it continues.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::uint32_t crc32_of(const void* data, std::size_t count,
                                                               std::uint32_t before = 0) {
+#if LOCUS_ZLIB
+  return static_cast<std::uint32_t>(crc32_z(before, static_cast<const Bytef*>(data), count));
+#else
   static constexpr auto table = [] {
     std::array<std::uint32_t, 256> made{};
     for (std::uint32_t i = 0; i < 256; ++i) {
@@ -33,6 +36,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
   std::uint32_t crc = ~before;
   for (std::size_t i = 0; i < count; ++i) crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
   return ~crc;
+#endif
 }
 
 /// Reads a little-endian number in a text; append_number appends one.
@@ -58,8 +62,9 @@ struct ZipEntry {
 /// The files of an archive, from the central directory at its end.
 class ZipDirectory {
  public:
-  /// throws DataError
-  ZipDirectory(InputFile& file, const std::string& what) : file_(file), what_(what) {
+  /// writer: the function that writes such archives, for messages. throws DataError
+  ZipDirectory(InputFile& file, const std::string& what, const char* writer)
+      : file_(file), what_(what), writer_(writer) {
     find();
     if (end_ > file_.bytes() || begin_ > end_) refuse("its directory lies outside of it");
     const std::string text = text_at(begin_, end_ - begin_);
@@ -73,6 +78,7 @@ class ZipDirectory {
   }
   [[nodiscard]] auto begin() const { return entries_.begin(); }
   [[nodiscard]] auto end() const { return entries_.end(); }
+  [[nodiscard]] const char* writer() const { return writer_; }
 
   /// Where the bytes of a file begin. throws DataError for a file that shares bytes with another: by overlaps, a small
   /// archive could expand without limit
@@ -100,8 +106,8 @@ class ZipDirectory {
   [[noreturn]] void refuse_overlap(const ZipEntry& entry) const {
     refuse(
         "'", locus::detail::printable(entry.name),
-        "' shares its bytes with another file of the archive; expected bytes of its own for each: write it again with "
-        "numpy.savez");
+        "' shares its bytes with another file of the archive; expected bytes of its own for each: write it again with ",
+        writer_);
   }
   [[nodiscard]] std::string text_at(std::uint64_t at, std::uint64_t count) const {
     std::string text(count, ' ');
@@ -176,6 +182,7 @@ class ZipDirectory {
 
   InputFile& file_;
   const std::string& what_;
+  const char* writer_;
   std::uint64_t begin_ = 0, end_ = 0, count_ = 0;
   std::vector<ZipEntry> entries_;
   std::vector<std::uint64_t> headers_;  ///< positions of the local headers, ascending
@@ -186,13 +193,13 @@ class ZipReader {
  public:
   /// throws DataError
   ZipReader(InputFile& file, const ZipDirectory& directory, const ZipEntry& entry, const std::string& what)
-      : file_(file), entry_(entry), what_(what), stored_left_(entry.stored_bytes), left_(entry.bytes) {
+      : file_(file), entry_(entry), what_(what), writer_(directory.writer()), stored_left_(entry.stored_bytes), left_(entry.bytes) {
     const std::uint64_t begin = directory.begin_of(entry);
     file_.go_to(begin);
     if (entry.method == 0 && entry.stored_bytes != entry.bytes) refuse("has two lengths");
     if (entry.method == 8) begin_inflating();
     else if (entry.method != 0)
-      refuse("is compressed by method ", entry.method, "; save it with numpy.savez or numpy.savez_compressed");
+      refuse("is compressed by method ", entry.method, "; expected none or deflate: write it again with ", writer_);
   }
   ZipReader(const ZipReader&) = delete;
   ZipReader& operator=(const ZipReader&) = delete;
@@ -259,8 +266,8 @@ class ZipReader {
 #else
   [[noreturn]] void begin_inflating() const {
     refuse(
-        "is compressed, and this program was built without zlib; install zlib1g-dev and build again, or save it with "
-        "numpy.savez");
+        "is compressed, and this program was built without zlib; install zlib1g-dev and build again, or write it "
+        "without compression");
   }
   [[noreturn]] void inflate_to(void*, std::size_t) const { begin_inflating(); }
 #endif
@@ -268,6 +275,7 @@ class ZipReader {
   InputFile& file_;
   const ZipEntry& entry_;
   const std::string& what_;
+  const char* writer_;
   std::uint64_t stored_left_, left_;
   std::uint32_t crc_ = 0;
 };
