@@ -195,14 +195,18 @@ class PickleReader {
   }
   [[nodiscard]] bool memory(unsigned char code) {
     switch (code) {
-      case 'q': return memo_[number(1)] = top(), true;
-      case 'r': return memo_[number(4)] = top(), true;
-      case 0x94: return memo_.emplace(memo_.size(), top()), true;
+      case 'q': return remember(number(1)), true;
+      case 'r': return remember(number(4)), true;
+      case 0x94: return remember(memo_.size()), true;
       case 'h': return recall(number(1)), true;
       case 'j': return recall(number(4)), true;
       case 0x95: return (void)number(8), true;  // a frame, whose length helps only readers of streams
       default: return false;
     }
+  }
+  void remember(std::uint64_t number) {
+    if (memo_.size() >= ValueTree::most) refuse("has a memo of more than ", ValueTree::most, " values");
+    memo_[number] = top();
   }
   void recall(std::uint64_t number) {
     const auto found = memo_.find(number);

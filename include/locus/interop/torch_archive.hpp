@@ -9,8 +9,11 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of torch.save hold little-endian numbers");
 
+/// The largest pickle that is read, in bytes: a model's has some hundred for each tensor.
+inline constexpr std::uint64_t most_pickled = std::uint64_t{1} << 26;
+
 /// A copy of bytes that do not lie at a multiple of the largest element.
-[[nodiscard]] inline Tensor<std::uint8_t, Cpu> aligned(Tensor<std::uint8_t, Cpu> bytes) {
+[[nodiscard]] inline Tensor<std::uint8_t, Cpu> aligned(const Tensor<std::uint8_t, Cpu>& bytes) {
   constexpr std::uintptr_t alignment = 8;
   return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0 ? bytes : bytes.clone();
 }
@@ -18,16 +21,13 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of torch.save ho
 /// The archive of PyTorch 1.6 and later.
 class TorchArchive {
  public:
-  /// throws DataError
-  TorchArchive(InputFile file, const std::string& what, bool is_mapped)
-      : what_(what), input_(std::move(file)), directory_(input_, what_, "torch.save") {
+  /// memory: of the file, if it is mapped, or empty. All must outlive this. throws DataError
+  TorchArchive(InputFile& file, const Buffer<Cpu>& memory, const std::string& what)
+      : what_(what), input_(file), memory_(memory), directory_(input_, what_, "torch.save") {
     for (const ZipEntry& entry : directory_)
       if (!entries_.emplace(entry.name, &entry).second)
         fail<DataError>({what_, ": '", locus::detail::printable(entry.name), "' is there twice"});
     find_root();
-    if (!is_mapped || input_.bytes() == 0) return;
-    memory_ = memory_of(new MappedFile(InputFile(input_.path(), "a file of torch.save")));
-    if (memory_.bytes() != input_.bytes()) fail<DataError>({what_, ": it was replaced while it was read"});
   }
 
   [[nodiscard]] Value read() {
@@ -49,7 +49,7 @@ class TorchArchive {
     if (memory_ && entry.method == 0 && entry.stored_bytes == bytes)
       return aligned(bytes_in(memory_, directory_.begin_of(entry), bytes));
     ZipReader reader(input_, directory_, entry, what_);
-    const Tensor<std::uint8_t, Cpu> result({static_cast<std::int64_t>(bytes)});
+    Tensor<std::uint8_t, Cpu> result({static_cast<std::int64_t>(bytes)});
     reader.read(result.data(), bytes);
     return result;
   }
@@ -77,9 +77,8 @@ class TorchArchive {
     return *found->second;
   }
   [[nodiscard]] std::string text_of(const std::string& name) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 28;
     const ZipEntry& entry = entry_of(name);
-    if (entry.bytes > most) fail<DataError>({what_, ": its ", name, " has more than ", most, " bytes"});
+    if (entry.bytes > most_pickled) fail<DataError>({what_, ": its ", name, " has more than ", most_pickled, " bytes"});
     ZipReader reader(input_, directory_, entry, what_);
     std::string text(entry.bytes, ' ');
     reader.read(text.data(), text.size());
@@ -87,11 +86,11 @@ class TorchArchive {
   }
 
   const std::string& what_;
-  InputFile input_;
+  InputFile& input_;
+  const Buffer<Cpu>& memory_;
   ZipDirectory directory_;
   std::map<std::string, const ZipEntry*> entries_;
-  std::string root_;      ///< with a slash at its end
-  Buffer<Cpu> memory_{};  ///< of a mapped file
+  std::string root_;  ///< with a slash at its end
 };
 
 /// The format before PyTorch 1.6: pickles of a magic number, of a version, of the writing machine, of the values and of
@@ -100,18 +99,12 @@ class OldTorchFile {
  public:
   static constexpr std::string_view magic{"\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10};
 
-  /// throws DataError
-  OldTorchFile(InputFile file, const std::string& what, bool is_mapped) : what_(what), path_(file.path()) {
-    if (is_mapped) {
-      memory_ = memory_of(new MappedFile(std::move(file)));
-    } else {
-      const Tensor<std::uint8_t, Cpu> whole({static_cast<std::int64_t>(file.bytes())});
-      if (file.read(whole.data(), file.bytes()) != file.bytes())
-        fail<DataError>({what_, ": it ended while it was read"});
-      memory_ = whole.buffer();
-    }
-    text_ = {static_cast<const char*>(memory_.data()), memory_.bytes()};
-  }
+  /// memory: of the whole file. Both must outlive this.
+  OldTorchFile(std::string path, const Buffer<Cpu>& memory, const std::string& what)
+      : what_(what),
+        path_(std::move(path)),
+        memory_(memory),
+        text_{static_cast<const char*>(memory.data()), memory.bytes()} {}
 
   [[nodiscard]] Value read() {
     auto* const tree = new ValueTree(path_);
@@ -130,7 +123,7 @@ class OldTorchFile {
 
  private:
   [[nodiscard]] ValueIndex next(ValueTree& tree, TorchObjects& objects) {
-    PickleReader reader(text_.substr(at_), what_, tree, objects);
+    PickleReader reader(text_.substr(at_, most_pickled), what_, tree, objects);
     const ValueIndex root = reader.read();
     at_ += reader.at();
     return root;
@@ -174,10 +167,16 @@ class OldTorchFile {
 
   const std::string& what_;
   std::string path_;
-  Buffer<Cpu> memory_{};
+  const Buffer<Cpu>& memory_;
   std::string_view text_;
   std::size_t at_ = 0;
 };
+
+[[nodiscard]] inline Tensor<std::uint8_t, Cpu> whole_file(InputFile& file, const std::string& what) {
+  Tensor<std::uint8_t, Cpu> whole({static_cast<std::int64_t>(file.bytes())});
+  if (file.read(whole.data(), file.bytes()) != file.bytes()) fail<DataError>({what, ": it ended while it was read"});
+  return whole;
+}
 
 /// Reads a file of either format. throws DataError
 [[nodiscard]] inline Value read_torch_file(const std::string& path, bool is_mapped) {
@@ -186,10 +185,16 @@ class OldTorchFile {
   char begin[512] = {};
   const std::string_view head(begin, file.read(begin, sizeof begin));
   file.go_to(0);
-  if (head.starts_with("PK\3\4")) return TorchArchive(std::move(file), what, is_mapped).read();
-  if (head.starts_with(std::string_view("\x80\2\x8a\n", 4)) &&
-      head.substr(4, OldTorchFile::magic.size()) == OldTorchFile::magic)
-    return OldTorchFile(std::move(file), what, is_mapped).read();
+  const bool is_archive = head.starts_with("PK\3\4");
+  const bool is_old = head.starts_with(std::string_view("\x80\2\x8a\n", 4)) &&
+                      head.substr(4, OldTorchFile::magic.size()) == OldTorchFile::magic;
+  if ((is_archive || is_old) && is_mapped) {
+    auto* const mapped = new MappedFile(std::move(file));
+    const Buffer<Cpu> memory = memory_of(mapped);
+    return is_archive ? TorchArchive(mapped->file(), memory, what).read() : OldTorchFile(path, memory, what).read();
+  }
+  if (is_archive) return TorchArchive(file, {}, what).read();
+  if (is_old) return OldTorchFile(path, whole_file(file, what).buffer(), what).read();
   if (head.size() > 262 && head.substr(257, 5) == "ustar")
     fail<DataError>({what, ": it has the format of PyTorch before 0.1.10 (tar); save it again with a later one"});
   fail<DataError>({what, ": it begins with '", locus::detail::printable(head.substr(0, 8)),

@@ -25,6 +25,7 @@ class TorchObjects final : public PickleObjects {
     std::vector<Tensor<std::uint8_t, Cpu>> memories;
     for (const TorchStorage& storage : storages_) {
       memories.push_back(memory(storage));
+      tree_.tensor_bytes += storage.bytes;
       if (storage.type && storage.type->is_known && storage.type->type == ElementType::boolean)
         require_bools(memories.back());
     }
@@ -60,8 +61,7 @@ class TorchObjects final : public PickleObjects {
     const std::vector<ValueIndex> given = tree_.nodes[arguments].parts;
     if (function == "collections.OrderedDict" || function == "collections.Counter") return dictionary(given);
     if (function == "builtins.set" || function == "__builtin__.set" || function == "torch.Size")
-      return tree_.add(
-          {.kind = ValueKind::list, .parts = given.empty() ? given : node(given, 0, ValueKind::list).parts});
+      return given.empty() ? arguments : ((void)node(given, 0, ValueKind::list), given[0]);
     if (function == "torch.device") return device(given);
     if (function == "_codecs.encode") return encoded(node(given, 0, ValueKind::text).text);
     if (function == "torch._utils._rebuild_parameter" || function == "torch._utils._rebuild_parameter_with_state")
@@ -122,17 +122,17 @@ class TorchObjects final : public PickleObjects {
       if (first[i] > 1) refuse("has a tensor of torch.bool with other bytes than 0 and 1");
   }
 
-  /// Of no arguments, a dictionary, or a list of pairs.
+  /// Of nothing, a dictionary, or a list of pairs.
   [[nodiscard]] ValueIndex dictionary(const std::vector<ValueIndex>& given) {
-    std::vector<ValueIndex> parts;
-    if (!given.empty() && tree_.nodes[given[0]].kind == ValueKind::dict) parts = tree_.nodes[given[0]].parts;
-    else if (!given.empty())
+    if (!given.empty() && tree_.nodes[given[0]].kind == ValueKind::dict) return given[0];
+    ValueNode dict{.kind = ValueKind::dict};
+    if (!given.empty())
       for (const ValueIndex pair : node(given, 0, ValueKind::list).parts) {
         const ValueNode& both = tree_.nodes[pair];
         if (both.kind != ValueKind::list || both.parts.size() != 2) refuse("makes a dictionary of no pairs");
-        parts.insert(parts.end(), both.parts.begin(), both.parts.end());
+        dict.parts.insert(dict.parts.end(), both.parts.begin(), both.parts.end());
       }
-    return tree_.add({.kind = ValueKind::dict, .parts = std::move(parts)});
+    return tree_.add(std::move(dict));
   }
   [[nodiscard]] ValueIndex device(const std::vector<ValueIndex>& given) {
     std::string name = node(given, 0, ValueKind::text).text;

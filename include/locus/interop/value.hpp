@@ -45,15 +45,21 @@ struct StoredTensor {
 
 /// The values of a file. They refer to each other by index, so that cycles in a file neither leak nor overflow a stack.
 struct ValueTree : Counted {
-  static constexpr std::size_t most = 10'000'000;  ///< values; 80 bytes each
+  /// Limits, so that a small file, which may name one value many times, does not fill the memory.
+  static constexpr std::size_t most = 10'000'000, most_parts = 4 * most, most_text = std::size_t{1} << 29;
   std::string file;
   std::vector<ValueNode> nodes{};
   std::vector<StoredTensor> tensors{};
+  std::uint64_t tensor_bytes = 0;  ///< of the memories of all tensors
 
   explicit ValueTree(std::string path) : file(std::move(path)) {}
-  /// throws DataError for more than `most` values
+  /// throws DataError beyond the limits
   ValueIndex add(ValueNode node) {
-    if (nodes.size() >= most) fail<DataError>({"cannot read '", file, "': it has more than ", most, " values"});
+    parts_ += node.parts.size();
+    text_ += node.text.size();
+    if (nodes.size() >= most || parts_ > most_parts || text_ > most_text)
+      fail<DataError>({"cannot read '", file, "': it has more than ", most, " values, ", most_parts,
+                       " references between them, or ", most_text, " bytes of text"});
     nodes.push_back(std::move(node));
     return static_cast<ValueIndex>(nodes.size() - 1);
   }
@@ -69,29 +75,43 @@ struct ValueTree : Counted {
     return add({.kind = ValueKind::real, .bits = __builtin_bit_cast(std::uint64_t, number)});
   }
   ValueIndex add_boolean(bool truth) { return add({.kind = ValueKind::boolean, .bits = truth}); }
+
+ private:
+  std::size_t parts_ = 0, text_ = 0;
 };
 
-/// The elements of a tensor, dense and row-major: in the file's memory where they lie so.
-/// throws DataError for a tensor that repeats few elements too often
-[[nodiscard]] inline Tensor<std::uint8_t, Cpu> dense_bytes(const StoredTensor& tensor, std::string_view file) {
-  const auto copy = [&]<class Word>(Word) {
+/// Limits of a state, in bytes: tensors with strides of 0, and names that occur many times, must not fill the memory.
+struct StateRoom {
+  std::uint64_t copies, names = std::uint64_t{1} << 28;
+
+  /// throws DataError if less than `bytes` is left of a limit
+  void take(std::uint64_t& room, std::uint64_t bytes, const std::string& file) const {
+    if (bytes > room)
+      fail<DataError>({"'", file, "': its tensors repeat their elements, or its dictionaries each other, to more than ",
+                       "memory should hold; expected tensors that are saved whole: .contiguous()"});
+    room -= bytes;
+  }
+};
+
+/// The elements of a tensor, dense and row-major: in the file's memory where they lie so. throws DataError
+[[nodiscard]] inline Tensor<std::uint8_t, Cpu> dense_bytes(const StoredTensor& tensor, StateRoom& room,
+                                                           const std::string& file) {
+  const auto size = static_cast<std::int64_t>(size_of(tensor.type));
+  if (!is_contiguous(tensor.shape, tensor.strides)) {
+    std::int64_t bytes = 0;
+    const bool overflows = __builtin_mul_overflow(elements(tensor.shape), size, &bytes);
+    room.take(room.copies, overflows ? UINT64_MAX : static_cast<std::uint64_t>(bytes), file);
+  }
+  const auto dense = [&]<class Word>(Word) {
     const Tensor<Word, Cpu> view(tensor.memory.buffer(), reinterpret_cast<Word*>(tensor.memory.data() + tensor.begin),
                                  tensor.shape, tensor.strides);
     return nn::detail::bytes_of(view.contiguous());
   };
-  // Strides of 0 make a tensor of any size of one element: a small file must not fill the memory.
-  constexpr std::int64_t room = std::int64_t{1} << 28;
-  const auto size = static_cast<std::int64_t>(size_of(tensor.type));
-  const std::int64_t count = elements(tensor.shape);
-  if (count > (INT64_MAX - room) / 8 || count * size > tensor.memory.elements() + room)
-    fail<DataError>({"'", file, "' repeats ", tensor.memory.elements(), " bytes over shape ", tensor.shape,
-                     ", which would take more than ", room,
-                     " bytes; expected a tensor that is saved whole: .contiguous()"});
   switch (size) {
-    case 8: return copy(std::int64_t{});
-    case 4: return copy(std::int32_t{});
-    case 2: return copy(std::uint16_t{});
-    default: return copy(std::uint8_t{});
+    case 8: return dense(std::int64_t{});
+    case 4: return dense(std::int32_t{});
+    case 2: return dense(std::uint16_t{});
+    default: return dense(std::uint8_t{});
   }
 }
 
@@ -221,7 +241,7 @@ class Value {
     }
     return not_found;
   }
-  void add_to(nn::StateDict<Cpu>& state, const std::string& prefix, int depth, std::size_t& budget) const;
+  void add_to(nn::StateDict<Cpu>& state, const std::string& prefix, int depth, detail::StateRoom& room) const;
 
   Shared<const detail::ValueTree> tree_;
   detail::ValueIndex index_;
@@ -242,29 +262,31 @@ inline nn::StateDict<Cpu> Value::state_dict() const {
   (void)of(ValueKind::dict);
   nn::StateDict<Cpu> state;
   state.set_file(tree_->file);
-  std::size_t budget = 1'000'000;  // of tensors: a file may name one dictionary many times, also within each other
-  add_to(state, "", 0, budget);
+  detail::StateRoom room{.copies = 16 * tree_->tensor_bytes + (std::uint64_t{1} << 28)};
+  add_to(state, "", 0, room);
   return state;
 }
 
-inline void Value::add_to(nn::StateDict<Cpu>& state, const std::string& prefix, int depth, std::size_t& budget) const {
+inline void Value::add_to(nn::StateDict<Cpu>& state, const std::string& prefix, int depth,
+                          detail::StateRoom& room) const {
   constexpr int deepest = 32;
+  if (depth > deepest)
+    fail<DataError>({"'", tree_->file, "': dictionaries are within each other, more than ", deepest, " deep"});
+  constexpr std::uint64_t bytes_of_entry = 300;
   for (const Item& item : items()) {
-    if (depth == deepest || budget-- == 0)
-      fail<DataError>({"'", tree_->file, "': dictionaries of tensors are within each other more than ", deepest,
-                       " deep, or have more than 1,000,000 items"});
     const std::string name = prefix + item.key.shown();
+    room.take(room.names, name.size() + bytes_of_entry, tree_->file);
     const detail::ValueNode& node = item.value.node();
     if (state.contains(name))
       fail<DataError>({"'", tree_->file, "': '", locus::detail::printable(name), "' is there twice"});
     if (node.kind == ValueKind::dict && !node.parts.empty()) {
-      item.value.add_to(state, name + ".", depth + 1, budget);
+      item.value.add_to(state, name + ".", depth + 1, room);
     } else if (node.kind != ValueKind::tensor) {
       state.add_unread(name, std::string(to_string(node.kind)));
     } else if (const detail::StoredTensor& stored = tree_->tensors[node.bits]; !stored.unread.empty()) {
       state.add_unread(name, stored.unread);
     } else {
-      state.add({name, stored.type, stored.shape, detail::dense_bytes(stored, tree_->file)});
+      state.add({name, stored.type, stored.shape, detail::dense_bytes(stored, room, tree_->file)});
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <locus/core/element_type.hpp>
 #include <locus/core/shape.hpp>
+#include <locus/core/std/span.hpp>
 #include <locus/io/json.hpp>
 #include <locus/io/json_reader.hpp>
 
@@ -36,6 +37,13 @@ inline constexpr SafetensorsType safetensors_types[] = {{"F32", 4, true, Element
                                                         {"F8_E5M2", 1, false, {}},
                                                         {"F8_E8M0", 1, false, {}}};
 
+/// The format's name of a type.
+[[nodiscard]] constexpr std::string_view safetensors_name(ElementType type) {
+  for (const SafetensorsType& each : safetensors_types)
+    if (each.is_known && each.type == type) return each.name;
+  return "";
+}
+
 /// The key in a file's metadata of the run that wrote it: other programs write keys of their own.
 inline constexpr std::string_view run_key = "locus.run";
 
@@ -45,7 +53,12 @@ struct Placed {
   ElementType type;
   Shape shape;
   std::uint64_t begin, end;
+  std::string type_name;  ///< in words of the format
+  std::vector<std::uint64_t> extents;
 };
+
+/// A text of the metadata by its key.
+using SafetensorsText = std::pair<std::string, std::string>;
 
 /// Reads the header of a file that has `available` bytes after it.
 class HeaderReader {
@@ -78,8 +91,14 @@ class HeaderReader {
     if (end != available_) refuse("its tensors have ", end, " bytes; it has ", available_);
     return std::move(tensors_);
   }
+  /// After read(): the texts of the metadata.
+  [[nodiscard]] std::vector<SafetensorsText>& metadata() { return metadata_; }
   /// After read(): the text of the metadata by run_key; empty if there is none.
-  [[nodiscard]] const std::string& run() const { return run_; }
+  [[nodiscard]] std::string run() const {
+    for (const auto& [key, text] : metadata_)
+      if (key == run_key) return text;
+    return {};
+  }
 
  private:
   template <class... Text>
@@ -106,7 +125,7 @@ class HeaderReader {
     json.object([&](const std::string& key) {
       const std::string_view value = json.value();
       if (value.front() != '"') refuse_it();
-      if (key == run_key) run_ = JsonReader(value, json_what_).string();
+      metadata_.emplace_back(key, JsonReader(value, json_what_).string());
       keys.push_back(key);
     });
     check_once(keys);
@@ -138,9 +157,9 @@ class HeaderReader {
     const auto* const known = std::find_if(std::begin(safetensors_types), std::end(safetensors_types),
                                            [&](const auto& each) { return each.name == type_name; });
     const bool is_sized = known != std::end(safetensors_types);
-    Placed result{name, {}, is_sized ? known->type : ElementType{}, {}, 0, 0};
+    Placed result{name, {}, is_sized ? known->type : ElementType{}, {}, 0, 0, type_name, {}};
     std::uint64_t bytes = is_sized ? known->bytes : 0;
-    const bool is_deep = read_shape(name, shape, result.shape, bytes);
+    const bool is_deep = read_shape(name, shape, result, bytes);
     if (!is_sized || !known->is_known || is_deep)
       result.unread = join(locus::detail::printable(type_name, 20), " of shape ", locus::detail::printable(shape));
 
@@ -161,16 +180,17 @@ class HeaderReader {
     return result;
   }
 
-  /// Multiplies `bytes` by the extents. True for more extents than a shape of Locus holds; `result` is then invalid.
-  [[nodiscard]] bool read_shape(const std::string& name, std::string_view text, Shape& result,
+  /// Multiplies `bytes` by the extents. True for more extents than a shape of Locus holds; the shape is then invalid.
+  [[nodiscard]] bool read_shape(const std::string& name, std::string_view text, Placed& result,
                                 std::uint64_t& bytes) const {
     bool is_deep = false, is_empty = false, is_beyond = false, overflows = false;
     const bool is_list = read_numbers(name, text, [&](std::uint64_t extent) {
       is_empty |= extent == 0;
       is_beyond |= extent > INT64_MAX;
       overflows |= __builtin_mul_overflow(bytes, extent, &bytes) || bytes > INT64_MAX;
-      is_deep |= result.rank() == max_rank;
-      if (!is_beyond && !is_deep) result.push_back(static_cast<std::int64_t>(extent));
+      is_deep |= result.shape.rank() == max_rank;
+      if (!is_beyond && !is_deep) result.shape.push_back(static_cast<std::int64_t>(extent));
+      result.extents.push_back(extent);
       return true;
     });
     if (!is_list) refuse(quoted(name), " has shape ", locus::detail::printable(text), "; expected a list of extents");
@@ -201,28 +221,28 @@ class HeaderReader {
   std::uint64_t available_;
   std::vector<Placed> tensors_;
   std::vector<std::string> names_;
-  std::string run_;
+  std::vector<SafetensorsText> metadata_;
 };
 
 /// Builds the beginning of a file: the header's length and its text, padded so that the data is aligned.
 class HeaderWriter {
  public:
-  /// `run`: a text of the metadata, by run_key; empty: none
-  explicit HeaderWriter(const std::string& run) {
+  /// metadata: texts by key, without "format", which is written first
+  explicit HeaderWriter(Span<const SafetensorsText> metadata) {
     json_.begin_object().key("__metadata__").begin_object().member("format", "pt");
-    if (!run.empty()) json_.member(run_key, run);
+    for (const auto& [key, text] : metadata)
+      if (key != "format") json_.member(key, text);
     json_.end_object();
   }
 
-  /// The next tensor. throws ArgumentError for a name that cannot be written
-  void add(const std::string& name, ElementType type, const Shape& shape, std::uint64_t bytes) {
+  /// The next tensor, of a type in words of the format. throws ArgumentError for a name that cannot be written
+  template <class Extents>
+  void add(const std::string& name, std::string_view type, const Extents& shape, std::uint64_t bytes) {
     if (name == "__metadata__") fail<ArgumentError>({"save: no tensor can have the name '__metadata__'"});
     if (!is_utf8(name))
       fail<ArgumentError>({"save: the name of a tensor, '", locus::detail::printable(name), "', is not UTF-8"});
-    const auto* const known = std::find_if(std::begin(safetensors_types), std::end(safetensors_types),
-                                           [&](const auto& each) { return each.is_known && each.type == type; });
-    json_.key(name).begin_object().member("dtype", known->name).key("shape").begin_array();
-    for (const std::int64_t extent : shape) json_.value(extent);
+    json_.key(name).begin_object().member("dtype", type).key("shape").begin_array();
+    for (const auto extent : shape) json_.value(extent);
     json_.end_array().key("data_offsets").begin_array().value(offset_).value(offset_ + bytes).end_array().end_object();
     offset_ += bytes;
   }

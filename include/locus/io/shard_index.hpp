@@ -22,7 +22,7 @@ struct ShardIndex {
   std::set<std::string> files;
 };
 
-/// Whether a name is that of a file in the folder of the index, not a path.
+/// Whether a name means a file beside the index, without a folder.
 [[nodiscard]] inline bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos;
@@ -77,9 +77,10 @@ template <class Read>
     if (!found.insert(name).second)
       fail<DataError>({what, ": '", locus::detail::printable(name), "' is in two of its files, also in '", file, "'"});
     if (expected == index.file_of.end() || expected->second != file)
-      fail<DataError>({what, ": '", file, "' has '", locus::detail::printable(name), "', which the index ",
-                       expected == index.file_of.end() ? "does not name" : join("says to be in '", expected->second, "'"),
-                       "; the files are of different models"});
+      fail<DataError>(
+          {what, ": '", file, "' has '", locus::detail::printable(name), "', which the index ",
+           expected == index.file_of.end() ? "does not name" : join("says to be in '", expected->second, "'"),
+           "; the files are of different models"});
   };
   for (const std::string& file : index.files) {
     const auto shard = read(join(folder_of(path), "/", file));
@@ -88,7 +89,8 @@ template <class Read>
   }
   for (const auto& [name, file] : index.file_of)
     if (!found.contains(name))
-      fail<DataError>({what, ": '", file, "' does not have '", locus::detail::printable(name), "'; expected by the index"});
+      fail<DataError>(
+          {what, ": '", file, "' does not have '", locus::detail::printable(name), "'; expected by the index"});
   return state;
 }
 
