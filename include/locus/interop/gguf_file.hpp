@@ -88,7 +88,6 @@ class GgufFile {
   [[nodiscard]] static Content read(const std::string& path) {
     const std::string what = join("cannot read '", path, "' as GGUF");
     detail::InputFile file(path, "a GGUF file");
-    if (file.bytes() == 0) fail<DataError>({what, ": it is empty"});
     const Buffer<Cpu> memory = detail::memory_of(new detail::MappedFile(std::move(file)));
     auto* const tree = new detail::ValueTree(path);
     const Shared<const detail::ValueTree> owner(tree);

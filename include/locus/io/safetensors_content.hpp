@@ -47,19 +47,14 @@ inline constexpr std::uint64_t header_length_bytes = 8;
   return contents_of(file.substr(header_length_bytes, length), file.size(), what);
 }
 
-/// The size of an element in bytes; 0 for a type that is unknown.
-[[nodiscard]] constexpr std::uint64_t bytes_of_type(std::string_view name) {
-  for (const SafetensorsType& type : safetensors_types)
-    if (type.name == name) return type.bytes;
-  return 0;
-}
 /// The bytes of a tensor. throws ArgumentError for a type that is unknown, and for more than 2^63 bytes
 [[nodiscard]] inline std::uint64_t bytes_of_tensor(std::string_view type, const std::vector<std::uint64_t>& shape,
                                                    const std::string& what) {
-  std::uint64_t bytes = bytes_of_type(type);
-  if (bytes == 0)
+  const SafetensorsType* const known = safetensors_type(type);
+  if (!known)
     fail<ArgumentError>({what, " has dtype '", locus::detail::printable(type),
                          "'; expected a type of the format, such as F32, BF16, I64 or F8_E4M3"});
+  std::uint64_t bytes = known->bytes;
   bool overflows = false, is_empty = false;
   for (const std::uint64_t extent : shape) {
     is_empty |= extent == 0;

@@ -24,8 +24,10 @@ inline void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu
   const std::size_t count = tensor.end - tensor.begin;
   const Tensor<std::uint8_t, Cpu> bytes({static_cast<std::int64_t>(count)});
   read_all(file, bytes.data(), count);
-  if (tensor.type == ElementType::boolean &&
-      std::any_of(bytes.data(), bytes.data() + count, [](std::uint8_t byte) { return byte > 1; }))
+  bool is_valid = true;
+  if (tensor.type == ElementType::boolean)
+    for (std::size_t i = 0; i < count; ++i) is_valid &= bytes.data()[i] <= 1;
+  if (!is_valid)
     fail<DataError>({"cannot read '", file.path(), "' as safetensors: \"", locus::detail::printable(tensor.name),
                      "\" of bool holds other bytes than 0 and 1"});
   state.add({tensor.name, tensor.type, tensor.shape, bytes});
@@ -74,13 +76,15 @@ std::string read_run(const std::string& path) {
   return read_header(file).run;
 }
 
-/// Writes some entries of a state. throws ArgumentError, DataError
+/// Writes some entries of a state, those of large elements first, so that every tensor is aligned. throws
+/// ArgumentError, DataError
 template <class D>
-void write_entries(const std::string& path, std::vector<const typename nn::StateDict<D>::Entry*> entries,
+void write_entries(const std::string& path, const std::vector<const typename nn::StateDict<D>::Entry*>& given,
                    const std::string& run) {
-  std::sort(
-      entries.begin(), entries.end(),  // so that every tensor is aligned
-      [](const auto* a, const auto* b) { return std::pair(size_of(b->type), a) < std::pair(size_of(a->type), b); });
+  std::vector<const typename nn::StateDict<D>::Entry*> entries;
+  for (const std::size_t size : {8u, 4u, 2u, 1u})
+    for (const auto* entry : given)
+      if (size_of(entry->type) == size) entries.push_back(entry);
   const SafetensorsText text_of_run{run_key, run};
   HeaderWriter header(Span<const SafetensorsText>(&text_of_run, run.empty() ? 0 : 1));
   for (const auto* entry : entries)
@@ -99,7 +103,7 @@ void write_safetensors(const std::string& path, const nn::StateDict<D>& state, c
   state.require_all_read("save");
   std::vector<const typename nn::StateDict<D>::Entry*> entries;
   for (const auto& entry : state) entries.push_back(&entry);
-  write_entries<D>(path, std::move(entries), run);
+  write_entries<D>(path, entries, run);
 }
 
 }}}}  // namespace locus::LOCUS_ABI::io::detail

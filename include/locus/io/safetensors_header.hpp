@@ -7,7 +7,8 @@
 #include <locus/io/json.hpp>
 #include <locus/io/json_reader.hpp>
 
-#include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
@@ -37,6 +38,12 @@ inline constexpr SafetensorsType safetensors_types[] = {{"F32", 4, true, Element
                                                         {"F8_E5M2", 1, false, {}},
                                                         {"F8_E8M0", 1, false, {}}};
 
+/// The type of a name; null for a name that is unknown.
+[[nodiscard]] constexpr const SafetensorsType* safetensors_type(std::string_view name) {
+  for (const SafetensorsType& each : safetensors_types)
+    if (each.name == name) return &each;
+  return nullptr;
+}
 /// The format's name of a type.
 [[nodiscard]] constexpr std::string_view safetensors_name(ElementType type) {
   for (const SafetensorsType& each : safetensors_types)
@@ -72,24 +79,27 @@ class HeaderReader {
 
   /// The tensors in the order of their bytes, which must cover the file. throws DataError
   [[nodiscard]] std::vector<Placed> read() {
+    std::set<std::string> names;
+    std::multimap<std::pair<std::uint64_t, std::uint64_t>, Placed> by_place;
     JsonReader json(text_, json_what_);
     json.object([&](const std::string& name) {
-      if (name == "__metadata__") read_metadata(json.value());
-      else tensors_.push_back(placed(name, json));
-      names_.push_back(name);
+      if (!names.insert(name).second) refuse(quoted(name), " is there twice");
+      if (name == "__metadata__") return read_metadata(json.value());
+      Placed tensor = placed(name, json);
+      by_place.emplace(std::pair(tensor.begin, tensor.end), std::move(tensor));
     });
     json.expect_end();
-    check_once(names_);
-    std::sort(tensors_.begin(), tensors_.end(),
-              [](const Placed& a, const Placed& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+    std::vector<Placed> tensors;
+    tensors.reserve(by_place.size());
     std::uint64_t end = 0;
-    for (const Placed& tensor : tensors_) {
+    for (auto& [place, tensor] : by_place) {
       if (tensor.begin != end)
         refuse(quoted(tensor.name), " begins at byte ", tensor.begin, ", but the one before it ends at ", end);
       end = tensor.end;
+      tensors.push_back(std::move(tensor));
     }
     if (end != available_) refuse("its tensors have ", end, " bytes; it has ", available_);
-    return std::move(tensors_);
+    return tensors;
   }
   /// After read(): the texts of the metadata.
   [[nodiscard]] std::vector<SafetensorsText>& metadata() { return metadata_; }
@@ -109,14 +119,8 @@ class HeaderReader {
     return join("\"", locus::detail::printable(name), "\"");
   }
 
-  void check_once(std::vector<std::string>& names) const {
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) refuse(quoted(*twice), " is there twice");
-  }
-
   void read_metadata(std::string_view text) {
-    std::vector<std::string> keys;
+    std::set<std::string> keys;
     JsonReader json(text, json_what_);
     const auto refuse_it = [&] {
       refuse("its __metadata__ is ", locus::detail::printable(text), "; expected an object of strings");
@@ -126,9 +130,8 @@ class HeaderReader {
       const std::string_view value = json.value();
       if (value.front() != '"') refuse_it();
       metadata_.emplace_back(key, JsonReader(value, json_what_).string());
-      keys.push_back(key);
+      if (!keys.insert(key).second) refuse(quoted(key), " is there twice");
     });
-    check_once(keys);
   }
 
   /// Reads a tensor's description, the next value of `json`.
@@ -154,9 +157,8 @@ class HeaderReader {
     if (dtype.front() != '"')
       refuse(quoted(name), " has dtype ", locus::detail::printable(dtype), "; expected a string such as F32");
     const std::string type_name = JsonReader(dtype, json_what_).string();
-    const auto* const known = std::find_if(std::begin(safetensors_types), std::end(safetensors_types),
-                                           [&](const auto& each) { return each.name == type_name; });
-    const bool is_sized = known != std::end(safetensors_types);
+    const SafetensorsType* const known = safetensors_type(type_name);
+    const bool is_sized = known != nullptr;
     Placed result{name, {}, is_sized ? known->type : ElementType{}, {}, 0, 0, type_name, {}};
     std::uint64_t bytes = is_sized ? known->bytes : 0;
     const bool is_deep = read_shape(name, shape, result, bytes);
@@ -219,8 +221,6 @@ class HeaderReader {
   std::string_view text_;
   std::string what_, json_what_;
   std::uint64_t available_;
-  std::vector<Placed> tensors_;
-  std::vector<std::string> names_;
   std::vector<SafetensorsText> metadata_;
 };
 

@@ -6,8 +6,6 @@
 #include <locus/core/system/file_mapping.hpp>
 #include <locus/io/safetensors_content.hpp>
 
-#include <map>
-#include <memory>
 #include <span>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
@@ -68,12 +66,11 @@ namespace detail {
 class SafetensorsFile {
  public:
   /// throws DataError for a file that is missing, truncated or malformed, which it names; OutOfMemory
-  explicit SafetensorsFile(const std::string& path)
-      : mapping_(mapped(path)), content_{reinterpret_cast<const std::byte*>(mapping_->data()), mapping_->bytes()} {
-    const std::string_view text(reinterpret_cast<const char*>(content_.data()), content_.size());
+  explicit SafetensorsFile(const std::string& path) : mapping_(detail::InputFile(path, "a safetensors file")) {
+    const std::string_view text(reinterpret_cast<const char*>(mapping_.data()), mapping_.bytes());
     detail::Contents contents = detail::parse_contents(text, join("cannot read '", path, "' as safetensors"));
     metadata_ = std::move(contents.metadata);
-    views_ = detail::views_of(std::move(contents.tensors), content_.subspan(contents.begin));
+    views_ = detail::views_of(std::move(contents.tensors), std::as_bytes(std::span(text)).subspan(contents.begin));
     for (std::size_t i = 0; i < views_.size(); ++i) positions_.emplace(views_[i].name, i);
   }
 
@@ -84,25 +81,18 @@ class SafetensorsFile {
   [[nodiscard]] bool contains(std::string_view name) const { return positions_.contains(name); }
   /// throws ArgumentError, which lists names, for a name that is not there; DataError if the file was truncated since
   [[nodiscard]] const SafetensorsView& operator[](std::string_view name) const {
-    mapping_->require_whole();
+    mapping_.require_whole();
     if (const auto found = positions_.find(name); found != positions_.end()) return views_[found->second];
     locus::detail::NameList names;
     for (const SafetensorsView& view : views_) names.add(view.name);
-    fail<ArgumentError>({"'", mapping_->file().path(), "': there is no tensor '", locus::detail::printable(name),
+    fail<ArgumentError>({"'", mapping_.file().path(), "': there is no tensor '", locus::detail::printable(name),
                          "'; there are ", names.text()});
   }
   /// Texts of the header's __metadata__, in the file's order.
   [[nodiscard]] const SafetensorsMetadata& metadata() const { return metadata_; }
 
  private:
-  [[nodiscard]] static std::unique_ptr<detail::FileMapping> mapped(const std::string& path) {
-    detail::InputFile file(path, "a safetensors file");
-    if (file.bytes() == 0) fail<DataError>({"cannot read '", path, "' as safetensors: it is empty"});
-    return std::make_unique<detail::FileMapping>(std::move(file));
-  }
-
-  std::unique_ptr<detail::FileMapping> mapping_;
-  std::span<const std::byte> content_;
+  detail::FileMapping mapping_;
   std::vector<SafetensorsView> views_;
   SafetensorsMetadata metadata_;
   std::map<std::string, std::size_t, std::less<>> positions_;
@@ -115,24 +105,24 @@ class SafetensorsFile {
 ///
 ///     const std::vector<float> values(6);
 ///     io::write_safetensors("x.safetensors", {{{"x", "F32", {2, 3}, std::as_bytes(std::span(values))}}});
-inline void write_safetensors(const std::string& path, std::vector<SafetensorsView> tensors,
+inline void write_safetensors(const std::string& path, const std::vector<SafetensorsView>& tensors,
                               const SafetensorsMetadata& metadata = {}) {
   locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"}, [&] {
-    std::stable_sort(tensors.begin(), tensors.end(), [](const SafetensorsView& a, const SafetensorsView& b) {
-      return detail::bytes_of_type(a.dtype) > detail::bytes_of_type(b.dtype);
-    });
-    std::map<std::string_view, bool> names;
+    std::set<std::string_view> names;
     detail::HeaderWriter header(metadata);
     std::vector<std::string_view> parts(1);
-    for (const SafetensorsView& tensor : tensors) {
+    const auto add = [&](const SafetensorsView& tensor, std::uint64_t element) {
       const std::string name = join("write_safetensors: '", locus::detail::printable(tensor.name), "'");
-      if (!names.emplace(tensor.name, true).second) fail<ArgumentError>({name, " is there twice"});
-      if (const std::uint64_t expected = detail::bytes_of_tensor(tensor.dtype, tensor.shape, name);
-          expected != tensor.data.size())
+      const std::uint64_t expected = detail::bytes_of_tensor(tensor.dtype, tensor.shape, name);
+      if (detail::safetensors_type(tensor.dtype)->bytes != element) return;
+      if (!names.insert(tensor.name).second) fail<ArgumentError>({name, " is there twice"});
+      if (expected != tensor.data.size())
         fail<ArgumentError>({name, " has ", tensor.data.size(), " bytes; its type and shape have ", expected});
       header.add(tensor.name, tensor.dtype, tensor.shape, tensor.data.size());
       parts.emplace_back(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
-    }
+    };
+    for (const std::uint64_t element : {8u, 4u, 2u, 1u})
+      for (const SafetensorsView& tensor : tensors) add(tensor, element);
     const std::string text = header.text();
     parts[0] = text;
     write_file_atomically(path, parts);

@@ -9,7 +9,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 /// A file mapped copy on write: writes to the memory do not change the file.
 class MappedFile final : public MemoryOwner {
  public:
-  /// Maps a file of at least one byte. throws DataError, OutOfMemory
+  /// throws DataError, also for an empty file; OutOfMemory
   explicit MappedFile(InputFile file) : mapping_(std::move(file)) {}
 
   [[nodiscard]] InputFile& file() { return mapping_.file(); }
