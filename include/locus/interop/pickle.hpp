@@ -100,7 +100,7 @@ class PickleReader {
   }
   void add_parts(ValueKind kind, const std::vector<ValueIndex>& parts) {
     ValueNode& node = tree_.nodes[top()];
-    if (node.kind != kind) refuse("adds to ", to_string(node.kind), "; expected ", to_string(kind));
+    if (node.kind != kind) refuse("adds to ", kind_text(node.kind), "; expected ", kind_text(kind));
     if (kind == ValueKind::dict && parts.size() % 2 != 0) refuse("has a key without a value");
     node.parts.insert(node.parts.end(), parts.begin(), parts.end());
   }
@@ -240,7 +240,7 @@ class PickleReader {
   }
   [[nodiscard]] ValueIndex of(ValueKind expected, ValueIndex value) const {
     if (const ValueKind kind = tree_.nodes[value].kind; kind != expected)
-      refuse("has ", to_string(kind), " where ", to_string(expected), " is expected");
+      refuse("has ", kind_text(kind), " where ", kind_text(expected), " is expected");
     return value;
   }
   void push_name(const std::string& name) {

@@ -43,7 +43,7 @@ namespace detail {
     if (file.contains(usual) && holds_tensors(file[usual])) return file[usual];
   if (holds_tensors(file)) return file;
   if (file.kind() != ValueKind::dict)
-    fail<ArgumentError>({"load_torch: '", path, "' holds ", to_string(file.kind()),
+    fail<ArgumentError>({"load_torch: '", path, "' holds ", kind_text(file.kind()),
                          "; expected a dictionary of tensors: read it with io::read_torch"});
   locus::detail::NameList names;
   bool has_dict = false;

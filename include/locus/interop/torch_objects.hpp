@@ -112,7 +112,7 @@ class TorchObjects final : public PickleObjects {
   [[nodiscard]] const ValueNode& node(const std::vector<ValueIndex>& given, std::size_t i, ValueKind kind) const {
     if (i >= given.size()) refuse("calls a function with ", given.size(), " arguments; expected more than ", i);
     const ValueNode& found = tree_.nodes[given[i]];
-    if (found.kind != kind) refuse("has ", to_string(found.kind), " where ", to_string(kind), " is expected");
+    if (found.kind != kind) refuse("has ", kind_text(found.kind), " where ", kind_text(kind), " is expected");
     return found;
   }
 

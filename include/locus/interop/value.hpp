@@ -13,14 +13,14 @@ namespace locus { inline namespace LOCUS_ABI { namespace io {
 /// What a Value is. `list`: lists, tuples and sets of Python, arrays. `name`: a type or a device, "torch.float32".
 enum class ValueKind : unsigned char { none, boolean, integer, real, text, bytes, list, dict, tensor, name };
 
+namespace detail {
+
 /// The word for messages: "a dictionary".
-[[nodiscard]] constexpr std::string_view to_string(ValueKind kind) {
+[[nodiscard]] constexpr std::string_view kind_text(ValueKind kind) {
   constexpr std::string_view words[] = {"none",  "a boolean", "an integer",   "a real number", "a text",
                                         "bytes", "a list",    "a dictionary", "a tensor",      "a name"};
   return words[static_cast<unsigned>(kind)];
 }
-
-namespace detail {
 
 using ValueIndex = std::uint32_t;
 
@@ -117,7 +117,7 @@ struct StateRoom {
 
 }  // namespace detail
 
-/// A value of a file, with those within it: a handle, which keeps the file's values alive.
+/// A value of a file, with its elements: a handle, which keeps the file's values alive.
 ///
 ///     const io::Value file = io::read_torch("checkpoint.pt");
 ///     const double rate = file["optimizer"]["param_groups"][0]["lr"].number();
@@ -220,17 +220,17 @@ class Value {
            (n.is_negative ? 0 - n.bits : n.bits) == static_cast<std::uint64_t>(number);
   }
   [[noreturn]] void refuse(std::string_view expected) const {
-    fail<ArgumentError>({"'", tree_->file, "' holds ", to_string(kind()), " here; expected ", expected});
+    fail<ArgumentError>({"'", tree_->file, "' holds ", detail::kind_text(kind()), " here; expected ", expected});
   }
   [[nodiscard]] const detail::ValueNode& of(ValueKind expected) const {
-    if (kind() != expected) refuse(to_string(expected));
+    if (kind() != expected) refuse(detail::kind_text(expected));
     return node();
   }
   /// A key for messages.
   [[nodiscard]] std::string shown() const {
     const detail::ValueNode& n = node();
     if (n.kind == ValueKind::integer && n.text.empty()) return join(n.is_negative ? "-" : "", n.bits);
-    return n.kind == ValueKind::text ? n.text : std::string(to_string(n.kind));
+    return n.kind == ValueKind::text ? n.text : std::string(detail::kind_text(n.kind));
   }
   /// The part that is the value of a key; not_found if there is none.
   [[nodiscard]] std::size_t position(std::string_view key) const {
@@ -282,7 +282,7 @@ inline void Value::add_to(nn::StateDict<Cpu>& state, const std::string& prefix, 
     if (node.kind == ValueKind::dict && !node.parts.empty()) {
       item.value.add_to(state, name + ".", depth + 1, room);
     } else if (node.kind != ValueKind::tensor) {
-      state.add_unread(name, std::string(to_string(node.kind)));
+      state.add_unread(name, std::string(detail::kind_text(node.kind)));
     } else if (const detail::StoredTensor& stored = tree_->tensors[node.bits]; !stored.unread.empty()) {
       state.add_unread(name, stored.unread);
     } else {

@@ -76,7 +76,7 @@ std::string read_run(const std::string& path) {
   return read_header(file).run;
 }
 
-/// Writes some entries of a state, those of large elements first, so that every tensor is aligned. throws
+/// Writes some entries of a state, large elements first, so that every tensor is aligned. throws
 /// ArgumentError, DataError
 template <class D>
 void write_entries(const std::string& path, const std::vector<const typename nn::StateDict<D>::Entry*>& given,
