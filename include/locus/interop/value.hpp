@@ -80,18 +80,18 @@ struct ValueTree : Counted {
   std::size_t parts_ = 0, text_ = 0;
 };
 
-/// Limits of a state, in bytes: tensors with strides of 0, and names that occur many times, must not fill the memory.
+/// Bytes that a state may still take: tensors with strides of 0, and names that occur many times, must not fill the
+/// memory.
 struct StateRoom {
   std::uint64_t copies, names = std::uint64_t{1} << 28;
-
-  /// throws DataError if less than `bytes` is left of a limit
-  void take(std::uint64_t& room, std::uint64_t bytes, const std::string& file) const {
-    if (bytes > room)
-      fail<DataError>({"'", file, "': its tensors repeat their elements, or its dictionaries each other, to more than ",
-                       "memory should hold; expected tensors that are saved whole: .contiguous()"});
-    room -= bytes;
-  }
 };
+/// throws DataError if less than `bytes` is left
+inline void take_room(std::uint64_t& room, std::uint64_t bytes, const std::string& file) {
+  if (bytes > room)
+    fail<DataError>({"'", file, "': its tensors repeat their elements, or its dictionaries each other, to more than ",
+                     "memory should hold; expected tensors that are saved whole: .contiguous()"});
+  room -= bytes;
+}
 
 /// The elements of a tensor, dense and row-major: in the file's memory where they lie so. throws DataError
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> dense_bytes(const StoredTensor& tensor, StateRoom& room,
@@ -100,7 +100,7 @@ struct StateRoom {
   if (!is_contiguous(tensor.shape, tensor.strides)) {
     std::int64_t bytes = 0;
     const bool overflows = __builtin_mul_overflow(elements(tensor.shape), size, &bytes);
-    room.take(room.copies, overflows ? UINT64_MAX : static_cast<std::uint64_t>(bytes), file);
+    take_room(room.copies, overflows ? UINT64_MAX : static_cast<std::uint64_t>(bytes), file);
   }
   const auto dense = [&]<class Word>(Word) {
     const Tensor<Word, Cpu> view(tensor.memory.buffer(), reinterpret_cast<Word*>(tensor.memory.data() + tensor.begin),
@@ -275,7 +275,7 @@ inline void Value::add_to(nn::StateDict<Cpu>& state, const std::string& prefix, 
   constexpr std::uint64_t bytes_of_entry = 300;
   for (const Item& item : items()) {
     const std::string name = prefix + item.key.shown();
-    room.take(room.names, name.size() + bytes_of_entry, tree_->file);
+    detail::take_room(room.names, name.size() + bytes_of_entry, tree_->file);
     const detail::ValueNode& node = item.value.node();
     if (state.contains(name))
       fail<DataError>({"'", tree_->file, "': '", locus::detail::printable(name), "' is there twice"});
