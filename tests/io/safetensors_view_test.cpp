@@ -3,10 +3,11 @@
 
 #include <locus/io/safetensors.hpp>
 
+#include <algorithm>
+#include <cstring>
 #include <golden/golden.hpp>
 #include <support/reference.hpp>
 #include <support/temporary_folder.hpp>
-#include <support/thrown.hpp>
 
 using namespace locus;
 using namespace locus_test;
@@ -20,14 +21,13 @@ TEST_CASE("views of a file are its names, types, shapes and bytes") {
   const io::SafetensorsFile file(view_golden);
   const auto state = io::load(view_golden);
   CHECK(file.size() == state.size());
-  for (const auto& [name, dtype, shape, data] : file) {
-    CAPTURE(name);
-    const auto entry =
-        std::find_if(state.begin(), state.end(), [&name = name](const auto& e) { return e.name == name; });
+  for (const io::SafetensorsView& view : file) {
+    CAPTURE(view.name);
+    const auto entry = std::find_if(state.begin(), state.end(), [&](const auto& e) { return e.name == view.name; });
     REQUIRE(entry != state.end());
-    CHECK(shape.size() == static_cast<std::size_t>(entry->shape.rank()));
-    CHECK(data.size() == static_cast<std::size_t>(entry->bytes.elements()));
-    CHECK(std::equal(data.begin(), data.end(), reinterpret_cast<const std::byte*>(entry->bytes.data())));
+    CHECK(view.shape.size() == static_cast<std::size_t>(entry->shape.rank()));
+    CHECK(view.data.size() == static_cast<std::size_t>(entry->bytes.elements()));
+    CHECK(std::equal(view.data.begin(), view.data.end(), reinterpret_cast<const std::byte*>(entry->bytes.data())));
   }
   const auto values = file["0.weight"].values<float>();
   CHECK(std::vector<float>(values.begin(), values.end()) == std::vector<float>{0, 0.25, 0.5, 0.75, 1, 1.25});

@@ -175,7 +175,7 @@ class GgufHeaderReader {
       if (tensor.begin > available || tensor.bytes > available - tensor.begin)
         refuse("'", locus::detail::printable(tensor.name), "' of ", tensor.bytes, " bytes begins at byte ",
                tensor.begin, " of the data, which has ", available, ": the file is cut off or damaged");
-      tensor.begin += begin;
+      tensor.begin = tensor.bytes > 0 ? begin + tensor.begin : 0;
       if (tensor.bytes > 0) by_place.emplace(tensor.begin, &tensor);
     }
     const GgufTensor* before = nullptr;

@@ -122,6 +122,10 @@ class PickleReader {
   /// An integer in two's complement.
   void push_long(std::uint64_t count) {
     const std::string_view digits = bytes(count);
+    if (count == 9 && digits[8] == 0) {  // 2^63 to 2^64 - 1
+      push(tree_.add_integer(false, number_at(digits, 0, 8)));
+      return;
+    }
     if (count > 8) return push(tree_.add({.kind = ValueKind::integer, .text = std::string(digits)}));
     std::uint64_t bits = number_at(digits, 0, static_cast<int>(count));
     const bool is_negative = count > 0 && (static_cast<unsigned char>(digits.back()) & 0x80) != 0;

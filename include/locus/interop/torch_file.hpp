@@ -76,11 +76,11 @@ namespace detail {
 }  // namespace detail
 
 /// Reads the state of a model from a file of torch.save into the memory of D. The state is the dictionary of .key;
-/// without it, the item "state_dict", "model_state_dict", "model" or "module", if it has tensors, or the whole file. The
-/// prefix "module." of all names is removed. Of a file pytorch_model.bin.index.json, reads all the files that it names.
-/// Values that are no tensors, and tensors of types that Locus lacks, are not read: .unread() of the state names them.
-/// On Cpu, tensors that share memory in the file share it here; strided views become dense. throws as read_torch();
-/// ArgumentError for a file without a dictionary of tensors; CudaUnavailable
+/// without it, the item "state_dict", "model_state_dict", "model" or "module", if it has tensors, or the whole file.
+/// The prefix "module." of all names is removed. Of a file pytorch_model.bin.index.json, reads all the files that it
+/// names. Values that are no tensors, and tensors of types that Locus lacks, are not read: .unread() of the state names
+/// them. On Cpu, tensors that share memory in the file share it here; strided views become dense. throws as
+/// read_torch(); ArgumentError for a file without a dictionary of tensors; CudaUnavailable
 ///
 ///     nn::load_state_dict(model, io::load_torch<D>("resnet18-f37072fd.pth"));
 ///     auto weights = io::load_torch("run.pt", {.key = "ema"});

@@ -163,18 +163,10 @@ class Value {
   }
   /// An element of a list, or the value of an integer key of a dictionary, such as a parameter's in an optimizer.
   /// throws IndexError
-  [[nodiscard]] Value operator[](std::int64_t index) const {
-    if (kind() == ValueKind::dict) {
-      for (std::size_t i = 0; i < size(); ++i) {
-        const detail::ValueNode& key = tree_->nodes[node().parts[2 * i]];
-        if (key.kind == ValueKind::integer && at(2 * i).is(index)) return at(2 * i + 1);
-      }
-      fail<IndexError>({"'", tree_->file, "': there is no key ", index, " in a dictionary of ", size()});
-    }
-    const auto& parts = of(ValueKind::list).parts;
-    if (index < 0 || static_cast<std::uint64_t>(index) >= parts.size())
-      fail<IndexError>({"'", tree_->file, "': there is no element ", index, " in a list of ", parts.size()});
-    return at(static_cast<std::size_t>(index));
+  template <class I>
+    requires std::is_integral_v<I>
+  [[nodiscard]] Value operator[](I index) const {
+    return element(static_cast<std::int64_t>(index));
   }
   /// The value of a key of a dictionary. throws ArgumentError, which names the keys
   [[nodiscard]] Value operator[](std::string_view key) const {
@@ -187,7 +179,6 @@ class Value {
     }
     return at(found);
   }
-  [[nodiscard]] Value operator[](const char* key) const { return (*this)[std::string_view(key)]; }
   [[nodiscard]] bool contains(std::string_view key) const { return position(key) != not_found; }
   /// The items of a dictionary, in the file's order.
   [[nodiscard]] std::vector<Item> items() const;
@@ -218,6 +209,19 @@ class Value {
     const detail::ValueNode& n = node();
     return n.text.empty() && n.is_negative == (number < 0) &&
            (n.is_negative ? 0 - n.bits : n.bits) == static_cast<std::uint64_t>(number);
+  }
+  [[nodiscard]] Value element(std::int64_t index) const {
+    if (kind() == ValueKind::dict) {
+      for (std::size_t i = 0; i < size(); ++i) {
+        const detail::ValueNode& key = tree_->nodes[node().parts[2 * i]];
+        if (key.kind == ValueKind::integer && at(2 * i).is(index)) return at(2 * i + 1);
+      }
+      fail<IndexError>({"'", tree_->file, "': there is no key ", index, " in a dictionary of ", size()});
+    }
+    const auto& parts = of(ValueKind::list).parts;
+    if (index < 0 || static_cast<std::uint64_t>(index) >= parts.size())
+      fail<IndexError>({"'", tree_->file, "': there is no element ", index, " in a list of ", parts.size()});
+    return at(static_cast<std::size_t>(index));
   }
   [[noreturn]] void refuse(std::string_view expected) const {
     fail<ArgumentError>({"'", tree_->file, "' holds ", detail::kind_text(kind()), " here; expected ", expected});
