@@ -23,7 +23,7 @@ namespace {
 std::string torch_file(const std::string& name) { return golden::folder() + "torch/" + name; }
 
 /// An archive of stored files, below the folder "archive".
-std::string archive_of(const std::vector<std::pair<std::string, std::string>>& files) {
+std::string torch_archive_of(const std::vector<std::pair<std::string, std::string>>& files) {
   io::detail::ZipWriter writer("test", files.size());
   for (const auto& [name, content] : files) writer.add("archive/" + name, "", content);
   std::string whole;
@@ -31,25 +31,25 @@ std::string archive_of(const std::vector<std::pair<std::string, std::string>>& f
   return whole;
 }
 /// An archive of this pickle, without its first two bytes and its last, and of a storage "0".
-std::string file_of(const std::string& pickle, const std::string& storage = std::string(24, '\1')) {
-  return archive_of({{"data.pkl", "\x80\2" + pickle + "."}, {"byteorder", "little"}, {"data/0", storage}});
+std::string torch_file_of(const std::string& pickle, const std::string& storage = std::string(24, '\1')) {
+  return torch_archive_of({{"data.pkl", "\x80\2" + pickle + "."}, {"byteorder", "little"}, {"data/0", storage}});
 }
 
-std::string text(const std::string& value) {
+std::string pickled_text(const std::string& value) {
   return "X" + std::string{static_cast<char>(value.size()), '\0', '\0', '\0'} + value;
 }
-std::string numbers(const std::string& values) {
+std::string pickled_tuple(const std::string& values) {
   std::string result = "(";
   for (const char value : values) result += {'K', value};
   return result + "t";
 }
 /// Calls _rebuild_tensor_v2 of a storage of floats.
-std::string tensor_of(const std::string& count, const std::string& offset, const std::string& shape,
-                      const std::string& strides) {
-  return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\nFloatStorage\n" + text("0") +
-         text("cpu") + count + "tQ" + offset + shape + strides + "\x89}tR";
+std::string pickled_tensor(const std::string& count, const std::string& offset, const std::string& shape,
+                           const std::string& strides) {
+  return "ctorch._utils\n_rebuild_tensor_v2\n((" + pickled_text("storage") + "ctorch\nFloatStorage\n" +
+         pickled_text("0") + pickled_text("cpu") + count + "tQ" + offset + shape + strides + "\x89}tR";
 }
-std::string state_of(const std::string& tensor) { return "}" + text("w") + tensor + "s"; }
+std::string pickled_state(const std::string& tensor) { return "}" + pickled_text("w") + tensor + "s"; }
 
 void check_tensors(const nn::StateDict<Cpu>& state) {
   const auto x = [](int i, int j) { return (6 * i + j) / 4.0; };
@@ -161,8 +161,9 @@ TEST_CASE("the state of a checkpoint is found, and loaded into a model") {
                        doctest::Contains("no key 'ema'; there are 'model', 'optimizer'"), ArgumentError);
   const TemporaryFolder folder;
   const std::string two = folder.write(
-      "two.pt", file_of("}" + text("a") + state_of(tensor_of("K\6", "K\0"s, numbers("\6"), numbers("\1"))) + "s" +
-                        text("n") + "K\1s"));
+      "two.pt", torch_file_of("}" + pickled_text("a") +
+                              pickled_state(pickled_tensor("K\6", "K\0"s, pickled_tuple("\6"), pickled_tuple("\1"))) +
+                              "s" + pickled_text("n") + "K\1s"));
   CHECK_THROWS_WITH_AS((void)io::load_torch(two), doctest::Contains("but the dictionaries 'a'; say which one"),
                        ArgumentError);
   CHECK(io::read_torch(two)["a"].state_dict().get<float>("w").shape() == Shape{6});
@@ -177,12 +178,12 @@ TEST_CASE("compressed archives are read, and pickles of protocol 4") {
   const std::string pickle = "\x80\4\x95" + std::string(8, '\0') +
                              "}\x94\x8c\1w\x8c\x0c"
                              "torch._utils\x8c\x12_rebuild_tensor_v2\x93((" +
-                             text("storage") +
+                             pickled_text("storage") +
                              "\x8c\5torch\x8c\x0c"
                              "FloatStorage\x93" +
-                             text("0") + text("cpu") + "K\6tQK\1K\5\x85K\1\x85\x89}tRs.";
+                             pickled_text("0") + pickled_text("cpu") + "K\6tQK\1K\5\x85K\1\x85\x89}tRs.";
   const std::string path =
-      folder.write("four.pt", archive_of({{"data.pkl", pickle}, {"data/0", std::string(24, '\0')}}));
+      folder.write("four.pt", torch_archive_of({{"data.pkl", pickle}, {"data/0", std::string(24, '\0')}}));
   CHECK_CLOSE(io::load_torch(path).get<float>("w"), {0, 0, 0, 0, 0});
 #if LOCUS_ZLIB
   CHECK_CLOSE(io::load_torch(torch_file("deflated.pt"), {.mapped = true}).get<float>("w"),
@@ -196,19 +197,20 @@ TEST_CASE("a file that would execute something is refused, and the function is n
     CAPTURE(why);
     CHECK_THROWS_WITH_AS((void)io::load_torch(folder.write("x.pt", content)), doctest::Contains(why), DataError);
   };
-  refused(file_of("cposix\nsystem\n" + text("touch owned") + "\x85R"),
+  refused(torch_file_of("cposix\nsystem\n" + pickled_text("touch owned") + "\x85R"),
           "the file calls posix.system, which Locus does not execute");
-  refused(file_of("cbuiltins\neval\n)R"), "calls builtins.eval");
-  refused(file_of("c__builtin__\ngetattr\n)R"), "calls __builtin__.getattr");
-  refused(file_of("\x8c\2os\x8c\6system\x93)R"), "calls os.system");
-  refused(file_of("ctorch._utils\n_rebuild_tensor_v2\n" + text("x") + "R"), "has a text where a list is expected");
-  refused(file_of(text("os.system") + ")R"), "has a text where a name is expected");
-  refused(file_of("ctorch\nFloatStorage\n)R"), "calls torch.FloatStorage, which is a type here");
-  refused(file_of("i" + "os\nsystem\n"s), "has the operation 105");
+  refused(torch_file_of("cbuiltins\neval\n)R"), "calls builtins.eval");
+  refused(torch_file_of("c__builtin__\ngetattr\n)R"), "calls __builtin__.getattr");
+  refused(torch_file_of("\x8c\2os\x8c\6system\x93)R"), "calls os.system");
+  refused(torch_file_of("ctorch._utils\n_rebuild_tensor_v2\n" + pickled_text("x") + "R"),
+          "has a text where a list is expected");
+  refused(torch_file_of(pickled_text("os.system") + ")R"), "has a text where a name is expected");
+  refused(torch_file_of("ctorch\nFloatStorage\n)R"), "calls torch.FloatStorage, which is a type here");
+  refused(torch_file_of("i" + "os\nsystem\n"s), "has the operation 105");
   CHECK_THROWS_WITH_AS((void)io::read_torch(torch_file("module.pt")),
                        doctest::Contains("calls torch.nn.modules.linear.Linear, which Locus does not execute"),
                        DataError);
-  refused(archive_of({{"data.pkl", "\x80\2}."}, {"constants.pkl", ""}}), "it holds a program (torch.jit.save)");
+  refused(torch_archive_of({{"data.pkl", "\x80\2}."}, {"constants.pkl", ""}}), "it holds a program (torch.jit.save)");
 }
 
 TEST_CASE("what is wrong with a file of torch.save is said") {
@@ -219,46 +221,49 @@ TEST_CASE("what is wrong with a file of torch.save is said") {
       CHECK_THROWS_WITH_AS((void)io::load_torch(folder.write("x.pt", content), {.mapped = mapped}),
                            doctest::Contains(why), DataError);
   };
-  const std::string good = state_of(tensor_of("K\6", "K\0"s, numbers("\2\3"), numbers("\3\1")));
-  CHECK_CLOSE(io::load_torch(folder.write("x.pt", file_of(good, std::string(24, '\0')))).get<float>("w"),
+  const std::string good = pickled_state(pickled_tensor("K\6", "K\0"s, pickled_tuple("\2\3"), pickled_tuple("\3\1")));
+  CHECK_CLOSE(io::load_torch(folder.write("x.pt", torch_file_of(good, std::string(24, '\0')))).get<float>("w"),
               Reference({2, 3}, {0, 0, 0, 0, 0, 0}));
   const auto of_tensor = [](const std::string& offset, const std::string& shape, const std::string& strides) {
-    return file_of(state_of(tensor_of("K\6", offset, shape, strides)));
+    return torch_file_of(pickled_state(pickled_tensor("K\6", offset, shape, strides)));
   };
   const std::string whole = content_of(torch_file("tensors.pt"));
   refused("", "it begins with ''; expected a zip archive");
   refused("GGUF and more", "it begins with 'GGUF and'");
   refused(whole.substr(0, whole.size() / 2), "it is no zip archive, or cut off");
-  refused(archive_of({{"other", ""}}), "it has no data.pkl");
-  refused(archive_of({{"data.pkl", "\x80\2}."}, {"byteorder", "big"}}), "its byte order is 'big'; expected 'little'");
-  refused(archive_of({{"data.pkl", "\x80\2}."}, {"data.pkl", "\x80\2}."}}), "'archive/data.pkl' is there twice");
-  refused(archive_of({{"data.pkl", "\x80\2" + good + "."}}), "it has no 'data/0'; it is damaged or cut off");
-  refused(file_of(good, "short"), "the storage '0' has 5 bytes; expected 24");
-  refused(of_tensor("K\1", numbers("\2\3"), numbers("\3\1")), "goes beyond its storage of 6 elements");
-  refused(of_tensor("K\0"s, numbers("\2\3"), numbers("\4\1")), "goes beyond its storage");
-  refused(of_tensor("K\7", numbers("\0\3"s), numbers("\3\1")), "goes beyond its storage");
-  refused(of_tensor("J\xff\xff\xff\xff", numbers("\1"), numbers("\1")), "begins before its storage");
-  refused(of_tensor("K\0"s, "(J\xff\xff\xff\xfft", numbers("\1")), "an extent or a stride that is no number from 0");
-  refused(of_tensor("K\0"s, numbers("\2"), "(J\xff\xff\xff\xfft"), "an extent or a stride that is no number from 0");
-  refused(of_tensor("K\0"s, numbers("\2\3"), numbers("\1")), "2 extents and 1 strides");
+  refused(torch_archive_of({{"other", ""}}), "it has no data.pkl");
+  refused(torch_archive_of({{"data.pkl", "\x80\2}."}, {"byteorder", "big"}}),
+          "its byte order is 'big'; expected 'little'");
+  refused(torch_archive_of({{"data.pkl", "\x80\2}."}, {"data.pkl", "\x80\2}."}}), "'archive/data.pkl' is there twice");
+  refused(torch_archive_of({{"data.pkl", "\x80\2" + good + "."}}), "it has no 'data/0'; it is damaged or cut off");
+  refused(torch_file_of(good, "short"), "the storage '0' has 5 bytes; expected 24");
+  refused(of_tensor("K\1", pickled_tuple("\2\3"), pickled_tuple("\3\1")), "goes beyond its storage of 6 elements");
+  refused(of_tensor("K\0"s, pickled_tuple("\2\3"), pickled_tuple("\4\1")), "goes beyond its storage");
+  refused(of_tensor("K\7", pickled_tuple("\0\3"s), pickled_tuple("\3\1")), "goes beyond its storage");
+  refused(of_tensor("J\xff\xff\xff\xff", pickled_tuple("\1"), pickled_tuple("\1")), "begins before its storage");
+  refused(of_tensor("K\0"s, "(J\xff\xff\xff\xfft", pickled_tuple("\1")),
+          "an extent or a stride that is no number from 0");
+  refused(of_tensor("K\0"s, pickled_tuple("\2"), "(J\xff\xff\xff\xfft"),
+          "an extent or a stride that is no number from 0");
+  refused(of_tensor("K\0"s, pickled_tuple("\2\3"), pickled_tuple("\1")), "2 extents and 1 strides");
   refused(of_tensor("K\0"s, "(\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7ft",
-                    numbers("\0\0"s)),
+                    pickled_tuple("\0\0"s)),
           "goes beyond its storage");
-  refused(of_tensor("K\0"s, "(\x8a\x06\0\0\0\0\0\x01t"s, numbers("\0"s)), "its tensors repeat their elements");
-  refused(
-      file_of(state_of(tensor_of("\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f", "K\0"s, numbers("\1"), numbers("\1")))),
-      "more than 2^63 bytes");
-  refused(file_of("}" + text("w") + "K\1s" + text("w") + "K\2s"), "'w' is there twice");
-  refused(file_of("K\1s"), "takes a value that is not there");
-  refused(file_of("h\5"), "takes the value 5 of its memo");
-  refused(file_of("}K\1e"), "has no mark");
-  refused(file_of("]K\1K\2s"), "adds to a list; expected a dictionary");
-  refused(file_of("}(K\1u"), "has a key without a value");
-  refused(file_of("X\xff\xff\xff\xff"), "promises 4294967295 bytes");
-  refused(file_of("X\1\0\0\0\xff"s), "has a text that is not UTF-8");
-  refused(archive_of({{"data.pkl", "\x80\2}"}}), "is cut off");
-  refused(archive_of({{"data.pkl", "(lp0\n."}}), "has no protocol of 2 or later");
-  refused(archive_of({{"data.pkl", "\x80\7}."}}), "has protocol 7; expected 2 to 5");
+  refused(of_tensor("K\0"s, "(\x8a\x06\0\0\0\0\0\x01t"s, pickled_tuple("\0"s)), "its tensors repeat their elements");
+  refused(torch_file_of(pickled_state(pickled_tensor("\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f", "K\0"s,
+                                                     pickled_tuple("\1"), pickled_tuple("\1")))),
+          "more than 2^63 bytes");
+  refused(torch_file_of("}" + pickled_text("w") + "K\1s" + pickled_text("w") + "K\2s"), "'w' is there twice");
+  refused(torch_file_of("K\1s"), "takes a value that is not there");
+  refused(torch_file_of("h\5"), "takes the value 5 of its memo");
+  refused(torch_file_of("}K\1e"), "has no mark");
+  refused(torch_file_of("]K\1K\2s"), "adds to a list; expected a dictionary");
+  refused(torch_file_of("}(K\1u"), "has a key without a value");
+  refused(torch_file_of("X\xff\xff\xff\xff"), "promises 4294967295 bytes");
+  refused(torch_file_of("X\1\0\0\0\xff"s), "has a text that is not UTF-8");
+  refused(torch_archive_of({{"data.pkl", "\x80\2}"}}), "is cut off");
+  refused(torch_archive_of({{"data.pkl", "(lp0\n."}}), "has no protocol of 2 or later");
+  refused(torch_archive_of({{"data.pkl", "\x80\7}."}}), "has protocol 7; expected 2 to 5");
   refused(content_of(torch_file("tensors_old.pt")).substr(0, 3000), "it is damaged or cut off");
   std::string tar(600, '\0');
   tar.replace(257, 5, "ustar");
@@ -275,13 +280,13 @@ TEST_CASE("what is wrong with a file of torch.save is said") {
 TEST_CASE("dictionaries within themselves neither hang nor overflow a stack") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& pickle, const char* why) {
-    const io::Value file = io::read_torch(folder.write("x.pt", file_of(pickle)));
+    const io::Value file = io::read_torch(folder.write("x.pt", torch_file_of(pickle)));
     CHECK_THROWS_WITH_AS((void)file.state_dict(), doctest::Contains(why), DataError);
   };
-  refused("}q\1" + text("a") + "h\1s", "dictionaries are within each other, more than 32 deep");
-  std::string doubled = "}" + text("a") + "K\1s";  // each dictionary has the one before it twice
+  refused("}q\1" + pickled_text("a") + "h\1s", "dictionaries are within each other, more than 32 deep");
+  std::string doubled = "}" + pickled_text("a") + "K\1s";  // each dictionary has the one before it twice
   for (char i = 1; i < 31; ++i)
-    doubled = doubled + "q"s + i + "0}" + text("a") + "h" + i + "s" + text("b") + "h" + i + "s";
+    doubled = doubled + "q"s + i + "0}" + pickled_text("a") + "h" + i + "s" + pickled_text("b") + "h" + i + "s";
   refused(doubled, "its dictionaries each other, to more than memory should hold");
 }
 
@@ -289,7 +294,8 @@ TEST_CASE("a damaged file of torch.save gives an error or other numbers, and nev
   const TemporaryFolder folder;
   std::mt19937_64 random(fuzz_seed(1));
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  const std::string pickle = "\x80\2" + state_of(tensor_of("K\6", "K\0"s, numbers("\2\3"), numbers("\3\1"))) + ".";
+  const std::string pickle =
+      "\x80\2" + pickled_state(pickled_tensor("K\6", "K\0"s, pickled_tuple("\2\3"), pickled_tuple("\3\1"))) + ".";
   std::size_t refused = 0, read = 0;
   for (std::int64_t count = fuzz_count(1500); count > 0; --count) {
     std::string content = count % 3 == 0 ? content_of(torch_file("checkpoint_old.pt")) : pickle;
@@ -299,7 +305,7 @@ TEST_CASE("a damaged file of torch.save gives an error or other numbers, and nev
       else content[at] = below(2) ? static_cast<char>(random()) : "\x80.(0Nq}]tRQ\x85h\x8a"[below(15)];
     }
     const bool mapped = below(2) == 0;
-    if (count % 3 != 0) content = archive_of({{"data.pkl", content}, {"data/0", std::string(24, '\0')}});
+    if (count % 3 != 0) content = torch_archive_of({{"data.pkl", content}, {"data/0", std::string(24, '\0')}});
     try {
       const auto state = io::read_torch(folder.write("x.pt", content), {.mapped = mapped}).state_dict();
       for (const auto& entry : state)
