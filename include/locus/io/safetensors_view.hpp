@@ -104,7 +104,7 @@ class SafetensorsFile {
 /// OutOfMemory
 ///
 ///     const std::vector<float> values(6);
-///     io::write_safetensors("x.safetensors", {{{"x", "F32", {2, 3}, std::as_bytes(std::span(values))}}});
+///     io::write_safetensors("x.safetensors", {{"x", "F32", {2, 3}, std::as_bytes(std::span(values))}});
 inline void write_safetensors(const std::string& path, const std::vector<SafetensorsView>& tensors,
                               const SafetensorsMetadata& metadata = {}) {
   locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"}, [&] {
