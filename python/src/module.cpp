@@ -1,4 +1,5 @@
-// The extension module locus._core: Locus's exceptions as Python's, and all functions.
+// The extension module locus._core: Locus's exceptions as Python's, the class Tensor, and the families of functions that
+// the build lists in LOCUS_FAMILIES.
 
 #include "functions.hpp"
 
@@ -41,18 +42,5 @@ NB_MODULE(_core, m) {
   m.doc() = "Functions and the tensor of Locus.";
   nanobind::register_exception_translator(&translate);
   add_tensor(m);
-  add_activations(m);
-  add_arithmetic(m);
-  add_elementary(m);
-  add_linalg(m);
-  add_lookups(m);
-  add_losses(m);
-  add_normalization(m);
-  add_order(m);
-  add_products(m);
-  add_random(m);
-  add_reductions(m);
-  add_scans(m);
-  add_shapes(m);
-  add_windows(m);
+  for (const auto add : {LOCUS_FAMILIES}) add(m);
 }
