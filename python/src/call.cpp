@@ -37,16 +37,16 @@ bool is_number(nb::handle object) {
   return nb::hasattr(object, "__float__");  // a scalar of NumPy
 }
 
-void import(const char* caller, NumberOr& parameter) {
+void take_in(const char* caller, NumberOr& parameter) {
   const nb::handle object = parameter.operand.object;
-  if (!is_number(object)) parameter.array = array_of(caller, parameter.operand);
+  if (!is_number(object)) parameter.array = array_here(caller, parameter.operand);
   else if (PyBool_Check(object.ptr())) parameter.number = nb::cast<bool>(object);
   else if (nb::hasattr(object, "__index__")) parameter.number = nb::cast<std::int64_t>(nb::int_(nb::object(nb::borrow(object))));
   else parameter.number = nb::cast<double>(nb::float_(nb::object(nb::borrow(object))));
 }
 
-void import(const char* caller, Indices& parameter) {
-  parameter.array = array_of(caller, parameter.operand);
+void take_in(const char* caller, Indices& parameter) {
+  parameter.array = array_here(caller, parameter.operand);
   const auto converted = visit_types<Array>(Integers{}, parameter.array, [](const auto& x) {
     return Array(Tensor<std::int64_t, Cpu>(x.template as<std::int64_t>()));
   });
@@ -54,8 +54,8 @@ void import(const char* caller, Indices& parameter) {
   parameter.array = *converted;
 }
 
-void import(const char* caller, Mask& parameter) {
-  parameter.array = array_of(caller, parameter.operand);
+void take_in(const char* caller, Mask& parameter) {
+  parameter.array = array_here(caller, parameter.operand);
   if (parameter.array.type() != ElementType::boolean)
     refuse_type(join(caller, ", mask").c_str(), parameter.array.type(), "bool");
 }

@@ -86,15 +86,15 @@ inline void add_places(const char* caller, Places& places, const List& parameter
   for (const Operand& operand : parameter.operands) add_place(caller, places, operand);
 }
 
-void import(const char* caller, NumberOr& parameter);
-void import(const char* caller, Indices& parameter);
-void import(const char* caller, Mask& parameter);
-inline void import(const char* caller, Main& parameter) { parameter.array = array_of(caller, parameter.operand); }
-inline void import(const char* caller, Optional& parameter) {
-  if (parameter.operand) parameter.array = array_of(caller, *parameter.operand);
+void take_in(const char* caller, NumberOr& parameter);
+void take_in(const char* caller, Indices& parameter);
+void take_in(const char* caller, Mask& parameter);
+inline void take_in(const char* caller, Main& parameter) { parameter.array = array_here(caller, parameter.operand); }
+inline void take_in(const char* caller, Optional& parameter) {
+  if (parameter.operand) parameter.array = array_here(caller, *parameter.operand);
 }
-inline void import(const char* caller, List& parameter) {
-  for (const Operand& operand : parameter.operands) parameter.arrays.push_back(array_of(caller, operand));
+inline void take_in(const char* caller, List& parameter) {
+  for (const Operand& operand : parameter.operands) parameter.arrays.push_back(array_here(caller, operand));
 }
 
 /// The element type that the parameters share, and whether one of them is recorded.
@@ -219,7 +219,8 @@ template <Gradient gradient, class... T, class F, class... P>
   places.reserve(8);
   (add_places(caller, places, parameters), ...);
   require_one_place(caller, places.data(), places.size(), has_sides);
-  (import(caller, parameters), ...);
+  for (const Place& place : places) require_here(caller, place);
+  (take_in(caller, parameters), ...);
   Common common;
   (meet(caller, common, parameters), ...);
   if (!common.type) fail<ArgumentError>({caller, ": no tensor was given; expected one at least"});

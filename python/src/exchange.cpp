@@ -158,15 +158,17 @@ Place place_of(const char* caller, Operand operand) {
   return {kind, ordinal};
 }
 
-Array array_of(const char* caller, Operand operand) {
-  Array* own = nullptr;
-  if (nb::try_cast<Array*>(operand.object, own) && own) return *own;
-  const Place place = place_of(caller, operand);
+void require_here(const char* caller, const Place& place) {
   if (place.kind == dlpack::kDLCUDA || place.kind == dlpack::kDLCUDAManaged)
     fail<CudaUnavailable>({caller, ": the tensor is on ", to_string(place),
                            ", and this build of the module is for Cpu alone; move it with .cpu()"});
   if (place.kind != dlpack::kDLCPU && place.kind != dlpack::kDLCUDAHost)
     throw nb::type_error(join(caller, ": the tensor is on ", to_string(place), "; expected Cpu").c_str());
+}
+
+Array array_here(const char* caller, Operand operand) {
+  Array* own = nullptr;
+  if (nb::try_cast<Array*>(operand.object, own) && own) return *own;
   return array_in(caller, capsule_from(operand.object));
 }
 

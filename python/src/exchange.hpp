@@ -33,10 +33,19 @@ struct Place {
 /// throws TypeError for an object that is no array
 [[nodiscard]] Place place_of(const char* caller, Operand operand);
 
-/// The array that an operand is. Memory is shared: views with strides of 0 or below, too.
-/// throws TypeError for an object that is no array, or an element type that Locus lacks; CudaUnavailable for memory of
-/// a GPU
-[[nodiscard]] Array array_of(const char* caller, Operand operand);
+/// throws CudaUnavailable for a GPU, TypeError for another device than the host
+void require_here(const char* caller, const Place& place);
+
+/// The array that an operand on the host is. Memory is shared; an array with strides below 0, or with repeated elements,
+/// is copied.
+/// throws TypeError for an object that is no array, or an element type that Locus lacks; ShapeError for more than eight
+/// dimensions
+[[nodiscard]] Array array_here(const char* caller, Operand operand);
+/// As array_here, for an operand anywhere. throws also as require_here
+[[nodiscard]] inline Array array_of(const char* caller, Operand operand) {
+  require_here(caller, place_of(caller, operand));
+  return array_here(caller, operand);
+}
 
 /// A capsule for `__dlpack__`; `versioned`: of DLPack 1, which alone can tell that memory is read-only.
 /// throws BufferError for a recorded array, and for read-only memory unless versioned

@@ -3,6 +3,8 @@
 #include "../call.hpp"
 #include "../functions.hpp"
 
+#include <locus/expr/functions/special.hpp>
+#include <locus/expr/functions/trigonometric.hpp>
 #include <locus/ops/close.hpp>
 #include <locus/ops/scatter.hpp>
 
@@ -31,8 +33,8 @@ void add_operator(nb::module_& m, const char* name, const char* word, const char
   const auto function = function_of(formula, types, f);
   m.def(name, function, "a"_a, "b"_a, text);
   tensor_class()
-      .def(join("__", word, "__").c_str(), [function](nb::handle a, Operand b) { return function({a}, b); }, "b"_a)
-      .def(join("__r", word, "__").c_str(), [function](nb::handle b, Operand a) { return function(a, {b}); }, "a"_a);
+      .def(join("__", word, "__").c_str(), [function](nb::handle a, Operand b) { return function({a}, b); }, "b"_a, nb::is_operator())
+      .def(join("__r", word, "__").c_str(), [function](nb::handle b, Operand a) { return function(a, {b}); }, "a"_a, nb::is_operator());
 }
 template <class F>
 void add_comparison(nb::module_& m, const char* name, const char* word, const char* formula, F f, const char* text) {
@@ -41,7 +43,7 @@ void add_comparison(nb::module_& m, const char* name, const char* word, const ch
   };
   m.def(name, function, "a"_a, "b"_a, text);
   tensor_class().def(join("__", word, "__").c_str(), [function](nb::handle a, Operand b) { return function({a}, b); },
-                     "b"_a);
+                     "b"_a, nb::is_operator());
 }
 template <class... T, class F>
 void add_unary(nb::module_& m, const char* name, Types<T...> types, F f, const char* text) {

@@ -3,6 +3,9 @@
 #include "../call.hpp"
 #include "../functions.hpp"
 
+#include <locus/expr/functions/special.hpp>
+#include <locus/expr/functions/trigonometric.hpp>
+
 namespace locus::python {
 
 using namespace nb::literals;

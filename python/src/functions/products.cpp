@@ -22,8 +22,8 @@ void add_matrices(nb::module_& m) {
   };
   m.def("matmul", product, "a"_a, "b"_a, "The matrix product; dimensions before the last two broadcast.");
   nb::borrow<nb::class_<Array>>(nb::type<Array>())
-      .def("__matmul__", [product](nb::handle a, Operand b) { return product({a}, b); }, "b"_a)
-      .def("__rmatmul__", [product](nb::handle b, Operand a) { return product(a, {b}); }, "a"_a);
+      .def("__matmul__", [product](nb::handle a, Operand b) { return product({a}, b); }, "b"_a, nb::is_operator())
+      .def("__rmatmul__", [product](nb::handle b, Operand a) { return product(a, {b}); }, "a"_a, nb::is_operator());
   m.def(
       "linear",
       [](Operand x, Operand weight, std::optional<Operand> bias) {
