@@ -86,8 +86,7 @@ template <class R, class... T, class F>
 [[nodiscard]] R with_type(const char* caller, Types<T...> types, ElementType type, F&& f) {
   std::optional<R> result;
   (void)((type == element_type<T> && (result.emplace(f.template operator()<T>()), true)) || ...);
-  if (!result)
-    fail<ArgumentError>({caller, ": dtype is ", name_of(type), "; expected ", names_of(types)});
+  if (!result) fail<ArgumentError>({caller, ": dtype is ", name_of(type), "; expected ", names_of(types)});
   return std::move(*result);
 }
 

@@ -8,10 +8,9 @@ void require_one_place(const char* caller, const Place* places, std::size_t coun
   for (std::size_t i = 1; i < count; ++i) {
     if (places[i] == places[0]) continue;
     const std::string first = to_string(places[0]), other = to_string(places[i]);
-    const std::string text =
-        has_sides && count == 2
-            ? join(caller, ": left operand is on ", first, ", right operand is on ", other)
-            : join(caller, ": one tensor is on ", first, ", another on ", other);
+    const std::string text = has_sides && count == 2
+                                 ? join(caller, ": left operand is on ", first, ", right operand is on ", other)
+                                 : join(caller, ": one tensor is on ", first, ", another on ", other);
     throw nb::type_error(join(text, "; move one with .to(\"cpu\") or .to(\"cuda\")").c_str());
   }
 }
@@ -24,9 +23,9 @@ void require_one_type(const char* caller, ElementType first, ElementType second)
 }
 
 void refuse_type(const char* caller, ElementType given, const std::string& expected) {
-  throw nb::type_error(join(caller, ": the tensor holds ", name_of(given), "; expected ", expected,
-                            "; convert it with .astype")
-                           .c_str());
+  throw nb::type_error(
+      join(caller, ": the tensor holds ", name_of(given), "; expected ", expected, "; convert it with .astype")
+          .c_str());
 }
 
 namespace detail {
@@ -41,7 +40,8 @@ void take_in(const char* caller, NumberOr& parameter) {
   const nb::handle object = parameter.operand.object;
   if (!is_number(object)) parameter.array = array_here(caller, parameter.operand);
   else if (PyBool_Check(object.ptr())) parameter.number = nb::cast<bool>(object);
-  else if (nb::hasattr(object, "__index__")) parameter.number = nb::cast<std::int64_t>(nb::int_(nb::object(nb::borrow(object))));
+  else if (nb::hasattr(object, "__index__"))
+    parameter.number = nb::cast<std::int64_t>(nb::int_(nb::object(nb::borrow(object))));
   else parameter.number = nb::cast<double>(nb::float_(nb::object(nb::borrow(object))));
 }
 

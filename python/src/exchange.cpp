@@ -52,8 +52,8 @@ template <class... T, class M>
 [[nodiscard]] Array array_over(const char* caller, Types<T...> types, dlpack::Owner<M> owner) {
   const dlpack::DLDataType type = owner.get()->dl_tensor.dtype;
   if (owner.get()->dl_tensor.ndim > max_rank)
-    fail<ShapeError>({caller, ": an array of ", owner.get()->dl_tensor.ndim, " dimensions; expected at most ",
-                      max_rank});
+    fail<ShapeError>(
+        {caller, ": an array of ", owner.get()->dl_tensor.ndim, " dimensions; expected at most ", max_rank});
   bool read_only = false;
   if constexpr (dlpack::Versioned<M>) {  // the struct is ours: Array keeps the flag, and nothing writes to operands
     read_only = (owner.get()->flags & dlpack::read_only) != 0;
@@ -61,9 +61,7 @@ template <class... T, class M>
   }
   std::optional<Array> result;
   (void)((type == dlpack::data_type<T> && (result.emplace(tensor_of<T>(std::move(owner)), read_only), true)) || ...);
-  if (!result)
-    throw nb::type_error(
-        join(caller, ": an array of ", type, "; expected ", names_of(types)).c_str());
+  if (!result) throw nb::type_error(join(caller, ": an array of ", type, "; expected ", names_of(types)).c_str());
   return std::move(*result);
 }
 
@@ -175,12 +173,14 @@ Array array_here(const char* caller, Operand operand) {
 nb::object capsule_of(const Array& array, bool versioned) {
   const auto refuse = [](const char* text) { throw nb::buffer_error(text); };
   if (array.is_recorded())
-    refuse("__dlpack__: the tensor is recorded for a backward pass, which other libraries do not see; export "
-           ".detach()");
+    refuse(
+        "__dlpack__: the tensor is recorded for a backward pass, which other libraries do not see; export "
+        ".detach()");
   if (versioned) return capsule_over<DLManagedTensorVersioned>(array, versioned_name);
   if (array.read_only)
-    refuse("__dlpack__: the memory is read-only, which only DLPack 1.0 can tell; ask for max_version=(1, 0), or export "
-           ".clone()");
+    refuse(
+        "__dlpack__: the memory is read-only, which only DLPack 1.0 can tell; ask for max_version=(1, 0), or export "
+        ".clone()");
   return capsule_over<DLManagedTensor>(array, old_name);
 }
 

@@ -36,10 +36,9 @@ struct Place {
 /// throws CudaUnavailable for a GPU, TypeError for another device than the host
 void require_here(const char* caller, const Place& place);
 
-/// The array that an operand on the host is. Memory is shared; an array with strides below 0, or with repeated elements,
-/// is copied.
-/// throws TypeError for an object that is no array, or an element type that Locus lacks; ShapeError for more than eight
-/// dimensions
+/// The array that an operand on the host is. Memory is shared; an array with strides below 0, or with repeated
+/// elements, is copied. throws TypeError for an object that is no array, or an element type that Locus lacks;
+/// ShapeError for more than eight dimensions
 [[nodiscard]] Array array_here(const char* caller, Operand operand);
 /// As array_here, for an operand anywhere. throws also as require_here
 [[nodiscard]] inline Array array_of(const char* caller, Operand operand) {

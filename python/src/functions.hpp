@@ -8,6 +8,7 @@ namespace locus::python {
 void add_tensor(nanobind::module_& m);
 void add_activations(nanobind::module_& m);
 void add_arithmetic(nanobind::module_& m);
+void add_comparison(nanobind::module_& m);
 void add_elementary(nanobind::module_& m);
 void add_linalg(nanobind::module_& m);
 void add_lookups(nanobind::module_& m);

@@ -13,8 +13,9 @@ namespace {
 namespace nb = nanobind;
 
 // The functions by number, in the order of the symbols below.
-#define LOCUS_EVERY_LAPACK(X) \
-  X(sgetrf) X(sgetrs) X(spotrf) X(sgeqrf) X(sorgqr) X(sgesdd) X(ssyevd) X(dgetrf) X(dgetrs) X(dpotrf) X(dgeqrf) X(dorgqr) \
+#define LOCUS_EVERY_LAPACK(X)                                                                                   \
+  X(sgetrf)                                                                                                     \
+  X(sgetrs) X(spotrf) X(sgeqrf) X(sorgqr) X(sgesdd) X(ssyevd) X(dgetrf) X(dgetrs) X(dpotrf) X(dgeqrf) X(dorgqr) \
       X(dgesdd) X(dsyevd)
 
 struct Addresses {
@@ -53,30 +54,30 @@ void require_lapack() {
 
 // Fortran passes pointers, and behind them the lengths of texts: all integers of a register's size. SciPy's functions
 // are written in C's calling convention without those lengths, which the called function then ignores.
-#define LOCUS_LAPACK_SYMBOL(name, parameters, arguments)                                            \
-  extern "C" __attribute__((visibility("hidden"))) void name##_ parameters {                        \
-    reinterpret_cast<void(*) parameters>(locus::python::addresses.name) arguments;                  \
+#define LOCUS_LAPACK_SYMBOL(name, parameters, arguments)                           \
+  extern "C" __attribute__((visibility("hidden"))) void name##_ parameters {       \
+    reinterpret_cast<void(*) parameters>(locus::python::addresses.name) arguments; \
   }
-#define LOCUS_LAPACK_OF(letter)                                                                                        \
-  LOCUS_LAPACK_SYMBOL(letter##getrf, (void* a, void* b, void* c, void* d, void* e, void* f), (a, b, c, d, e, f))       \
-  LOCUS_LAPACK_SYMBOL(letter##getrs,                                                                                   \
-                      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i,                \
-                       std::size_t length),                                                                            \
-                      (a, b, c, d, e, f, g, h, i, length))                                                             \
-  LOCUS_LAPACK_SYMBOL(letter##potrf, (void* a, void* b, void* c, void* d, void* e, std::size_t length),                \
-                      (a, b, c, d, e, length))                                                                         \
-  LOCUS_LAPACK_SYMBOL(letter##geqrf, (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h),         \
-                      (a, b, c, d, e, f, g, h))                                                                        \
-  LOCUS_LAPACK_SYMBOL(letter##orgqr,                                                                                   \
-                      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i),               \
-                      (a, b, c, d, e, f, g, h, i))                                                                     \
-  LOCUS_LAPACK_SYMBOL(letter##gesdd,                                                                                   \
-                      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, void* j,       \
-                       void* k, void* l, void* m, void* n, std::size_t length),                                        \
-                      (a, b, c, d, e, f, g, h, i, j, k, l, m, n, length))                                              \
-  LOCUS_LAPACK_SYMBOL(letter##syevd,                                                                                   \
-                      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, void* j,       \
-                       void* k, std::size_t first, std::size_t second),                                                \
+#define LOCUS_LAPACK_OF(letter)                                                                                  \
+  LOCUS_LAPACK_SYMBOL(letter##getrf, (void* a, void* b, void* c, void* d, void* e, void* f), (a, b, c, d, e, f)) \
+  LOCUS_LAPACK_SYMBOL(                                                                                           \
+      letter##getrs,                                                                                             \
+      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, std::size_t length),     \
+      (a, b, c, d, e, f, g, h, i, length))                                                                       \
+  LOCUS_LAPACK_SYMBOL(letter##potrf, (void* a, void* b, void* c, void* d, void* e, std::size_t length),          \
+                      (a, b, c, d, e, length))                                                                   \
+  LOCUS_LAPACK_SYMBOL(letter##geqrf, (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h),   \
+                      (a, b, c, d, e, f, g, h))                                                                  \
+  LOCUS_LAPACK_SYMBOL(letter##orgqr,                                                                             \
+                      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i),         \
+                      (a, b, c, d, e, f, g, h, i))                                                               \
+  LOCUS_LAPACK_SYMBOL(letter##gesdd,                                                                             \
+                      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, void* j, \
+                       void* k, void* l, void* m, void* n, std::size_t length),                                  \
+                      (a, b, c, d, e, f, g, h, i, j, k, l, m, n, length))                                        \
+  LOCUS_LAPACK_SYMBOL(letter##syevd,                                                                             \
+                      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, void* j, \
+                       void* k, std::size_t first, std::size_t second),                                          \
                       (a, b, c, d, e, f, g, h, i, j, k, first, second))
 LOCUS_LAPACK_OF(s)
 LOCUS_LAPACK_OF(d)

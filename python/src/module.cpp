@@ -1,5 +1,5 @@
-// The extension module locus._core: Locus's exceptions as Python's, the class Tensor, and the families of functions that
-// the build lists in LOCUS_FAMILIES.
+// The extension module locus._core: Locus's exceptions as Python's, the class Tensor, and the families of functions
+// that the build lists in LOCUS_FAMILIES.
 
 #include "functions.hpp"
 
@@ -7,8 +7,7 @@
 
 #include <exception>
 
-namespace locus::python {
-namespace {
+namespace locus::python { namespace {
 
 namespace nb = nanobind;
 
@@ -34,8 +33,7 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
-}  // namespace
-}  // namespace locus::python
+}}  // namespace locus::python
 
 NB_MODULE(_core, m) {
   using namespace locus::python;

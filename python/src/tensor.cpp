@@ -103,7 +103,8 @@ struct Part {
   if (type == array.type()) return array;
   if (array.is_recorded()) {
     if (type != ElementType::float32 && type != ElementType::float64)
-      fail<ArgumentError>({"astype: a recorded tensor to ", name_of(type), "; expected float32 or float64, or .detach()"});
+      fail<ArgumentError>(
+          {"astype: a recorded tensor to ", name_of(type), "; expected float32 or float64, or .detach()"});
     return std::visit(
         [&]<class X>(const X& x) -> Array {
           if constexpr (std::is_same_v<X, std::monostate>) return {};
@@ -154,15 +155,21 @@ void backward(const Array& array, std::optional<Operand> cotangent, bool retain_
 }
 
 void add_properties(nb::class_<Array>& tensor) {
-  tensor.def_prop_ro("shape", [](const Array& x) { return tuple_of(x.shape()); }, nb::sig("def shape(self) -> tuple[int, ...]"))
-      .def_prop_ro("strides", [](const Array& x) { return tuple_of(x.strides()); },
-                   nb::sig("def strides(self) -> tuple[int, ...]"), "In elements, as PyTorch's.")
+  tensor
+      .def_prop_ro(
+          "shape", [](const Array& x) { return tuple_of(x.shape()); }, nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro(
+          "strides", [](const Array& x) { return tuple_of(x.strides()); },
+          nb::sig("def strides(self) -> tuple[int, ...]"), "In elements, as PyTorch's.")
       .def_prop_ro("ndim", [](const Array& x) { return x.shape().rank(); })
-      .def_prop_ro("size", [](const Array& x) { return elements(x.shape()); }, "The number of elements.")
-      .def_prop_ro("dtype", [](const Array& x) { return name_of(x.type()); }, "NumPy's name of the element type.")
+      .def_prop_ro(
+          "size", [](const Array& x) { return elements(x.shape()); }, "The number of elements.")
+      .def_prop_ro(
+          "dtype", [](const Array& x) { return name_of(x.type()); }, "NumPy's name of the element type.")
       .def_prop_ro("device", [](const Array&) { return "cpu"; })
-      .def_prop_ro("read_only", [](const Array& x) { return x.read_only; },
-                   "Whether the memory belongs to an array that must not be written.")
+      .def_prop_ro(
+          "read_only", [](const Array& x) { return x.read_only; },
+          "Whether the memory belongs to an array that must not be written.")
       .def_prop_ro("requires_grad", &Array::is_recorded, "Whether operations on it are recorded.")
       .def_prop_ro("grad", &gradient_of, "The gradient that a variable collected; None before.")
       .def("__len__",
@@ -193,8 +200,7 @@ void add_exchange(nb::class_<Array>& tensor) {
           "copy"_a = nb::none(), "A capsule that shares the memory.")
       .def("__dlpack_device__", [](const Array&) { return std::pair(1, 0); })
       .def(
-          "numpy",
-          [](nb::handle self) { return nb::module_::import_("numpy").attr("from_dlpack")(self); },
+          "numpy", [](nb::handle self) { return nb::module_::import_("numpy").attr("from_dlpack")(self); },
           "A NumPy array that shares the memory.", nb::sig("def numpy(self) -> numpy.ndarray"))
       .def(
           "__array__",
@@ -209,15 +215,18 @@ void add_exchange(nb::class_<Array>& tensor) {
 }
 
 void add_views(nb::class_<Array>& tensor) {
-  tensor
-      .def("__getitem__", &subscripted, "subscript"_a, "A view: integers, slices, None and ... as in NumPy.")
+  tensor.def("__getitem__", &subscripted, "subscript"_a, "A view: integers, slices, None and ... as in NumPy.")
       .def(
           "reshape",
-          [](const Array& x, Numerals shape) { return view_of(x, [&](const auto& x) { return x.reshape(shape.dims()); }); },
+          [](const Array& x, Numerals shape) {
+            return view_of(x, [&](const auto& x) { return x.reshape(shape.dims()); });
+          },
           "shape"_a, "Another shape; a view if the strides allow it.")
       .def(
           "permute",
-          [](const Array& x, Numerals order) { return view_of(x, [&](const auto& x) { return x.permute(order.dims()); }); },
+          [](const Array& x, Numerals order) {
+            return view_of(x, [&](const auto& x) { return x.permute(order.dims()); });
+          },
           "order"_a)
       .def(
           "transpose",
@@ -225,7 +234,9 @@ void add_views(nb::class_<Array>& tensor) {
           "a"_a = -2, "b"_a = -1, "Two dimensions exchanged.")
       .def(
           "expand",
-          [](const Array& x, Numerals shape) { return view_of(x, [&](const auto& x) { return x.expand(shape.dims()); }); },
+          [](const Array& x, Numerals shape) {
+            return view_of(x, [&](const auto& x) { return x.expand(shape.dims()); });
+          },
           "shape"_a, "Repeated to a broadcast shape, without a copy.")
       .def(
           "squeeze",
@@ -234,11 +245,12 @@ void add_views(nb::class_<Array>& tensor) {
           },
           "axis"_a = nb::none())
       .def(
-          "unsqueeze", [](const Array& x, int axis) { return view_of(x, [&](const auto& x) { return x.unsqueeze(axis); }); },
+          "unsqueeze",
+          [](const Array& x, int axis) { return view_of(x, [&](const auto& x) { return x.unsqueeze(axis); }); },
           "axis"_a)
-      .def("clone",
-           [](const Array& x) { return std::visit([](const auto& x) { return Array(x.clone()); }, x.plain); },
-           "A dense copy in new memory.")
+      .def(
+          "clone", [](const Array& x) { return std::visit([](const auto& x) { return Array(x.clone()); }, x.plain); },
+          "A dense copy in new memory.")
       .def("astype", &converted, "dtype"_a, "The elements converted; the tensor itself if it has the type.")
       .def(
           "to",
@@ -249,11 +261,14 @@ void add_views(nb::class_<Array>& tensor) {
             return x;
           },
           "device"_a)
-      .def("detach", [](const Array& x) {
-        Array plain = x;
-        plain.traced = {};
-        return plain;
-      }, "The tensor without its place in the graph, in the same memory.");
+      .def(
+          "detach",
+          [](const Array& x) {
+            Array plain = x;
+            plain.traced = {};
+            return plain;
+          },
+          "The tensor without its place in the graph, in the same memory.");
 }
 
 void add_gradients(nb::module_& m, nb::class_<Array>& tensor) {
@@ -279,8 +294,9 @@ void add_tensor(nb::module_& m) {
   add_exchange(tensor);
   add_views(tensor);
   add_gradients(m, tensor);
-  m.def("from_dlpack", [](Operand x) { return array_of("from_dlpack", x); }, "x"_a,
-        "A Tensor that shares the memory of an array: NumPy's, PyTorch's, JAX's or another one with __dlpack__.");
+  m.def(
+      "from_dlpack", [](Operand x) { return array_of("from_dlpack", x); }, "x"_a,
+      "A Tensor that shares the memory of an array: NumPy's, PyTorch's, JAX's or another one with __dlpack__.");
 }
 
 }  // namespace locus::python

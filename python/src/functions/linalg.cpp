@@ -24,20 +24,26 @@ void add(nb::module_& m, const char* name, const char* formula, F f, const char*
 }  // namespace
 
 void add_linalg(nb::module_& m) {
-  add(m, "linalg_inv", "linalg.inv", [](const auto& x) { return linalg::inv(x); }, "The inverses of matrices.");
-  add(m, "linalg_det", "linalg.det", [](const auto& x) { return linalg::det(x); }, "The determinant of each matrix.");
-  add(m, "linalg_cholesky", "linalg.cholesky", [](const auto& x) { return linalg::cholesky(x); },
+  add(
+      m, "linalg_inv", "linalg.inv", [](const auto& x) { return linalg::inv(x); }, "The inverses of matrices.");
+  add(
+      m, "linalg_det", "linalg.det", [](const auto& x) { return linalg::det(x); }, "The determinant of each matrix.");
+  add(
+      m, "linalg_cholesky", "linalg.cholesky", [](const auto& x) { return linalg::cholesky(x); },
       "The lower triangular L of x = L L^T.");
-  add(m, "linalg_svdvals", "linalg.svdvals", [](const auto& x) { return linalg::svdvals(x.value()); },
+  add(
+      m, "linalg_svdvals", "linalg.svdvals", [](const auto& x) { return linalg::svdvals(x.value()); },
       "The singular values, descending.");
-  add(m, "linalg_eigvalsh", "linalg.eigvalsh", [](const auto& x) { return linalg::eigvalsh(x.value()); },
+  add(
+      m, "linalg_eigvalsh", "linalg.eigvalsh", [](const auto& x) { return linalg::eigvalsh(x.value()); },
       "The eigenvalues of symmetric matrices, ascending.");
   m.def(
       "linalg_solve",
       [](Operand a, Operand b) {
         require_lapack();
-        return differentiable("linalg.solve(a, b)", Floats{},
-                              [](const auto& a, const auto& b) { return linalg::solve(a, b); }, Main{a}, Main{b});
+        return differentiable(
+            "linalg.solve(a, b)", Floats{}, [](const auto& a, const auto& b) { return linalg::solve(a, b); }, Main{a},
+            Main{b});
       },
       "a"_a, "b"_a, "x of a x = b.");
   m.def(
@@ -96,8 +102,9 @@ void add_linalg(nb::module_& m) {
       "linalg_lstsq",
       [](Operand a, Operand b) {
         require_lapack();
-        return call("linalg.lstsq(a, b)", Floats{},
-                    [](const auto& a, const auto& b) { return linalg::lstsq(a, b).solution; }, Main{a}, Main{b});
+        return call(
+            "linalg.lstsq(a, b)", Floats{}, [](const auto& a, const auto& b) { return linalg::lstsq(a, b).solution; },
+            Main{a}, Main{b});
       },
       "a"_a, "b"_a, "The x of least |a x - b|, and among equals of least |x|.");
 }

@@ -26,25 +26,25 @@ void add_reads(nb::module_& m) {
   m.def(
       "gather",
       [](Operand x, int axis, Operand index) {
-        return differentiable("gather(x, axis, index)", Ordered{},
-                              [=](const auto& x, const auto& index) { return gather(x, axis, index); }, Main{x},
-                              Indices{index});
+        return differentiable(
+            "gather(x, axis, index)", Ordered{},
+            [=](const auto& x, const auto& index) { return gather(x, axis, index); }, Main{x}, Indices{index});
       },
       "x"_a, "axis"_a, "index"_a, "out[i][j] = x[index[i][j]][j] for axis 0, and likewise for others.");
   m.def(
       "take",
       [](Operand x, Operand indices) {
-        return differentiable("take(x, indices)", Ordered{},
-                              [](const auto& x, const auto& indices) { return take(x, indices); }, Main{x},
-                              Indices{indices});
+        return differentiable(
+            "take(x, indices)", Ordered{}, [](const auto& x, const auto& indices) { return take(x, indices); }, Main{x},
+            Indices{indices});
       },
       "x"_a, "indices"_a, "Elements of x at positions in row-major order.");
   m.def(
       "take_along_axis",
       [](Operand x, Operand index, int axis) {
-        return differentiable("take_along_axis(x, index, axis)", Ordered{},
-                              [=](const auto& x, const auto& index) { return take_along_axis(x, index, axis); },
-                              Main{x}, Indices{index});
+        return differentiable(
+            "take_along_axis(x, index, axis)", Ordered{},
+            [=](const auto& x, const auto& index) { return take_along_axis(x, index, axis); }, Main{x}, Indices{index});
       },
       "x"_a, "index"_a, "axis"_a, "Elements along an axis by an index that broadcasts, such as argsort's.");
   m.def(
@@ -62,16 +62,17 @@ void add_reads(nb::module_& m) {
   m.def(
       "masked_select",
       [](Operand x, Operand mask) {
-        return differentiable("masked_select(x, mask)", Ordered{},
-                              [](const auto& x, const auto& mask) { return masked_select(x, mask); }, Main{x},
-                              Mask{mask});
+        return differentiable(
+            "masked_select(x, mask)", Ordered{}, [](const auto& x, const auto& mask) { return masked_select(x, mask); },
+            Main{x}, Mask{mask});
       },
       "x"_a, "mask"_a, "The elements of x where the mask, of bool, holds, in row-major order.");
   m.def(
       "one_hot",
       [](Operand labels, std::int64_t classes) {
-        return call("one_hot", Types<std::int64_t>{},
-                    [=](const auto& labels) { return one_hot(labels, classes); }, Main{labels});
+        return call(
+            "one_hot", Types<std::int64_t>{}, [=](const auto& labels) { return one_hot(labels, classes); },
+            Main{labels});
       },
       "labels"_a, "classes"_a, "1 where the last index is the label, 0 elsewhere; of int64.");
   m.def(

@@ -32,8 +32,8 @@ void add_classes(nb::module_& m) {
             [=](const auto& logits, const auto& labels) { return cross_entropy(logits, labels, options); },
             Main{logits}, Indices{labels});
       },
-      "logits"_a, "labels"_a, nb::kw_only(), "ignore_index"_a = -100, "label_smoothing"_a = 0.0,
-      "reduction"_a = "mean", "Cross-entropy of logits (n, classes, ...) and labels; probabilities are never stored.");
+      "logits"_a, "labels"_a, nb::kw_only(), "ignore_index"_a = -100, "label_smoothing"_a = 0.0, "reduction"_a = "mean",
+      "Cross-entropy of logits (n, classes, ...) and labels; probabilities are never stored.");
   m.def(
       "linear_cross_entropy",
       [](Operand x, Operand weight, Operand targets, std::optional<Operand> bias, std::int64_t ignore_index,
@@ -71,8 +71,7 @@ void add(nb::module_& m, const char* name, F f, const char* text) {
 void add_losses(nb::module_& m) {
   add_classes(m);
   add(
-      m, "mse_loss",
-      [](const auto& x, const auto& y, Reduction reduces) { return nn::mse_loss(x, y, reduces); },
+      m, "mse_loss", [](const auto& x, const auto& y, Reduction reduces) { return nn::mse_loss(x, y, reduces); },
       "(prediction - target)^2.");
   add(
       m, "l1_loss", [](const auto& x, const auto& y, Reduction reduces) { return nn::l1_loss(x, y, reduces); },

@@ -35,8 +35,7 @@ void add_row_norms(nb::module_& m) {
             "rms_norm(x, normalized_shape, weight)", Floats{},
             [&](const auto& x, const auto& weight) {
               using R = value_of<std::remove_cvref_t<decltype(x)>>;
-              return rms_norm(x, normalized_shape.dims(), weight,
-                              eps.value_or(std::numeric_limits<R>::epsilon()));
+              return rms_norm(x, normalized_shape.dims(), weight, eps.value_or(std::numeric_limits<R>::epsilon()));
             },
             Main{x}, Optional{weight});
       },
@@ -50,7 +49,9 @@ void add_channel_norms(nb::module_& m) {
       [](Operand x, std::int64_t groups, std::optional<Operand> weight, std::optional<Operand> bias, double eps) {
         return differentiable(
             "group_norm(x, groups, weight, bias)", Floats{},
-            [=](const auto& x, const auto& weight, const auto& bias) { return group_norm(x, groups, weight, bias, eps); },
+            [=](const auto& x, const auto& weight, const auto& bias) {
+              return group_norm(x, groups, weight, bias, eps);
+            },
             Main{x}, Optional{weight}, Optional{bias});
       },
       "x"_a, "groups"_a, "weight"_a = nb::none(), "bias"_a = nb::none(), "eps"_a = 1e-5,

@@ -46,7 +46,8 @@ void add_sorting(nb::module_& m) {
   m.def(
       "argsort",
       [](Operand x, int axis, bool descending) {
-        return call("argsort", Ordered{}, [=](const auto& x) { return argsort(x, axis, descending); }, Main{x});
+        return call(
+            "argsort", Ordered{}, [=](const auto& x) { return argsort(x, axis, descending); }, Main{x});
       },
       "x"_a, "axis"_a = -1, "descending"_a = false, "The positions of the elements along an axis in order.");
   m.def(
@@ -98,7 +99,8 @@ void add_sorting(nb::module_& m) {
             Main{x});
       },
       "x"_a, "q"_a, "axis"_a = nb::none(), "keepdim"_a = false, "interpolation"_a = "linear",
-      "The q-quantile along an axis, or of all elements, for q from 0 to 1; NaN if any element is NaN. A list of q adds "
+      "The q-quantile along an axis, or of all elements, for q from 0 to 1; NaN if any element is NaN. A list of q "
+      "adds "
       "a first axis.");
 }
 
@@ -106,7 +108,8 @@ void add_sets(nb::module_& m) {
   m.def(
       "unique",
       [](Operand x) {
-        return call("unique", Ordered{}, [](const auto& x) { return unique(x).values; }, Main{x});
+        return call(
+            "unique", Ordered{}, [](const auto& x) { return unique(x).values; }, Main{x});
       },
       "x"_a, "The distinct elements in ascending order; all NaN are one.");
   m.def(
@@ -120,15 +123,21 @@ void add_sets(nb::module_& m) {
             },
             Main{x}));
       },
-      "x"_a, "The distinct elements in ascending order, the number of each element's value, and how often each occurs.");
+      "x"_a,
+      "The distinct elements in ascending order, the number of each element's value, and how often each occurs.");
   m.def(
-      "nonzero", [](Operand x) { return call("nonzero", Every{}, [](const auto& x) { return nonzero(x); }, Main{x}); },
+      "nonzero",
+      [](Operand x) {
+        return call(
+            "nonzero", Every{}, [](const auto& x) { return nonzero(x); }, Main{x});
+      },
       "x"_a, "The positions of the nonzero elements in row-major order, of shape (count, rank).");
   m.def(
       "isin",
       [](Operand x, Operand values, bool invert) {
-        return call("isin(x, values)", Ordered{},
-                    [=](const auto& x, const auto& values) { return isin(x, values, invert); }, Main{x}, Main{values});
+        return call(
+            "isin(x, values)", Ordered{}, [=](const auto& x, const auto& values) { return isin(x, values, invert); },
+            Main{x}, Main{values});
       },
       "x"_a, "values"_a, "invert"_a = false, "Whether each element is among some values, or with invert is not.");
 }
@@ -137,31 +146,35 @@ void add_searches(nb::module_& m) {
   m.def(
       "searchsorted",
       [](Operand sorted, Operand values, bool right) {
-        return call("searchsorted(sorted, values)", Ordered{},
-                    [=](const auto& sorted, const auto& values) { return searchsorted(sorted, values, right); },
-                    Main{sorted}, Main{values});
+        return call(
+            "searchsorted(sorted, values)", Ordered{},
+            [=](const auto& sorted, const auto& values) { return searchsorted(sorted, values, right); }, Main{sorted},
+            Main{values});
       },
       "sorted"_a, "values"_a, "right"_a = false,
       "For each value its insertion point among numbers in ascending order: before equal ones, or after them.");
   m.def(
       "bucketize",
       [](Operand values, Operand boundaries, bool right) {
-        return call("bucketize(values, boundaries)", Ordered{},
-                    [=](const auto& values, const auto& boundaries) { return bucketize(values, boundaries, right); },
-                    Main{values}, Main{boundaries});
+        return call(
+            "bucketize(values, boundaries)", Ordered{},
+            [=](const auto& values, const auto& boundaries) { return bucketize(values, boundaries, right); },
+            Main{values}, Main{boundaries});
       },
       "values"_a, "boundaries"_a, "right"_a = false, "Which bucket each value is in, given their sorted boundaries.");
   m.def(
       "histogram",
       [](Operand x, std::int64_t bins, double low, double high) {
-        return call("histogram", Numbers{}, [=](const auto& x) { return histogram(x, bins, low, high); }, Main{x});
+        return call(
+            "histogram", Numbers{}, [=](const auto& x) { return histogram(x, bins, low, high); }, Main{x});
       },
       "x"_a, "bins"_a, "low"_a, "high"_a,
       "Counts the elements in each of some equal parts of low ... high; others are not counted.");
   m.def(
       "bincount",
       [](Operand x, std::int64_t minlength) {
-        return call("bincount", Integers{}, [=](const auto& x) { return bincount(x, minlength); }, Main{x});
+        return call(
+            "bincount", Integers{}, [=](const auto& x) { return bincount(x, minlength); }, Main{x});
       },
       "x"_a, "minlength"_a = 0, "Counts each of the integers 0, 1, ... up to the largest element.");
 }

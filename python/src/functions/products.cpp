@@ -17,13 +17,15 @@ using namespace nb::literals;
 namespace {
 void add_matrices(nb::module_& m) {
   const auto product = [](Operand a, Operand b) {
-    return differentiable("matmul(a, b)", Numbers{}, [](const auto& a, const auto& b) { return matmul(a, b); }, Main{a},
-                          Main{b});
+    return differentiable(
+        "matmul(a, b)", Numbers{}, [](const auto& a, const auto& b) { return matmul(a, b); }, Main{a}, Main{b});
   };
   m.def("matmul", product, "a"_a, "b"_a, "The matrix product; dimensions before the last two broadcast.");
   nb::borrow<nb::class_<Array>>(nb::type<Array>())
-      .def("__matmul__", [product](nb::handle a, Operand b) { return product({a}, b); }, "b"_a, nb::is_operator())
-      .def("__rmatmul__", [product](nb::handle b, Operand a) { return product(a, {b}); }, "a"_a, nb::is_operator());
+      .def(
+          "__matmul__", [product](nb::handle a, Operand b) { return product({a}, b); }, "b"_a, nb::is_operator())
+      .def(
+          "__rmatmul__", [product](nb::handle b, Operand a) { return product(a, {b}); }, "a"_a, nb::is_operator());
   m.def(
       "linear",
       [](Operand x, Operand weight, std::optional<Operand> bias) {
@@ -38,36 +40,37 @@ void add_matrices(nb::module_& m) {
   m.def(
       "outer",
       [](Operand a, Operand b) {
-        return differentiable("outer(a, b)", Floats{}, [](const auto& a, const auto& b) { return outer(a, b); },
-                              Main{a}, Main{b});
+        return differentiable(
+            "outer(a, b)", Floats{}, [](const auto& a, const auto& b) { return outer(a, b); }, Main{a}, Main{b});
       },
       "a"_a, "b"_a, "Every element of one vector times every element of another.");
   m.def(
       "kron",
       [](Operand a, Operand b) {
-        return differentiable("kron(a, b)", Floats{}, [](const auto& a, const auto& b) { return kron(a, b); }, Main{a},
-                              Main{b});
+        return differentiable(
+            "kron(a, b)", Floats{}, [](const auto& a, const auto& b) { return kron(a, b); }, Main{a}, Main{b});
       },
       "a"_a, "b"_a, "The Kronecker product.");
   m.def(
       "tensordot",
       [](Operand a, Operand b, int count) {
-        return differentiable("tensordot(a, b)", Floats{},
-                              [=](const auto& a, const auto& b) { return tensordot(a, b, count); }, Main{a}, Main{b});
+        return differentiable(
+            "tensordot(a, b)", Floats{}, [=](const auto& a, const auto& b) { return tensordot(a, b, count); }, Main{a},
+            Main{b});
       },
       "a"_a, "b"_a, "count"_a = 2, "The sum of products over the last dimensions of a and the first of b.");
   m.def(
       "cross",
       [](Operand a, Operand b, int axis) {
-        return differentiable("cross(a, b)", Floats{},
-                              [=](const auto& a, const auto& b) { return cross(a, b, axis); }, Main{a}, Main{b});
+        return differentiable(
+            "cross(a, b)", Floats{}, [=](const auto& a, const auto& b) { return cross(a, b, axis); }, Main{a}, Main{b});
       },
       "a"_a, "b"_a, "axis"_a = -1, "The cross product of vectors of three elements along an axis.");
   m.def(
       "cdist",
       [](Operand x, Operand y, double p) {
-        return differentiable("cdist(x, y)", Floats{}, [=](const auto& x, const auto& y) { return cdist(x, y, p); },
-                              Main{x}, Main{y});
+        return differentiable(
+            "cdist(x, y)", Floats{}, [=](const auto& x, const auto& y) { return cdist(x, y, p); }, Main{x}, Main{y});
       },
       "x"_a, "y"_a, "p"_a = 2.0, "The distance between each vector of x and each of y, without cancellation.");
 }

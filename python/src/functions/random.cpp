@@ -35,8 +35,7 @@ void add_filled(nb::module_& m) {
   m.def(
       "full",
       [](Numerals shape, double value, const Dtype& dtype) {
-        return made("full", Numbers{}, dtype,
-                    [&]<class T>() { return full<T>(shape.dims(), static_cast<T>(value)); });
+        return made("full", Numbers{}, dtype, [&]<class T>() { return full<T>(shape.dims(), static_cast<T>(value)); });
       },
       "shape"_a, "value"_a, "dtype"_a = Dtype{"float32"}, "A tensor of one number.");
   m.def(
@@ -108,8 +107,9 @@ void add_draws(nb::module_& m) {
   m.def(
       "multinomial",
       [](Operand weights, std::int64_t count, bool replacement) {
-        return call("multinomial", Floats{},
-                    [=](const auto& weights) { return multinomial(weights, count, replacement); }, Main{weights});
+        return call(
+            "multinomial", Floats{}, [=](const auto& weights) { return multinomial(weights, count, replacement); },
+            Main{weights});
       },
       "weights"_a, "count"_a, "replacement"_a = false,
       "Draws categories of each row, with probabilities in the ratios of its weights.");

@@ -26,7 +26,8 @@ void add(nb::module_& m, const char* name, Types<T...> types, F f, const char* t
       name,
       [name, types, f](Operand x, std::optional<Numerals> axis, bool keepdim) {
         const ReduceAxes axes = axes_of(axis);
-        return differentiable(name, types, [&](const auto& x) { return f(x, axes, keepdim); }, Main{x});
+        return differentiable(
+            name, types, [&](const auto& x) { return f(x, axes, keepdim); }, Main{x});
       },
       "x"_a, "axis"_a = nb::none(), "keepdim"_a = false, text);
 }
@@ -36,7 +37,8 @@ void add_position(nb::module_& m, const char* name, F f, const char* text) {
       name,
       [name, f](Operand x, std::optional<int> axis, bool keepdim) {
         const ReduceAxes axes = axis ? ReduceAxes(*axis) : ReduceAxes();
-        return call(name, Ordered{}, [&](const auto& x) { return f(x, axes, keepdim); }, Main{x});
+        return call(
+            name, Ordered{}, [&](const auto& x) { return f(x, axes, keepdim); }, Main{x});
       },
       "x"_a, "axis"_a = nb::none(), "keepdim"_a = false, text);
 }
@@ -47,55 +49,70 @@ void add_moment(nb::module_& m, const char* name, F f, const char* text) {
       [name, f](Operand x, std::optional<Numerals> axis, double correction, bool keepdim) {
         const ReduceAxes axes = axes_of(axis);
         const VarOptions options{.correction = correction, .keepdim = keepdim};
-        return differentiable(name, Floats{}, [&](const auto& x) { return f(x, axes, options); }, Main{x});
+        return differentiable(
+            name, Floats{}, [&](const auto& x) { return f(x, axes, options); }, Main{x});
       },
       "x"_a, "axis"_a = nb::none(), nb::kw_only(), "correction"_a = 1.0, "keepdim"_a = false, text);
 }
 }  // namespace
 
 void add_reductions(nb::module_& m) {
-  add(m, "sum", Numbers{}, [](const auto& x, const auto& axes, bool keepdim) { return sum(x, axes, keepdim); },
+  add(
+      m, "sum", Numbers{}, [](const auto& x, const auto& axes, bool keepdim) { return sum(x, axes, keepdim); },
       "Sum over axes, all of them by default. Integers give int64.");
-  add(m, "mean", Floats{}, [](const auto& x, const auto& axes, bool keepdim) { return mean(x, axes, keepdim); },
+  add(
+      m, "mean", Floats{}, [](const auto& x, const auto& axes, bool keepdim) { return mean(x, axes, keepdim); },
       "Mean over axes, all of them by default.");
-  add(m, "prod", Numbers{}, [](const auto& x, const auto& axes, bool keepdim) { return prod(x, axes, keepdim); },
+  add(
+      m, "prod", Numbers{}, [](const auto& x, const auto& axes, bool keepdim) { return prod(x, axes, keepdim); },
       "Product over axes, all of them by default. Integers give int64.");
-  add(m, "max", Numbers{}, [](const auto& x, const auto& axes, bool keepdim) { return max(x, axes, keepdim); },
+  add(
+      m, "max", Numbers{}, [](const auto& x, const auto& axes, bool keepdim) { return max(x, axes, keepdim); },
       "The largest element over axes, all of them by default. NaN wins.");
-  add(m, "min", Numbers{}, [](const auto& x, const auto& axes, bool keepdim) { return min(x, axes, keepdim); },
+  add(
+      m, "min", Numbers{}, [](const auto& x, const auto& axes, bool keepdim) { return min(x, axes, keepdim); },
       "The smallest element over axes, all of them by default. NaN wins.");
-  add_position(m, "argmax", [](const auto& x, const auto& axes, bool keepdim) { return argmax(x, axes, keepdim); },
-               "The position of the largest element along an axis, or of all; of equal ones the first.");
-  add_position(m, "argmin", [](const auto& x, const auto& axes, bool keepdim) { return argmin(x, axes, keepdim); },
-               "The position of the smallest element along an axis, or of all; of equal ones the first.");
-  add_moment(m, "var", [](const auto& x, const auto& axes, const auto& options) { return var(x, axes, options); },
-             "Variance over axes, all of them by default; divided by the count less the correction.");
-  add_moment(m, "std", [](const auto& x, const auto& axes, const auto& options) { return stddev(x, axes, options); },
-             "Standard deviation over axes, all of them by default.");
+  add_position(
+      m, "argmax", [](const auto& x, const auto& axes, bool keepdim) { return argmax(x, axes, keepdim); },
+      "The position of the largest element along an axis, or of all; of equal ones the first.");
+  add_position(
+      m, "argmin", [](const auto& x, const auto& axes, bool keepdim) { return argmin(x, axes, keepdim); },
+      "The position of the smallest element along an axis, or of all; of equal ones the first.");
+  add_moment(
+      m, "var", [](const auto& x, const auto& axes, const auto& options) { return var(x, axes, options); },
+      "Variance over axes, all of them by default; divided by the count less the correction.");
+  add_moment(
+      m, "std", [](const auto& x, const auto& axes, const auto& options) { return stddev(x, axes, options); },
+      "Standard deviation over axes, all of them by default.");
   m.def(
       "norm",
       [](Operand x, double p, std::optional<Numerals> axis, bool keepdim) {
         const ReduceAxes axes = axes_of(axis);
-        return differentiable("norm", Floats{}, [&](const auto& x) { return norm(x, p, axes, keepdim); }, Main{x});
+        return differentiable(
+            "norm", Floats{}, [&](const auto& x) { return norm(x, p, axes, keepdim); }, Main{x});
       },
       "x"_a, "p"_a = 2.0, "axis"_a = nb::none(), "keepdim"_a = false, "Vector norm of any order over axes.");
   m.def(
       "count_nonzero",
       [](Operand x, std::optional<Numerals> axis, bool keepdim) {
         const ReduceAxes axes = axes_of(axis);
-        return call("count_nonzero", Ordered{}, [&](const auto& x) { return count_nonzero(x, axes, keepdim); },
-                    Main{x});
+        return call(
+            "count_nonzero", Ordered{}, [&](const auto& x) { return count_nonzero(x, axes, keepdim); }, Main{x});
       },
       "x"_a, "axis"_a = nb::none(), "keepdim"_a = false, "The number of nonzero elements over axes.");
   m.def(
       "cov",
       [](Operand x, double correction) {
-        return differentiable("cov", Floats{}, [=](const auto& x) { return cov(x, correction); }, Main{x});
+        return differentiable(
+            "cov", Floats{}, [=](const auto& x) { return cov(x, correction); }, Main{x});
       },
       "x"_a, "correction"_a = 1.0, "Covariances between every two rows.");
   m.def(
       "corrcoef",
-      [](Operand x) { return differentiable("corrcoef", Floats{}, [](const auto& x) { return corrcoef(x); }, Main{x}); },
+      [](Operand x) {
+        return differentiable(
+            "corrcoef", Floats{}, [](const auto& x) { return corrcoef(x); }, Main{x});
+      },
       "x"_a, "Correlation coefficients between every two rows.");
 }
 

@@ -25,13 +25,15 @@ void add_scans(nb::module_& m) {
   m.def(
       "cumprod",
       [](Operand x, int axis) {
-        return differentiable("cumprod", Numbers{}, [=](const auto& x) { return cumprod(x, axis); }, Main{x});
+        return differentiable(
+            "cumprod", Numbers{}, [=](const auto& x) { return cumprod(x, axis); }, Main{x});
       },
       "x"_a, "axis"_a, "Running products along an axis. Integers give int64.");
   m.def(
       "logcumsumexp",
       [](Operand x, int axis) {
-        return differentiable("logcumsumexp", Floats{}, [=](const auto& x) { return logcumsumexp(x, axis); }, Main{x});
+        return differentiable(
+            "logcumsumexp", Floats{}, [=](const auto& x) { return logcumsumexp(x, axis); }, Main{x});
       },
       "x"_a, "axis"_a, "Logarithms of running sums of exponentials along an axis, stable for large inputs.");
   m.def(
@@ -61,21 +63,22 @@ void add_scans(nb::module_& m) {
   m.def(
       "softmax",
       [](Operand x, Numerals axis) {
-        return differentiable("softmax", Floats{}, [&](const auto& x) { return softmax(x, axis.dims()); }, Main{x});
+        return differentiable(
+            "softmax", Floats{}, [&](const auto& x) { return softmax(x, axis.dims()); }, Main{x});
       },
       "x"_a, "axis"_a, "exp(x) / sum(exp(x)) along an axis, or several, stable for large inputs.");
   m.def(
       "log_softmax",
       [](Operand x, Numerals axis) {
-        return differentiable("log_softmax", Floats{}, [&](const auto& x) { return log_softmax(x, axis.dims()); },
-                              Main{x});
+        return differentiable(
+            "log_softmax", Floats{}, [&](const auto& x) { return log_softmax(x, axis.dims()); }, Main{x});
       },
       "x"_a, "axis"_a, "x - logsumexp(x) along an axis, or several.");
   m.def(
       "logsumexp",
       [](Operand x, Numerals axis, bool keepdim) {
-        return differentiable("logsumexp", Floats{},
-                              [&](const auto& x) { return logsumexp(x, axis.dims(), keepdim); }, Main{x});
+        return differentiable(
+            "logsumexp", Floats{}, [&](const auto& x) { return logsumexp(x, axis.dims(), keepdim); }, Main{x});
       },
       "x"_a, "axis"_a, "keepdim"_a = false,
       "log(sum(exp(x))) along an axis, or several, stable for large inputs; -infinity over no elements.");

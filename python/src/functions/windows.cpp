@@ -75,14 +75,15 @@ void add_convolutions(nb::module_& m) {
                                              .output_padding = size_of(caller, "output_padding", output_padding),
                                              .groups = groups,
                                              .dilation = size_of(caller, "dilation", dilation)};
-        return differentiable("conv_transpose2d(x, weight, bias)", Floats{},
-                              [=](const auto& x, const auto& weight, const auto& bias) {
-                                return conv_transpose2d(x, weight, bias, options);
-                              },
-                              Main{x}, Main{weight}, Optional{bias});
+        return differentiable(
+            "conv_transpose2d(x, weight, bias)", Floats{},
+            [=](const auto& x, const auto& weight, const auto& bias) {
+              return conv_transpose2d(x, weight, bias, options);
+            },
+            Main{x}, Main{weight}, Optional{bias});
       },
-      "x"_a, "weight"_a, "bias"_a = nb::none(), "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
-      "groups"_a = 1, "dilation"_a = 1, "The adjoint of conv2d, of weights (in, out / groups, kh, kw).");
+      "x"_a, "weight"_a, "bias"_a = nb::none(), "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0, "groups"_a = 1,
+      "dilation"_a = 1, "The adjoint of conv2d, of weights (in, out / groups, kh, kw).");
 }
 
 void add_pooling(nb::module_& m) {
@@ -95,8 +96,8 @@ void add_pooling(nb::module_& m) {
         const Size2d step = stride ? size_of(caller, "stride", *stride) : window;
         const Size2d border = size_of(caller, "padding", padding);
         const MaxPool2dOptions options{.dilation = size_of(caller, "dilation", dilation), .ceil_mode = ceil_mode};
-        return differentiable(caller, Floats{},
-                              [=](const auto& x) { return max_pool2d(x, window, step, border, options); }, Main{x});
+        return differentiable(
+            caller, Floats{}, [=](const auto& x) { return max_pool2d(x, window, step, border, options); }, Main{x});
       },
       "x"_a, "kernel"_a, "stride"_a = nb::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
       "The largest element of each window of images; the stride is the kernel by default.");
@@ -109,8 +110,8 @@ void add_pooling(nb::module_& m) {
         const Size2d step = stride ? size_of(caller, "stride", *stride) : window;
         const Size2d border = size_of(caller, "padding", padding);
         const AvgPoolOptions options{.ceil_mode = ceil_mode, .count_include_pad = count_include_pad};
-        return differentiable(caller, Floats{},
-                              [=](const auto& x) { return avg_pool2d(x, window, step, border, options); }, Main{x});
+        return differentiable(
+            caller, Floats{}, [=](const auto& x) { return avg_pool2d(x, window, step, border, options); }, Main{x});
       },
       "x"_a, "kernel"_a, "stride"_a = nb::none(), "padding"_a = 0, "ceil_mode"_a = false, "count_include_pad"_a = true,
       "The mean of each window of images; the stride is the kernel by default.");
@@ -118,8 +119,8 @@ void add_pooling(nb::module_& m) {
       "adaptive_avg_pool2d",
       [](Operand x, Numerals size) {
         const Size2d wanted = size_of("adaptive_avg_pool2d", "size", size);
-        return differentiable("adaptive_avg_pool2d", Floats{},
-                              [=](const auto& x) { return adaptive_avg_pool2d(x, wanted); }, Main{x});
+        return differentiable(
+            "adaptive_avg_pool2d", Floats{}, [=](const auto& x) { return adaptive_avg_pool2d(x, wanted); }, Main{x});
       },
       "x"_a, "size"_a, "The means of windows that divide images into `size` parts.");
 }
@@ -129,8 +130,8 @@ void add_pooling(nb::module_& m) {
   if (name == "reflect") return PadMode::reflect;
   if (name == "replicate") return PadMode::replicate;
   if (name == "circular") return PadMode::circular;
-  fail<ArgumentError>({"pad: mode is \"", name,
-                       "\"; expected \"constant\", \"reflect\", \"replicate\" or \"circular\""});
+  fail<ArgumentError>(
+      {"pad: mode is \"", name, "\"; expected \"constant\", \"reflect\", \"replicate\" or \"circular\""});
 }
 
 void add_sizes(nb::module_& m) {
@@ -139,7 +140,8 @@ void add_sizes(nb::module_& m) {
       [](Operand x, const std::vector<std::int64_t>& amounts, const std::string& mode, double value) {
         const PadAmounts border(amounts);
         const PadMode how = pad_mode_of(mode);
-        return differentiable("pad", Floats{}, [&](const auto& x) { return pad(x, border, how, value); }, Main{x});
+        return differentiable(
+            "pad", Floats{}, [&](const auto& x) { return pad(x, border, how, value); }, Main{x});
       },
       "x"_a, "amounts"_a, "mode"_a = "constant", "value"_a = 0.0,
       "x with a border; amounts before and after each of the last dimensions, the last one first.");
@@ -153,16 +155,16 @@ void add_sizes(nb::module_& m) {
                                    .align_corners = align_corners};
         if (size) options.size = size_of("interpolate", "size", *size);
         if (scale_factor) options.scale_factor = *scale_factor;
-        return differentiable("interpolate", Floats{}, [=](const auto& x) { return interpolate(x, options); },
-                              Main{x});
+        return differentiable(
+            "interpolate", Floats{}, [=](const auto& x) { return interpolate(x, options); }, Main{x});
       },
       "x"_a, "size"_a = nb::none(), "scale_factor"_a = nb::none(), "mode"_a = "nearest", "align_corners"_a = false,
       "Images of another size: the nearest element, or linear between the four nearest.");
   m.def(
       "pixel_shuffle",
       [](Operand x, std::int64_t factor) {
-        return differentiable("pixel_shuffle", Floats{}, [=](const auto& x) { return pixel_shuffle(x, factor); },
-                              Main{x});
+        return differentiable(
+            "pixel_shuffle", Floats{}, [=](const auto& x) { return pixel_shuffle(x, factor); }, Main{x});
       },
       "x"_a, "factor"_a, "Images of more pixels from images of more channels.");
 }
