@@ -31,21 +31,14 @@ constexpr const char* versioned_name = "dltensor_versioned";
 [[nodiscard]] bool is_plain(const DLTensor& tensor) {
   if (!tensor.strides) return true;
   Layout layout;
+  bool is_empty = false, is_reversed = false;
   for (int d = 0; d < tensor.ndim; ++d) {
-    if (tensor.shape[d] == 0) return true;
-    if (tensor.strides[d] < 0 && tensor.shape[d] > 1) return false;
+    is_empty |= tensor.shape[d] == 0;
+    is_reversed |= tensor.strides[d] < 0;
     layout.shape.push_back(tensor.shape[d]);
     layout.strides.push_back(tensor.strides[d]);
   }
-  return !layout.shares_elements();
-}
-
-template <class T, class M>
-[[nodiscard]] Tensor<T, Cpu> tensor_of(dlpack::Owner<M>&& owner) {
-  const DLTensor& tensor = owner.get()->dl_tensor;
-  for (int d = 0; tensor.strides && d < tensor.ndim; ++d)  // of one element; libraries leave any number there
-    if (tensor.shape[d] <= 1) tensor.strides[d] = 1;
-  return is_plain(tensor) ? from_dlpack<T>(std::move(owner)) : copy_from_dlpack<T>(std::move(owner));
+  return is_empty || !(is_reversed || layout.shares_elements());
 }
 
 template <class... T, class M>
@@ -54,13 +47,19 @@ template <class... T, class M>
   if (owner.get()->dl_tensor.ndim > max_rank)
     fail<ShapeError>(
         {caller, ": an array of ", owner.get()->dl_tensor.ndim, " dimensions; expected at most ", max_rank});
+  const bool shares = is_plain(owner.get()->dl_tensor);
   bool read_only = false;
   if constexpr (dlpack::Versioned<M>) {  // the struct is ours: Array keeps the flag, and nothing writes to operands
-    read_only = (owner.get()->flags & dlpack::read_only) != 0;
+    read_only = shares && (owner.get()->flags & dlpack::read_only) != 0;
     owner.get()->flags &= ~dlpack::read_only;
   }
   std::optional<Array> result;
-  (void)((type == dlpack::data_type<T> && (result.emplace(tensor_of<T>(std::move(owner)), read_only), true)) || ...);
+  const auto attempt = [&]<class U>(std::type_identity<U>) {
+    if (!(type == dlpack::data_type<U>)) return false;
+    result.emplace(shares ? from_dlpack<U>(std::move(owner)) : copy_from_dlpack<U>(std::move(owner)), read_only);
+    return true;
+  };
+  (void)(attempt(std::type_identity<T>{}) || ...);
   if (!result) throw nb::type_error(join(caller, ": an array of ", type, "; expected ", names_of(types)).c_str());
   return std::move(*result);
 }
