@@ -14,7 +14,7 @@ import test_tables
 
 # A header may include its own folder and folders of a lower rank. report/ displays the results of the others.
 RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "linalg": 7, "nn": 8,
-         "optim": 8, "data": 9, "training": 10, "io": 11, "distributed": 12, "models": 13, "report": 14}
+         "optim": 8, "data": 9, "training": 10, "io": 11, "interop": 12, "distributed": 13, "models": 14, "report": 15}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 SEES_NVCC = re.compile(r"core/config\.hpp|cuda/\w+\.hpp")

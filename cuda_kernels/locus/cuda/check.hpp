@@ -187,17 +187,17 @@ inline void require_device(int ordinal) {
 }
 
 /// throws ArgumentError for a pointer to memory of the host, DeviceError for one to memory of another GPU
-LOCUS_OUT_OF_LINE inline void require_memory_of(int ordinal, const void* data) {
+LOCUS_OUT_OF_LINE inline void require_memory_of(int ordinal, const void* data, std::string_view caller) {
   require_device(ordinal);
   cudaPointerAttributes memory{};
   check(cudaPointerGetAttributes(&memory, data), "cudaPointerGetAttributes");
   if (memory.type == cudaMemoryTypeManaged) return;
   if (memory.type != cudaMemoryTypeDevice)
-    fail<ArgumentError>({"from_blob: the memory is the host's, and the tensor would be on cuda:", ordinal,
+    fail<ArgumentError>({caller, ": the memory is the host's, and the tensor would be on cuda:", ordinal,
                          "; make it on Cpu, and copy it with .to<Cuda>()"});
   if (memory.device != ordinal)
-    fail<DeviceError>({"from_blob: the memory is on cuda:", memory.device,
-                       ", and the tensor would be on cuda:", ordinal, "; name the GPU of the memory"});
+    fail<DeviceError>({caller, ": the memory is on cuda:", memory.device, ", and the tensor would be on cuda:", ordinal,
+                       "; name the GPU of the memory"});
 }
 
 }}}  // namespace locus::LOCUS_ABI::cuda

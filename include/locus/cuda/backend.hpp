@@ -69,7 +69,9 @@ struct Backend<Cuda> {
   }
 
   /// throws ArgumentError for a pointer to memory of the host, DeviceError for one to memory of another GPU
-  static void require_here(Cuda device, const void* data) { cuda::require_memory_of(device.ordinal, data); }
+  static void require_here(Cuda device, const void* data, std::string_view caller) {
+    cuda::require_memory_of(device.ordinal, data, caller);
+  }
 
   /// Waits for everything that this thread queued on the GPU.
   static void synchronize(Cuda device) { cuda::Context::current(device.ordinal).synchronize(); }
@@ -200,7 +202,7 @@ struct Backend<Cuda> {
   static std::int64_t release_unused(Cuda device) { cuda::require_device(device.ordinal); }
   static void limit_memory(Cuda device, std::int64_t) { cuda::require_device(device.ordinal); }
   [[nodiscard]] static std::int64_t memory_limit(Cuda device) { cuda::require_device(device.ordinal); }
-  static void require_here(Cuda device, const void*) { cuda::require_device(device.ordinal); }
+  static void require_here(Cuda device, const void*, std::string_view) { cuda::require_device(device.ordinal); }
   static void synchronize(Cuda device) { cuda::require_device(device.ordinal); }
 
   template <class F, class... I, class... O>

@@ -28,44 +28,56 @@ class GivenMemory final : public MemoryOwner {
   bool is_ours_ = false;
 };
 
+/// The caller of bytes_of_blob, and its remedies.
+struct BlobWords {
+  std::string_view caller = "from_blob";
+  std::string_view if_negative = "give the first element in memory, and flip the tensor";
+  std::string_view if_shared = "give the memory as it lies, and repeat it by expand or unfold";
+  std::string_view if_misaligned = "copy the memory to a tensor, with memcpy to x.data()";
+  bool reads_any_strides = false;  ///< a tensor that is only copied may have negative strides, and shared elements
+};
+
 /// Number of bytes from the first element to the end of the last.
 /// throws ShapeError for a negative extent, strides of another rank, or too many bytes; ArgumentError for negative
 /// strides, elements that share memory, or a null or misaligned pointer
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::size_t bytes_of_blob(const void* data, const Layout& layout,
-                                                                 std::size_t size, std::size_t alignment) {
+                                                                 std::size_t size, std::size_t alignment,
+                                                                 const BlobWords& words) {
   const auto& [shape, strides] = layout;
+  const std::string_view caller = words.caller;
   if (strides.rank() != shape.rank())
-    fail<ShapeError>({"from_blob: strides ", strides, " for shape ", shape, "; expected one for each dimension"});
+    fail<ShapeError>({caller, ": strides ", strides, " for shape ", shape, "; expected one for each dimension"});
   if (elements(shape) == 0) return 0;
   std::int64_t reach = 1;
   bool overflows = false;
   for (int d = 0; d < shape.rank(); ++d) {
     std::int64_t along = 0;
-    if (strides[d] < 0)
-      fail<ArgumentError>({"from_blob: strides ", strides,
-                           "; expected none below 0: give the first element in memory, ", "and flip the tensor"});
-    overflows |=
-        __builtin_mul_overflow(shape[d] - 1, strides[d], &along) || __builtin_add_overflow(reach, along, &reach);
+    if (strides[d] < 0 && !words.reads_any_strides)
+      fail<ArgumentError>({caller, ": strides ", strides, "; expected none below 0: ", words.if_negative});
+    overflows |= __builtin_mul_overflow(strides[d] < 0 ? 1 - shape[d] : shape[d] - 1, strides[d], &along) ||
+                 __builtin_add_overflow(reach, along, &reach);
   }
   if (overflows || reach > INT64_MAX / static_cast<std::int64_t>(size))
-    fail<ShapeError>({"from_blob: shape ", shape, " with strides ", strides, " reaches over more than 2^63 bytes"});
-  if (layout.shares_elements())
-    fail<ArgumentError>({"from_blob: with strides ", strides, ", elements of shape ", shape, " may share memory; ",
-                         "expected one place for each: give the memory as it lies, and repeat it by expand or unfold"});
-  if (!data) fail<ArgumentError>({"from_blob: a null pointer for ", elements(shape), " elements of shape ", shape});
+    fail<ShapeError>({caller, ": shape ", shape, " with strides ", strides, " reaches over more than 2^63 bytes"});
+  if (!words.reads_any_strides && layout.shares_elements())
+    fail<ArgumentError>({caller, ": with strides ", strides, ", elements of shape ", shape,
+                         " may share memory; expected one place for each: ", words.if_shared});
+  if (!data) fail<ArgumentError>({caller, ": a null pointer for ", elements(shape), " elements of shape ", shape});
   if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0)
-    fail<ArgumentError>({"from_blob: a pointer that is no multiple of the ", alignment,
-                         " bytes to which elements are aligned; copy the memory to a tensor, with memcpy to x.data()"});
+    fail<ArgumentError>({caller, ": a pointer that is no multiple of the ", alignment,
+                         " bytes to which elements are aligned; ", words.if_misaligned});
   return static_cast<std::size_t>(reach) * size;
 }
 
 template <class T, class D>
-[[nodiscard]] Tensor<T, D> tensor_over(T* data, const Layout& layout, D device, Shared<const MemoryOwner> owner) {
-  const std::size_t bytes = bytes_of_blob(data, layout, sizeof(T), alignof(T));
-  if constexpr (requires { Backend<D>::require_here(device, data); }) {
-    if (bytes > 0) Backend<D>::require_here(device, data);
+[[nodiscard]] Tensor<T, D> tensor_over(T* data, const Layout& layout, D device, Shared<const MemoryOwner> owner,
+                                       const BlobWords& words = {}) {
+  const std::size_t bytes = bytes_of_blob(data, layout, sizeof(T), alignof(T), words);
+  if constexpr (requires { Backend<D>::require_here(device, data, words.caller); }) {
+    if (bytes > 0) Backend<D>::require_here(device, data, words.caller);
   }
-  return Tensor<T, D>(Buffer<D>(device, data, bytes, owner), data, layout.shape, layout.strides);
+  T* const lowest = bytes > 0 ? data + layout.span().begin : data;
+  return Tensor<T, D>(Buffer<D>(device, lowest, bytes, owner), data, layout.shape, layout.strides);
 }
 template <class T, class F, class D>
 [[nodiscard]] Tensor<T, D> tensor_over(T* data, const Layout& layout, F deleter, D device) {

@@ -1,0 +1,32 @@
+"""Fast functions of tensors, with gradients: Locus (https://github.com/locus) for Python.
+
+Operands are tensors of Locus, NumPy arrays, PyTorch tensors, and all objects with __dlpack__; their memory is shared.
+Results are tensors of Locus, which other libraries read without a copy, too.
+"""
+
+from locus._core import *  # noqa: F403
+from locus._core import Tensor, from_dlpack
+from locus._errors import (
+    ArgumentError,
+    CudaUnavailable,
+    Error,
+    GraphError,
+    IndexError,
+    NumericError,
+    OutOfMemory,
+    ShapeError,
+    StaleError,
+)
+from locus._types import ArrayLike, DtypeLike, SupportsDLPack
+
+__version__ = "0.1.0"
+
+
+def asarray(x, dtype=None) -> Tensor:
+    """A Tensor that shares the memory of an array; of numbers and lists, which NumPy reads, a new one."""
+    if not (isinstance(x, Tensor) or hasattr(x, "__dlpack__")):
+        import numpy
+
+        x = numpy.asarray(x)
+    tensor = from_dlpack(x)
+    return tensor if dtype is None else tensor.astype(dtype)
