@@ -100,6 +100,12 @@ SUBJECTS = [
      ["distributed_elsewhere", "distributed_of_parameters", "distributed_input_elsewhere", "distributed_moved"],
      ["distributed_without_members", "distributed_input_in_flight", "distributed_fit_elsewhere", "distributed_optimizer",
       "distributed_state_elsewhere", "sharded_state", "sharded_state_loaded"]),
+    ("Arrays of other libraries",
+     "A struct of DLPack becomes a tensor whose type has the element type and the place; other libraries see values, "
+     "not records of them. [Other people's arrays](interop.md) has the calls.",
+     ["dlpack_elsewhere", "dlpack_of_traced", "dlpack_without_a_type", "dlpack_used_twice"],
+     ["dlpack_of_a_parameter", "dlpack_of_an_expression", "dlpack_in_flight", "dlpack_to_pinned", "dlpack_for_no_tensor",
+      "view_of_const"]),
     ("Captured steps",
      "`capture(step)` replays the launches of the step: its results are computed in it, on a device that its result "
      "or an argument names.",

@@ -50,19 +50,32 @@ inline void precede_stream(Cuda device, std::intptr_t other) {
   const Context& context = detail::to_exchange_with(device.ordinal, other);
   if (other != no_stream) detail::order(device.ordinal, context.stream(), detail::handle_of(other));
 }
-/// The same as follow_stream before memory is freed; the host waits if an event cannot order the two.
+/// Before memory is freed: later work of this thread follows the other stream's work. The host waits if no event can
+/// order the two.
 LOCUS_OUT_OF_LINE inline void settle_stream(Cuda device, std::intptr_t other) noexcept {
+  const UncapturedCalls anything_goes;
+  const cudaStream_t stream = detail::handle_of(other);
   const Context* const context = Context::last(device.ordinal);
   try {
-    if (context && !context->captured_step())
-      return detail::order(device.ordinal, detail::handle_of(other), context->stream());
-  } catch (const std::exception&) {}
-  settle(detail::handle_of(other));
+    const OrdinalGuard guard(device.ordinal);
+    if (!context || context->captured_step()) return settle(stream);
+    try {
+      detail::order(device.ordinal, stream, context->stream());
+    } catch (const Error&) {
+      settle(stream);
+    }
+  } catch (const Error&) {  // the GPU does not answer, and nothing more will run there
+  }
 }
-/// The host waits for the work that this thread queued, before memory of another library is given back.
+/// Before memory of another library is given back: the host waits for the work that this thread queued.
 LOCUS_OUT_OF_LINE inline void settle_own_stream(Cuda device) noexcept {
   const Context* const context = Context::last(device.ordinal);
-  if (context && !context->captured_step()) settle(context->stream());
+  if (!context || context->captured_step()) return;
+  try {
+    const OrdinalGuard guard(device.ordinal);
+    settle(context->stream());
+  } catch (const Error&) {  // as above
+  }
 }
 
 #else  // no CUDA in this build: there is no memory of a GPU either

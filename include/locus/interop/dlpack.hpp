@@ -49,7 +49,7 @@ struct DlpackTensor {
   if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(given.data), given.byte_offset, &address))
     fail<ArgumentError>({caller, ": the first element is ", given.byte_offset, " bytes behind the pointer, which is ",
                          "past the end of memory"});
-  return reinterpret_cast<void*>(address);
+  return static_cast<std::byte*>(given.data) + given.byte_offset;
 }
 
 /// throws ArgumentError for a struct that was used already, or of another major version; see layout_of, first_element
@@ -115,13 +115,14 @@ template <class T, class D, class M>
   if (given.is_read_only && !words.reads_any_strides)
     fail<ArgumentError>({words.caller, ": the memory is read-only, and a tensor can write to its own; copy it, by ",
                          "copy_from_dlpack"});
-  const D place = dlpack::Place<D>::at(given.device);
-  const bool is_anywhere = given.device.device_type == dlpack::kDLCUDAManaged;
-  if (device && !(*device == place) && !is_anywhere) refuse_place(given.device, to_string(*device), words.caller);
-  auto* const memory = new ForeignMemory<M, D>(device ? *device : place);
+  const D found = dlpack::Place<D>::at(given.device);
+  const bool is_on_every_gpu = given.device.device_type == dlpack::kDLCUDAManaged;
+  if (device && !(*device == found) && !is_on_every_gpu) refuse_place(given.device, to_string(*device), words.caller);
+  const D place = device ? *device : found;
+  auto* const memory = new ForeignMemory<M, D>(place);
   const Shared<const MemoryOwner> owner(memory);
-  if constexpr (std::is_same_v<D, Cuda>) cuda::follow_stream(device ? *device : place, options.stream);
-  auto result = tensor_over<T, D>(static_cast<T*>(given.data), given.layout, device ? *device : place, owner, words);
+  if constexpr (std::is_same_v<D, Cuda>) cuda::follow_stream(place, options.stream);
+  auto result = tensor_over<T, D>(static_cast<T*>(given.data), given.layout, place, owner, words);
   memory->take(std::move(managed));
   return result;
 }
@@ -225,12 +226,35 @@ struct ElementTypes {};
 using AllElementTypes = ElementTypes<float, double, half, bfloat16, bool, std::int8_t, std::int16_t, std::int32_t,
                                      std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
 
+/// The type of the only parameter of a function that is neither a template nor overloaded; else void.
+template <class Call>
+struct ParameterOf {
+  using type = void;
+};
+template <class R, class C, class X, bool is_noexcept>
+struct ParameterOf<R (C::*)(X) noexcept(is_noexcept)> : std::remove_cvref<X> {};
+template <class R, class C, class X, bool is_noexcept>
+struct ParameterOf<R (C::*)(X) const noexcept(is_noexcept)> : std::remove_cvref<X> {};
+template <class R, class X, bool is_noexcept>
+struct ParameterOf<R (*)(X) noexcept(is_noexcept)> : std::remove_cvref<X> {};
+template <class F>
+struct OnlyParameter : ParameterOf<F> {};
+template <class F>
+  requires requires { typename ParameterOf<decltype(&F::operator())>::type; }
+struct OnlyParameter<F> : ParameterOf<decltype(&F::operator())> {};
+
+/// Whether f can be called with an X itself: std::is_invocable counts conversions that clang only refuses in the call.
+template <class F, class X>
+inline constexpr bool takes =
+    std::is_invocable_v<F&, X> && (std::is_void_v<typename OnlyParameter<std::decay_t<F>>::type> ||
+                                   std::is_same_v<typename OnlyParameter<std::decay_t<F>>::type, X>);
+
 /// The type that f returns for the first of these tensors that it takes.
 template <class F, class... X>
 struct ResultOfOne {};
 template <class F, class X, class... Rest>
 struct ResultOfOne<F, X, Rest...>
-    : std::conditional_t<std::is_invocable_v<F&, X>, std::invoke_result<F&, X>, ResultOfOne<F, Rest...>> {};
+    : std::conditional_t<takes<F, X>, std::invoke_result<F&, X>, ResultOfOne<F, Rest...>> {};
 template <class F, class Types>
 struct ResultOfDispatch;
 template <class F, class... T>
@@ -243,7 +267,7 @@ concept TakesSomeTensor = requires { typename ResultOfDispatch<F, AllElementType
 template <class R, class D, class F, class M, class T, class... Rest>
 R call_with_dlpack(F& f, const DlpackTensor& given, dlpack::Owner<M>& managed, const DlpackOptions& options,
                    ElementTypes<T, Rest...>) {
-  if constexpr (std::is_invocable_v<F&, Tensor<T, D>>) {
+  if constexpr (takes<F, Tensor<T, D>>) {
     static_assert(std::is_same_v<R, std::invoke_result_t<F&, Tensor<T, D>>>,
                   "with_dlpack(managed, f): f has to return the same type for every tensor");
     if (given.type == dlpack::data_type<T>) return f(from_dlpack<T, D>(std::move(managed), options));

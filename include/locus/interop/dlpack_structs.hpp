@@ -128,7 +128,7 @@ class Owner {
   [[nodiscard]] M* get() const { return managed_; }
   [[nodiscard]] explicit operator bool() const { return managed_ != nullptr; }
   /// The struct, which the caller owns from then on.
-  [[nodiscard]] M* release() noexcept {
+  M* release() noexcept {
     M* const released = managed_;
     managed_ = nullptr;
     return released;

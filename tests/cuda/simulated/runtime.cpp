@@ -412,7 +412,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
   const simulated::Event event = *reinterpret_cast<simulated::Event*>(handle);
   if (!event.stream) return cudaSuccess;
   const std::lock_guard lock(simulated::queues);
-  auto& queue = *reinterpret_cast<simulated::Stream*>(stream);
+  auto& queue = simulated::target_of(stream);
   if (queue.capture && !event.captured) {
     queue.invalid = true;
     return give(cudaErrorStreamCaptureIsolation);
@@ -462,7 +462,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   auto& event = *reinterpret_cast<simulated::Event*>(handle);
-  auto& queue = *reinterpret_cast<simulated::Stream*>(stream);
+  auto& queue = simulated::target_of(stream);
   if (event.ordinal != queue.ordinal) simulated::stop("an event of one GPU recorded on a stream of another");
   const std::lock_guard lock(simulated::queues);
   event.stream = &queue;
@@ -714,7 +714,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   simulated::start_current();
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("a graph within a capture");
   auto& graph = *reinterpret_cast<simulated::Graph*>(executable);
-  auto& queue = *reinterpret_cast<simulated::Stream*>(stream);
+  auto& queue = simulated::target_of(stream);
   if (graph.launched_in) {
     simulated::enqueue(
         stream, [] {}, [first = graph.launched_in, end = graph.position] { return simulated::advance(*first, end); });

@@ -187,6 +187,14 @@ inline std::atomic<bool> late{false};
 /// or, with LOCUS_SIMULATED_CHANCE in the environment, now or later as chance has it, which differs from stream to
 /// stream.
 inline const bool by_chance = std::getenv("LOCUS_SIMULATED_CHANCE") != nullptr;
+inline thread_local int current_ordinal = 0;
+/// The stream of a handle; the two default streams of the current GPU by their names.
+[[nodiscard]] inline Stream& target_of(cudaStream_t handle) {
+  static Stream defaults[2][2] = {{{0}, {1}}, {{0}, {1}}};
+  if (handle == cudaStreamLegacy || handle == cudaStreamPerThread)
+    return defaults[handle == cudaStreamLegacy][current_ordinal];
+  return *reinterpret_cast<Stream*>(handle);
+}
 inline std::recursive_mutex queues;
 /// Lets a stream's work happen up to a place, or to work that is not ready. Returns whether it came to the place.
 inline bool advance(Stream& stream, std::size_t position) {
@@ -208,20 +216,20 @@ inline void reach(Stream& stream, std::size_t position) {
   return stream.queued.size();
 }
 inline void reach_end(cudaStream_t stream) {
-  auto& queue = *reinterpret_cast<Stream*>(stream);
+  auto& queue = target_of(stream);
   reach(queue, end_of(queue));
 }
 /// Adds work to the stream's queue.
 inline void enqueue(cudaStream_t stream, std::function<void()> work, std::function<bool()> is_ready = {}) {
   static std::mt19937 random{1};
   const std::lock_guard lock(queues);
-  auto& queue = *reinterpret_cast<Stream*>(stream);
+  auto& queue = target_of(stream);
   queue.queued.push_back({std::move(work), std::move(is_ready)});
   if (!late && !(by_chance && random() % 2)) advance(queue, queue.queued.size());
 }
 /// The same, or adds the work to the stream's capture.
 inline void perform(cudaStream_t handle, std::shared_ptr<Node> node) {
-  auto& stream = *reinterpret_cast<Stream*>(handle);
+  auto& stream = target_of(handle);
   if (stream.capture && &stream != stream.capture->origin) {
     ++stream.capture->captured_beside;
     (late ? stream.capture->beside : stream.capture->nodes).push_back(std::move(node));
@@ -236,11 +244,10 @@ inline void perform(cudaStream_t handle, std::shared_ptr<Node> node) {
 }
 /// For a call that a capture does not allow, such as waiting for its stream: makes the capture invalid.
 inline bool spoils_capture(cudaStream_t handle) {
-  auto& stream = *reinterpret_cast<Stream*>(handle);
+  auto& stream = target_of(handle);
   if (stream.capture) stream.invalid = true;
   return stream.capture != nullptr;
 }
-inline thread_local int current_ordinal = 0;
 inline std::atomic<unsigned> started{0};  ///< GPUs that the process uses, one bit for each
 inline std::atomic<int> waits{0};         ///< how often a stream was made to wait for another one
 /// For calls that need any GPU: they start the current one.

@@ -5,6 +5,7 @@
 #include <locus/cuda/pinned.hpp>
 #include <locus/cuda/versions.hpp>
 #include <locus/expr/functors.hpp>
+#include <locus/interop/dlpack.hpp>
 #include <locus/select.hpp>
 #include <locus/tensor/factory.hpp>
 
@@ -152,4 +153,27 @@ TEST_CASE("what fails while it runs is thrown by whoever waits, or, awaited, by 
   CHECK_NOTHROW(fill());
   cuda::await_launches(false);
   Backend<Cuda>::deallocate({}, x, 8 * sizeof(float));
+}
+
+TEST_CASE("the streams of two libraries wait for each other, and the host for neither") {
+  const Cuda second{1};
+  const Tensor<float, Cuda> x = full<float, Cuda>({4}, 3, second);
+  const auto waits_of = [](const auto& f) {
+    const int before = simulated::waits;
+    f();
+    return simulated::waits - before;
+  };
+  dlpack::Owner<dlpack::DLManagedTensorVersioned> managed;
+  CHECK(waits_of([&] { managed = to_dlpack(x); }) == 1);
+  CHECK(managed.get()->dl_tensor.device.device_id == 1);
+  Tensor<float, Cuda> y;
+  CHECK(waits_of([&] { y = from_dlpack<float, Cuda>(std::move(managed)); }) == 1);
+  CHECK(y.device() == second);
+  CHECK(waits_of([&] { y = {}; }) == 1);  // before the memory is reused
+  CHECK(waits_of([&] { managed = to_dlpack(x, {.stream = cuda::no_stream}); }) == 0);
+  CHECK(waits_of([&] { y = from_dlpack<float, Cuda>(std::move(managed), {.stream = cuda::no_stream}); }) == 0);
+  CHECK(waits_of([&] { y = {}; }) == 0);
+  CHECK(waits_of([&] { managed = to_dlpack(x, {.stream = cuda::number_of_stream(second)}); }) == 0);
+  managed = to_dlpack(x, {.stream = cuda::per_thread_stream});
+  std::thread([&] { managed = {}; }).join();  // a thread without a stream there
 }
