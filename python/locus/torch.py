@@ -17,7 +17,8 @@ import torch
 
 from locus import _core
 
-__all__ = [name for name in dir(_core) if callable(getattr(_core, name)) and name[0].islower()]
+_OWN = {"from_dlpack", "variable"}  # torch.from_dlpack and requires_grad are PyTorch's
+__all__ = [name for name in dir(_core) if callable(getattr(_core, name)) and name[0].islower() and name not in _OWN]
 
 
 def _flattened(value: Any, tensors: list[torch.Tensor]) -> Any:
@@ -26,7 +27,7 @@ def _flattened(value: Any, tensors: list[torch.Tensor]) -> Any:
         tensors.append(value)
         return _Place(len(tensors) - 1)
     if isinstance(value, (list, tuple)):
-        return type(value)(_flattened(part, tensors) for part in value)
+        return _like(value, [_flattened(part, tensors) for part in value])
     return value
 
 
@@ -39,7 +40,7 @@ def _filled(value: Any, tensors: list[Any]) -> Any:
     if isinstance(value, _Place):
         return tensors[value.number]
     if isinstance(value, (list, tuple)):
-        return type(value)(_filled(part, tensors) for part in value)
+        return _like(value, [_filled(part, tensors) for part in value])
     return value
 
 
@@ -69,6 +70,7 @@ class _Recorded(torch.autograd.Function):
         parts = result if isinstance(result, (list, tuple)) else [result]
         outputs = [_to_torch(part) for part in parts]
         ctx.given, ctx.parts = given, parts
+        ctx.save_for_backward(*tensors, *outputs)  # PyTorch then refuses a backward pass after a change in place
         ctx.mark_non_differentiable(*(y for y, part in zip(outputs, parts) if not part.requires_grad))
         ctx.set_materialize_grads(False)
         form.append(result)
@@ -77,6 +79,7 @@ class _Recorded(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, *cotangents):
+        _ = ctx.saved_tensors  # checks for changes in place; Locus has its own references to the memory
         variables = [x for x in ctx.given if isinstance(x, _core.Tensor)]
         for x in variables:
             x.zero_grad()
