@@ -80,6 +80,13 @@ def check_stubs(report, python):
     report.add("stubs", f"{stubs} lacks {missing}" if missing else None)
 
 
+def run_page(report, python, page):
+    """The examples of a page run, one after another, as one program."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    done = run(python, "-c", "\n".join(blocks))
+    report.add(page.name, done.stdout + done.stderr if done.returncode != 0 or not blocks else None)
+
+
 def check(report, wheel=None):
     includes = run(sys.executable, "-c", "import sysconfig; print(sysconfig.get_path('include'))").stdout.strip()
     if not (wheel or pathlib.Path(includes, "Python.h").exists()):
@@ -95,6 +102,8 @@ def check(report, wheel=None):
         run_cases(report, python, "exchange")
         if wheel and install(report, python, "torch", "scipy"):
             run_cases(report, python, "values")
+            for page in ("docs/python.md", "python/README.md"):
+                run_page(report, python, common.ROOT / page)
     return None
 
 

@@ -320,8 +320,50 @@ def records_only_where_asked():
     torch.testing.assert_close(gradient, torch.full_like(x, 2))
 
 
+def makes_tensors():
+    made = {
+        "arange": (lt.arange(1, 8, 2, "int32"), torch.arange(1, 8, 2, dtype=torch.int32)),
+        "linspace": (lt.linspace(-1, 2, 7, "float64"), torch.linspace(-1, 2, 7, dtype=torch.float64)),
+        "eye": (lt.eye(3), torch.eye(3)),
+        "full": (lt.full((2, 3), 7, "int64"), torch.full((2, 3), 7)),
+        "ones": (lt.ones((2, 0), "bool"), torch.ones((2, 0), dtype=torch.bool)),
+        "zeros": (lt.zeros(4, torch.bfloat16), torch.zeros(4, dtype=torch.bfloat16)),
+        "interp": (lt.interp(torch.tensor([-1.0, 0.5, 9]), torch.tensor([0.0, 1, 2]), torch.tensor([3.0, 5, 6])),
+                   torch.tensor([3.0, 4, 6])),
+    }
+    for name, (found, expected) in made.items():
+        torch.testing.assert_close(found, expected, rtol=1e-15, atol=1e-15, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def draws_random_numbers():
+    """Moments within five standard errors, ranges, and equal numbers from equal seeds."""
+    count = 100_000
+
+    def close(x, mean, deviation):
+        assert abs(x.double().mean() - mean) < 5 * deviation / count**0.5, (x.double().mean(), mean)
+        assert abs(x.double().std() - deviation) < 0.02 * deviation, (x.double().std(), deviation)
+
+    lt.manual_seed(3)
+    first = lt.rand(count)
+    assert 0 <= first.min() and first.max() < 1
+    close(first, 0.5, 12**-0.5)
+    close(lt.randn((count // 4, 4), "float64"), 0, 1)
+    close(lt.normal(2, 3, count), 2, 3)
+    close(lt.exponential(4, count), 0.25, 0.25)
+    close(lt.bernoulli(0.3, count), 0.3, (0.3 * 0.7)**0.5)
+    assert lt.randint(-2, 3, 1000).unique().tolist() == [-2, -1, 0, 1, 2]
+    assert lt.randperm(1000).sort()[0].tolist() == list(range(1000))
+    weights = torch.tensor([[1.0, 0, 3], [0, 2, 2]])
+    drawn = lt.multinomial(weights, count, replacement=True)
+    assert abs((drawn[0] == 2).double().mean() - 0.75) < 0.01 and not (drawn[1] == 0).any()
+    assert sorted(lt.multinomial(torch.ones(5), 5).tolist()) == [0, 1, 2, 3, 4]
+    lt.manual_seed(3)
+    assert torch.equal(lt.rand(count), first)
+
+
 passed = failed = skipped = 0
-for check in (refuses_a_backward_pass_after_a_change, records_only_where_asked):
+CHECKS = [refuses_a_backward_pass_after_a_change, records_only_where_asked]
+for check in [*CHECKS, makes_tensors, draws_random_numbers] if hasattr(lt, "rand") else CHECKS:
     try:
         check()
         passed += 1
