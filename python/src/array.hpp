@@ -56,6 +56,13 @@ struct Array {
   [[nodiscard]] ElementType type() const {
     return std::visit([]<class T>(const Tensor<T, Cpu>&) { return element_type<T>; }, plain);
   }
+  /// For a result that may be a view of an operand, or the operand itself: it is then as read-only.
+  void protect_as(const Array& operand) { read_only |= operand.read_only && memory() == operand.memory(); }
+
+ private:
+  [[nodiscard]] const void* memory() const {
+    return std::visit([](const auto& x) -> const void* { return x.buffer().whole(); }, plain);
+  }
 };
 
 /// NumPy's name of an element type.

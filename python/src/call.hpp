@@ -201,6 +201,26 @@ template <class... X>
   return std::apply([](const auto&... x) { return std::tuple(result_of(x)...); }, results);
 }
 
+// Results in the memory of read-only operands.
+
+inline void protect(bool, const Array&) {}
+inline void protect(Array& result, const Array& operand) { result.protect_as(operand); }
+inline void protect(std::vector<Array>& results, const Array& operand) {
+  for (Array& result : results) result.protect_as(operand);
+}
+template <class... R>
+void protect(std::tuple<R...>& results, const Array& operand) {
+  std::apply([&](auto&... result) { (protect(result, operand), ...); }, results);
+}
+template <class R, class P>
+void protect_as(R& result, const P& parameter) {
+  protect(result, parameter.array);
+}
+template <class R>
+void protect_as(R& result, const List& parameter) {
+  for (const Array& array : parameter.arrays) protect(result, array);
+}
+
 /// Whether a function has a gradient.
 enum class Gradient : bool { no, yes };
 
@@ -235,6 +255,7 @@ template <Gradient gradient, class... T, class F, class... P>
            ...);
   }
   if (!result) refuse_type(caller, *common.type, names_of(types));
+  (protect_as(*result, parameters), ...);
   return std::move(*result);
 }
 

@@ -24,15 +24,13 @@ namespace {
 // Calls f with the tensor, plain or traced, of any element type.
 template <class F>
 [[nodiscard]] Array view_of(const Array& array, const F& f) {
-  if (array.is_recorded())
-    return std::visit(
-        [&]<class X>(const X& x) -> Array {
-          if constexpr (std::is_same_v<X, std::monostate>) return {};
-          else return detail::result_of(f(x));
-        },
-        array.traced);
-  Array result = std::visit([&](const auto& x) { return detail::result_of(f(x)); }, array.plain);
-  result.read_only = array.read_only;
+  const auto of_traced = [&]<class X>(const X& x) -> Array {
+    if constexpr (std::is_same_v<X, std::monostate>) return {};
+    else return detail::result_of(f(x));
+  };
+  const auto of_plain = [&](const auto& x) { return detail::result_of(f(x)); };
+  Array result = array.is_recorded() ? std::visit(of_traced, array.traced) : std::visit(of_plain, array.plain);
+  result.protect_as(array);
   return result;
 }
 
@@ -53,19 +51,22 @@ struct Part {
 
 [[nodiscard]] Array subscripted(const Array& array, const nb::object& subscript) {
   const nb::tuple parts = nb::isinstance<nb::tuple>(subscript) ? nb::tuple(subscript) : nb::make_tuple(subscript);
-  int named = 0;
-  for (const nb::handle part : parts) named += !part.is_none() && !part.is(nb::ellipsis());
+  int named = 0, ellipses = 0;
+  for (const nb::handle part : parts) {
+    ellipses += part.is(nb::ellipsis());
+    named += !part.is_none() && !part.is(nb::ellipsis());
+  }
+  if (named > array.shape().rank() || ellipses > 1)
+    fail<IndexError>({"x[...]: ", named, " subscripts and ", ellipses, " ellipses for shape ", array.shape(),
+                      "; expected at most one each dimension, and one ellipsis"});
   Array result = array;
   int d = 0;
   for (const nb::handle part : parts) {
-    const int rank = result.shape().rank();
     if (part.is_none()) {
       result = view_of(result, [&](const auto& x) { return x.unsqueeze(d); });
       ++d;
     } else if (part.is(nb::ellipsis())) {
       d += array.shape().rank() - named;
-    } else if (d >= rank) {
-      fail<IndexError>({"x[...]: ", named, " subscripts for shape ", array.shape()});
     } else if (nb::isinstance<nb::slice>(part)) {
       const auto [start, stop, step] = part_of(nb::borrow<nb::slice>(part), result.shape()[d]);
       result = view_of(result, [&](const auto& x) { return x.slice(d, start, stop, step); });
@@ -124,6 +125,7 @@ struct Part {
   const Array array = array_of("variable", operand);
   auto made = visit_types<Array>(Floats{}, array, [](const auto& x) { return Array(variable(x)); });
   if (!made) refuse_type("variable", array.type(), names_of(Floats{}));
+  made->protect_as(array);
   return std::move(*made);
 }
 

@@ -78,6 +78,11 @@ def read_only_memory_stays_read_only():
     assert t.read_only and address(t) == x.__array_interface__["data"][0]
     assert not np.from_dlpack(t).flags.writeable
     assert t[1:].read_only and not t.clone().read_only
+    assert locus.variable(x.astype(np.float64)).read_only is False and locus.variable(t)[None].detach().read_only
+    assert not (t + 1).read_only
+    if hasattr(locus, "split"):
+        assert all(part.read_only for part in locus.split(x, 2)) and locus.tile(x, 1).read_only == (
+            address(locus.tile(x, 1)) == address(t))
     cases_of.raises(BufferError, "read-only", lambda: t.__dlpack__())
     assert locus.cumsum(x, 0).numpy().tolist() == [0, 1, 3, 6]
 
@@ -213,6 +218,8 @@ def tensors_have_operators_and_subscripts():
     for subscript in (1, -1, (0, 2), (slice(None), 1), (..., 0), (None, 2), slice(0, 3, 2), (slice(1, 2), slice(1, -1))):
         np.testing.assert_array_equal(t[subscript].numpy(), x[subscript])
     cases_of.raises(IndexError, "subscripts", lambda: t[0, 0, 0])
+    cases_of.raises(IndexError, "subscripts", lambda: t[..., 0, 0, 0])
+    cases_of.raises(IndexError, "ellipses", lambda: t[..., ...])
     cases_of.raises(TypeError, "integers, slices", lambda: t[x > 3])
     assert len(t) == 3 and float(t[1, 1]) == 5 and "Tensor<float32, cpu> (3, 4)" in repr(t)
     np.testing.assert_array_equal(np.asarray(t.transpose()), x.T)
