@@ -1,4 +1,4 @@
-"""Fast functions of tensors, with gradients: Locus (https://github.com/locus) for Python.
+"""Fast functions of tensors, with gradients: the C++ library Locus for Python.
 
 Operands are tensors of Locus, NumPy arrays, PyTorch tensors, and all objects with __dlpack__; their memory is shared.
 Results are tensors of Locus, which other libraries read without a copy, too.
