@@ -320,6 +320,21 @@ def records_only_where_asked():
     torch.testing.assert_close(gradient, torch.full_like(x, 2))
 
 
+def gradients_have_memory_of_their_own():
+    x, y, cotangent = normal(5).requires_grad_(), normal(5).requires_grad_(), normal(5)
+    expected = cotangent.clone()
+    lt.add(x, y).backward(cotangent)
+    x.grad.zero_()
+    assert torch.equal(y.grad, expected) and torch.equal(cotangent, expected)
+    x.grad = None
+    z = lt.multiply(x, 2.0)
+    z.backward(cotangent, retain_graph=True)
+    first = x.grad
+    x.grad = None
+    z.backward(cotangent)
+    assert torch.equal(first, 2 * expected) and torch.equal(x.grad, 2 * expected)
+
+
 def makes_tensors():
     made = {
         "arange": (lt.arange(1, 8, 2, "int32"), torch.arange(1, 8, 2, dtype=torch.int32)),
@@ -362,7 +377,7 @@ def draws_random_numbers():
 
 
 passed = failed = skipped = 0
-CHECKS = [refuses_a_backward_pass_after_a_change, records_only_where_asked]
+CHECKS = [refuses_a_backward_pass_after_a_change, records_only_where_asked, gradients_have_memory_of_their_own]
 for check in [*CHECKS, makes_tensors, draws_random_numbers] if hasattr(lt, "rand") else CHECKS:
     try:
         check()
