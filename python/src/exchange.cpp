@@ -30,7 +30,7 @@ constexpr const char* versioned_name = "dltensor_versioned";
 // Whether a tensor of Locus can have these strides: none below 0, and a place for each element.
 [[nodiscard]] bool is_plain(const DLTensor& tensor) {
   if (!tensor.strides) return true;
-  Layout layout;
+  Layout layout{{}, {}};
   bool is_empty = false, is_reversed = false;
   for (int d = 0; d < tensor.ndim; ++d) {
     is_empty |= tensor.shape[d] == 0;

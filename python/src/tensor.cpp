@@ -217,7 +217,7 @@ void add_exchange(nb::class_<Array>& tensor) {
 }
 
 void add_views(nb::class_<Array>& tensor) {
-  tensor.def("__getitem__", &subscripted, "subscript"_a, "A view: integers, slices, None and ... as in NumPy.")
+  tensor.def("__getitem__", &subscripted, "subscript"_a.none(), "A view: integers, slices, None and ... as in NumPy.")
       .def(
           "reshape",
           [](const Array& x, Numerals shape) {
