@@ -22,6 +22,15 @@ from locus._types import ArrayLike, DtypeLike, SupportsDLPack
 __version__ = "0.1.0"
 
 
+def __getattr__(name):
+    """locus.linalg, imported by its first use."""
+    if name != "linalg":
+        raise AttributeError(f"module 'locus' has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("locus.linalg")
+
+
 def asarray(x, dtype=None) -> Tensor:
     """A Tensor that shares the memory of an array; of numbers and lists, which NumPy reads, a new one."""
     if not (isinstance(x, Tensor) or hasattr(x, "__dlpack__")):

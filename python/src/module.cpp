@@ -39,6 +39,7 @@ NB_MODULE(_core, m) {
   using namespace locus::python;
   m.doc() = "Functions and the tensor of Locus.";
   nanobind::register_exception_translator(&translate);
+  nanobind::set_leak_warnings(false);  // a traceback that is alive at exit keeps tensors: no fault of the program
   add_tensor(m);
   for (const auto add : {LOCUS_FAMILIES}) add(m);
 }
