@@ -151,8 +151,13 @@ Place place_of(const char* caller, Operand operand) {
   if (nb::isinstance<Array>(operand.object)) return {};
   const nb::object method = nb::getattr(operand.object, words().device, nb::none());
   if (method.is_none()) refuse_object(caller, operand.object);
-  const auto [kind, ordinal] = nb::cast<std::pair<int, int>>(method());
-  return {kind, ordinal};
+  const nb::object given = method();
+  std::pair<int, int> place;
+  if (!nb::try_cast(given, place))
+    throw nb::type_error(join(caller, ": __dlpack_device__ returned ", nb::inst_name(given).c_str(),
+                              "; expected the kind and the number of a device, as (1, 0)")
+                             .c_str());
+  return {place.first, place.second};
 }
 
 void require_here(const char* caller, const Place& place) {

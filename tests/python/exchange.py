@@ -159,6 +159,11 @@ def errors_of_a_library_are_passed_on():
         def __dlpack__(self, **options):
             return 7
 
+    class NoPlace(Broken):
+        def __dlpack_device__(self):
+            return "here"
+
+    cases_of.raises(TypeError, "__dlpack_device__ returned str", lambda: locus.asarray(NoPlace()))
     cases_of.raises(RuntimeError, "no memory here", lambda: locus.asarray(Broken()))
     cases_of.raises(TypeError, "expected a capsule", lambda: locus.asarray(NoCapsule()))
 
