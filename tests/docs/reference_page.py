@@ -58,7 +58,7 @@ SECTIONS = [
     ("Values spread over ranks", ["core/spread.hpp", "distributed/spread/over.hpp", "distributed/spread/mesh.hpp", "distributed/spread/ranks.hpp", "distributed/spread/model.hpp", "distributed/spread/generator.hpp", "distributed/spread/results.hpp", "distributed/spread/optimizer.hpp", "distributed/spread/layers.hpp", "distributed/spread/batch_norm.hpp", "distributed/spread/divided.hpp", "distributed/spread/state.hpp", "distributed/spread/vocabulary.hpp", "models/parallel_gpt2.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/run_record.hpp", "report/json_lines.hpp", "report/named_value.hpp", "io/csv.hpp", "io/npy.hpp", "report/history_file.hpp", "report/report.hpp", "report/phases.hpp", "report/tensor_board.hpp", "report/plot.hpp",
                "report/confusion_plot.hpp", "report/image_grid.hpp", "io/png.hpp"]),
-    ("Arrays of other libraries", ["interop/dlpack.hpp", "interop/dlpack_structs.hpp", "interop/view.hpp", "cuda/foreign_stream.hpp"]),
+    ("Arrays of other libraries", ["interop/dlpack.hpp", "interop/dlpack_structs.hpp", "interop/view.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "distributed/engine/error.hpp"]),
 ]
@@ -80,7 +80,7 @@ an own `#include` is named; the [index](#index) has the header of every name.
 Made from the headers by `tests/docs/reference_page.py --write`.
 """
 PRIVATE = {"detail", "operation", "functor", "fold", "cpu", "error", "math"}
-OF_CUDA = {"settings", "convolution", "nvml", "versions", "foreign_stream"}  # headers whose namespace cuda is public; elsewhere it is private
+OF_CUDA = {"settings", "convolution", "nvml", "versions"}  # headers whose namespace cuda is public; elsewhere it is private
 NAMED = r"(?:shape|gradient|cost|gradient and cost|source):"
 LABEL = re.compile(rf"{NAMED}|throws ")
 UNENDED = re.compile(r"^(?!- |```).*[^.:;)]$")

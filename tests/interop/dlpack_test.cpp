@@ -4,6 +4,7 @@
 
 #include <iterator>
 #include <random>
+#include <support/counting_dlpack.hpp>
 #include <support/device_list.hpp>
 #include <support/fuzz.hpp>
 #include <support/reference.hpp>
@@ -12,14 +13,6 @@
 
 using namespace locus;
 using namespace locus_test;
-
-/// Counting is a device of the program's own.
-template <>
-struct locus::dlpack::Place<Counting> {
-  [[nodiscard]] static DLDevice of(Counting device) { return {kDLExtDev, device.ordinal}; }
-  [[nodiscard]] static bool holds(DLDevice device) { return device.device_type == kDLExtDev; }
-  [[nodiscard]] static Counting at(DLDevice device) { return {device.device_id}; }
-};
 
 namespace {
 
@@ -64,7 +57,7 @@ struct Library {
     };
     auto& given = managed->dl_tensor;
     given.data = values;
-    given.device.device_type = decltype(given.device.device_type){dlpack::kDLCPU};
+    given.device.device_type = static_cast<decltype(given.device.device_type)>(dlpack::kDLCPU);
     given.ndim = static_cast<std::int32_t>(shape.size());
     given.dtype = {dlpack::kDLFloat, 32, 1};
     given.shape = shape.data();

@@ -1,11 +1,11 @@
 // Runs on: host.
 #include <locus/interop/view.hpp>
-#include <locus/locus.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <array>
 #include <span>
-#include <support/device_list.hpp>
 #include <support/reference.hpp>
+#include <support/skip.hpp>
 #include <support/thrown.hpp>
 #include <vector>
 

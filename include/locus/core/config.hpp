@@ -4,6 +4,9 @@
 #if __cplusplus < 202002L
 #error "Locus needs C++20: compile with -std=c++20 or newer"
 #endif
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12
+#error "Locus needs g++ 12 or newer, also as the host compiler of nvcc: nvcc -ccbin=g++-12"
+#endif
 
 /// The version of Locus, as in meson.build.
 #define LOCUS_VERSION "0.1.0"

@@ -158,12 +158,14 @@ struct Exported {
 
 /// The tensor in a struct of DLPack, in the same memory. The type says the element type and the place; both are
 /// checked here, once. The last tensor, view or graph that uses the memory calls the struct's deleter, on a GPU after
-/// the host has waited for this thread's stream. After another library wrote to the memory, call the tensor's
-/// changed(). Page-locked memory arrives as Cpu. On a GPU, work that this thread queues from now on runs after
-/// options.stream. gradient: none; variable(x) collects one, in separate memory cost:  no copy throws DeviceError for
-/// memory elsewhere; ArgumentError for another element type, read-only memory, negative strides, elements that share
-/// memory, a null or misaligned pointer, another major version of DLPack, or a struct that was used already; ShapeError
-/// for more than eight dimensions or a negative extent. `managed` then still owns the struct.
+/// the host has waited for this thread's stream. After another library wrote to the memory, call changed() of the
+/// tensor. Page-locked memory arrives as Cpu. On a GPU, work that this thread queues from now on follows the work in
+/// options.stream.
+/// gradient: none; variable(x) collects one, in separate memory
+/// cost:  no copy
+/// throws DeviceError for memory elsewhere; ArgumentError for another element type, read-only memory, negative strides,
+/// elements that share memory, a null or misaligned pointer, another major version of DLPack, or a struct that was used
+/// already; ShapeError for more than eight dimensions or a negative extent. `managed` then still owns the struct.
 ///
 ///     dlpack::Owner managed(at::toDLPack(image));
 ///     auto x = from_dlpack<float, Cuda>(std::move(managed));
@@ -187,11 +189,12 @@ template <DType T, Device D = Cpu, dlpack::Managed M>
       .clone();
 }
 
-/// A struct of DLPack that shares the tensor's memory, and keeps it alive until its deleter is called. M is the struct:
+/// A struct of DLPack that shares the tensor's memory, and keeps it alive until its deleter is called. M is the struct,
 /// ours or one of a dlpack.h, with a version or, for older libraries, DLManagedTensor. On a GPU, work that is queued in
-/// options.stream from now on runs after this thread's. The deleter, which any thread may call, returns the memory in
-/// the order of that stream if it is one of CUDA's default streams; with another stream, its work has to be done
-/// before. After the other library wrote to the memory, call the tensor's changed(). cost:  no copy
+/// options.stream from now on follows this thread's work. Any thread may call the deleter. It returns the memory in the
+/// order of that stream if this is one of CUDA's default streams; of another stream, the work has to be done before.
+/// After the other library wrote to the memory, call changed() of the tensor.
+/// cost:  no copy
 ///
 ///     at::Tensor y = at::fromDLPack(to_dlpack<::DLManagedTensor>(x).release());
 template <dlpack::Managed M = dlpack::DLManagedTensorVersioned, DType T, class D>
@@ -274,14 +277,16 @@ R call_with_dlpack(F& f, const DlpackTensor& given, dlpack::Owner<M>& managed, c
   }
   if constexpr (sizeof...(Rest) > 0) return call_with_dlpack<R, D>(f, given, managed, options, ElementTypes<Rest...>{});
   else
-    fail<ArgumentError>({"with_dlpack: the function takes no tensor of ", given.type, " on ", given.device,
-                         "; let its parameter be a template, as in []<class T, class D>(const Tensor<T, D>& x)"});
+    fail<ArgumentError>(
+        {"with_dlpack: the function takes no tensor of ", given.type, " on ", given.device,
+         "; let its parameter be a template, as in []<class T, class D>(const Tensor<T, D>& x), or convert the "
+         "elements in the other library"});
 }
 }  // namespace detail
 
 /// Calls f with the tensor in a struct of DLPack, whose element type and place are known only when the program runs. f
 /// is compiled for each element type and place, Cpu and Cuda, for which it can be called, and returns one type.
-/// throws as from_dlpack; ArgumentError for a tensor that f does not take, of which f may be meant for a few:
+/// throws as from_dlpack; ArgumentError for a tensor that f does not take
 ///
 ///     double total = with_dlpack(std::move(managed), []<FloatingDType T>(const Tensor<T, Cpu>& x) {
 ///       return sum(x.template as<double>()).item();

@@ -36,6 +36,32 @@ enum DLDeviceType : std::int32_t {
 struct DLDevice {
   DLDeviceType device_type;
   std::int32_t device_id;
+  /// "cuda:1"
+  [[nodiscard]] LOCUS_COLD friend std::string to_string(DLDevice device) {
+    constexpr const char* names[] = {"",
+                                     "cpu",
+                                     "cuda",
+                                     "page-locked memory (cuda)",
+                                     "opencl",
+                                     "",
+                                     "",
+                                     "vulkan",
+                                     "metal",
+                                     "vpi",
+                                     "rocm",
+                                     "page-locked memory (rocm)",
+                                     "an extension device",
+                                     "managed memory (cuda)",
+                                     "oneapi",
+                                     "webgpu",
+                                     "hexagon",
+                                     "maia",
+                                     "trainium"};
+    const auto type = static_cast<std::int32_t>(device.device_type);
+    const bool is_known = type > 0 && type < std::int32_t{sizeof names / sizeof *names} && *names[type] != 0;
+    if (!is_known) return join("a device of unknown type ", type);
+    return device.device_type == kDLCPU ? "cpu" : join(names[type], ":", device.device_id);
+  }
 };
 
 enum DLDataTypeCode : std::uint8_t {
@@ -52,6 +78,13 @@ struct DLDataType {
   std::uint8_t code, bits;
   std::uint16_t lanes;  ///< elements of a vector type; else 1
   friend constexpr bool operator==(DLDataType, DLDataType) = default;
+  /// "float32"
+  [[nodiscard]] LOCUS_COLD friend std::string to_string(DLDataType type) {
+    constexpr const char* names[] = {"int", "uint", "float", "opaque handle ", "bfloat", "complex", "bool"};
+    if (type == DLDataType{kDLBool, 8, 1}) return "bool";
+    const std::string name = type.code <= kDLBool ? names[type.code] : join("the type of code ", type.code, ", bits: ");
+    return type.lanes == 1 ? join(name, type.bits) : join(name, type.bits, " in vectors of ", type.lanes);
+  }
 };
 
 struct DLTensor {
@@ -172,38 +205,5 @@ struct Place<Cuda> {
   }
   [[nodiscard]] static Cuda at(DLDevice device) { return {device.device_id}; }
 };
-
-[[nodiscard]] LOCUS_COLD inline std::string to_string(DLDataType type) {
-  constexpr const char* names[] = {"int", "uint", "float", "opaque handle ", "bfloat", "complex", "bool"};
-  if (type == data_type<bool>) return "bool";
-  const std::string name = type.code <= kDLBool ? names[type.code] : join("the type of code ", type.code, ", bits: ");
-  return type.lanes == 1 ? join(name, type.bits) : join(name, type.bits, " in vectors of ", type.lanes);
-}
-
-[[nodiscard]] LOCUS_COLD inline std::string to_string(DLDevice device) {
-  constexpr const char* names[] = {"",
-                                   "cpu",
-                                   "cuda",
-                                   "page-locked memory (cuda)",
-                                   "opencl",
-                                   "",
-                                   "",
-                                   "vulkan",
-                                   "metal",
-                                   "vpi",
-                                   "rocm",
-                                   "page-locked memory (rocm)",
-                                   "an extension device",
-                                   "managed memory (cuda)",
-                                   "oneapi",
-                                   "webgpu",
-                                   "hexagon",
-                                   "maia",
-                                   "trainium"};
-  const auto type = static_cast<std::int32_t>(device.device_type);
-  const bool is_known = type > 0 && type < std::int32_t{sizeof names / sizeof *names} && *names[type] != 0;
-  if (!is_known) return join("a device of unknown type ", type);
-  return device.device_type == kDLCPU ? "cpu" : join(names[type], ":", device.device_id);
-}
 
 }}}  // namespace locus::LOCUS_ABI::dlpack
