@@ -4,6 +4,8 @@ Operands are tensors of Locus, NumPy arrays, PyTorch tensors, and all objects wi
 Results are tensors of Locus, which other libraries read without a copy, too.
 """
 
+from typing import TYPE_CHECKING
+
 from locus._core import *  # noqa: F403
 from locus._core import Tensor, from_dlpack
 from locus._errors import (
@@ -18,6 +20,9 @@ from locus._errors import (
     StaleError,
 )
 from locus._types import ArrayLike, DtypeLike, SupportsDLPack
+
+if TYPE_CHECKING:
+    from locus import linalg as linalg
 
 __version__ = "0.1.0"
 
