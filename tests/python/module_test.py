@@ -46,7 +46,7 @@ def build(report, python, scratch):
     """Installs the module, built from a copy of python/ beside Locus's headers."""
     for name in ("python", "include"):
         shutil.copytree(common.ROOT / name, scratch / "source" / name)
-    settings = ["-Csetup-args=-Doptimization=0", f"-Csetup-args=-Dfamilies={FAMILIES}",
+    settings = ["-Csetup-args=-Doptimization=0", "-Csetup-args=-Dwerror=true", f"-Csetup-args=-Dfamilies={FAMILIES}",
                 f"-Ccompile-args=-j{os.cpu_count() or 1}"]
     path = f"{python.parent}:{os.environ['PATH']}"
     done = run(python, "-m", "pip", "install", "-q", "--no-build-isolation", *settings, scratch / "source" / "python",
