@@ -75,7 +75,8 @@ def check_stubs(report, python):
     if not stubs.exists() or not (pathlib.Path(where) / "py.typed").exists():
         return report.fail("stubs", f"{where} lacks _core.pyi or py.typed")
     text = stubs.read_text()
-    wanted = [r"def cumsum\(x: locus\._types\.ArrayLike, axis: int, \*", r"-> locus\._results\.ValuesAndIndices", r"class Tensor"]
+    wanted = [r"def cumsum\(x: locus\._types\.ArrayLike, axis: int, \*", r"-> locus\._results\.ValuesAndIndices",
+              r"class Tensor"]
     missing = [pattern for pattern in wanted if not re.search(pattern, text)]
     report.add("stubs", f"{stubs} lacks {missing}" if missing else None)
 
