@@ -4,8 +4,7 @@
 usage: python_calls.py [--threads 2] [--turns 5] [--processor-time] [--only TEXT]      (needs locus, torch and NumPy)
 
 The time of a turn is its fastest run; the result is the fastest turn. Locus reads PyTorch's tensors by DLPack, so its
-times include the exchange. --processor-time, with --threads 1, is for machines on which other programs run. The table in
-docs/python.md is this program's output.
+times include the exchange. --processor-time, with --threads 1, is for machines on which other programs run.
 """
 
 import argparse
