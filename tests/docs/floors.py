@@ -27,7 +27,7 @@ WHAT = {"linalg": "solve, inv, svd, of LAPACK and cuSOLVER", "core": "shapes, ty
         "cuda": "GPUs, as a C++ compiler sees them", "kernels": "cuda_kernels: what nvcc compiles",
         "tensor": "handles, copies, random numbers", "expr": "fused formulas", "ops": "reductions, products, rows, views",
         "autograd": "what is recorded, gradients", "nn": "layers, losses, states, moves", "optim": "SGD, Adam, schedules, clipping",
-        "data": "data sets, loaders", "distributed": "ranks and collectives", "training": "fit, evaluate, history", "io": "safetensors, NumPy, JSON, CSV", "interop": "DLPack, ONNX", "report": "plots, histories, TensorBoard", "models": "ResNet, GPT-2, LeNet-5, perceptrons"}
+        "data": "data sets, loaders", "distributed": "ranks and collectives", "training": "fit, evaluate, history", "io": "safetensors, NumPy, JSON, CSV", "interop": "DLPack, ONNX, PyTorch, GGUF", "report": "plots, histories, TensorBoard", "models": "ResNet, GPT-2, LeNet-5, perceptrons"}
 WIDTH, HEIGHT, GAP, FLOOR = 250, 44, 24, 78
 
 

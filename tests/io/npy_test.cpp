@@ -105,6 +105,15 @@ LOCUS_DEVICE_TEST("what is written is what NumPy would write, and comes back", D
   const std::string first = content_of(archive);
   io::save_npz(archive, again);
   CHECK(content_of(archive) == first);
+#if LOCUS_ZLIB
+  io::save_npz(archive, again, {.compressed = true});
+  check_arrays(io::load_npz<D>(archive));
+  nn::StateDict<D> long_one;
+  long_one.add("x", zeros<float, D>({300000}));
+  io::save_npz(archive, long_one, {.compressed = true});
+  CHECK(content_of(archive).size() < 3000);
+  CHECK_CLOSE(io::load_npz<D>(archive).template get<float>("x"), reference(zeros<float, D>({300000})));
+#endif
   io::save_npz(archive, nn::StateDict<D>{});
   CHECK(io::load_npz<D>(archive).size() == 0);
   CHECK(folder.entries() == 2);

@@ -5,6 +5,7 @@
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/nn/state_dict.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -3,6 +3,7 @@
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/nn/state_dict.hpp>
 #include <locus/ops/norm.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
@@ -175,4 +176,18 @@ TEST_CASE("what is wrong with GPT-2 or its tokens is said") {
                        "GPT2: tokens of shape (2, 9); expected (batch, length) of a length up to 8", ShapeError);
   CHECK_THROWS_AS((void)model(zeros<std::int64_t>({5})), ShapeError);
   CHECK_THROWS_AS((void)model(full<std::int64_t>({1, 2}, 13)), IndexError);
+}
+
+TEST_CASE("the names of published files of GPT-2 become those of the model") {
+  const auto model = models::gpt2<float, Cpu>(small), other = models::gpt2<float, Cpu>(small);
+  nn::StateDict<Cpu> published;
+  for (const auto& entry : nn::state_dict(model).without_prefix("transformer.")) published.add(entry);
+  published.add("h.0.attn.bias", ones({1, 1, 8, 8}));
+  published.add("h.0.attn.masked_bias", ones({}));
+  const auto state = models::gpt2_state(published);
+  CHECK(nn::load_state_dict(other, state).unexpected.empty());
+  CHECK_CLOSE(other(tokens<Cpu>()), reference(model(tokens<Cpu>())));
+  auto saved = nn::state_dict(model);
+  saved.add("lm_head.weight", saved.get<float>("transformer.wte.weight"));
+  CHECK(nn::load_state_dict(other, models::gpt2_state(saved)).missing.empty());
 }

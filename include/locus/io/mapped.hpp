@@ -1,19 +1,26 @@
 #pragma once
 // States of models from memory-mapped files.
 
-#include <locus/data/files/mapped_file.hpp>
+#include <locus/io/mapped_memory.hpp>
 #include <locus/io/safetensors.hpp>
 #include <locus/io/safetensors_file.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
-/// A tensor on part of a file's memory, with its own version counter.
-[[nodiscard]] inline Tensor<std::uint8_t, Cpu> bytes_in(const Buffer<Cpu>& memory, std::uint64_t begin,
-                                                        std::uint64_t bytes) {
-  auto* const data = static_cast<std::uint8_t*>(memory.data()) + begin;
-  const Shape shape{static_cast<std::int64_t>(bytes)};
-  return {memory.part(data, bytes), data, shape, row_major(shape)};
+[[nodiscard]] inline nn::StateDict<Cpu> map_safetensors(const std::string& path) {
+  InputFile opened(path, "a safetensors file");
+  const Contents contents = read_header(opened);
+  auto* const file = new MappedFile(std::move(opened));
+  const Buffer<Cpu> memory = memory_of(file);
+  return state_of<Cpu>(path, contents, [&](const Placed& tensor, std::uint64_t begin, nn::StateDict<Cpu>& state) {
+    if (tensor.type != ElementType::boolean && begin % static_cast<std::uint64_t>(size_of(tensor.type)) == 0) {
+      state.add({tensor.name, tensor.type, tensor.shape, bytes_in(memory, begin, tensor.end - tensor.begin)});
+    } else {
+      file->file().go_to(begin);
+      read_tensor(file->file(), tensor, state);
+    }
+  });
 }
 }  // namespace detail
 
@@ -27,23 +34,14 @@ namespace detail {
 /// program (SIGBUS), as with every mapping: clone() tensors that must outlive such a file.
 /// throws as load(), and DataError where the file system cannot map
 /// cost: reads the header; memory only for tensors that are read
+/// Of an index of several files, maps all, as load() reads them.
 ///
 ///     nn::load_state_dict(model, io::load_mapped("model.safetensors"));             // one copy, not two
 ///     auto part = io::load_mapped("large.safetensors").get<float>("embedding");     // reads nothing else
 [[nodiscard]] inline nn::StateDict<Cpu> load_mapped(const std::string& path) {
   return locus::detail::or_out_of_memory({"cannot map '", path, "': out of memory"}, [&] {
-    detail::InputFile opened(path, "a safetensors file");
-    const detail::Contents contents = detail::read_header(opened);
-    auto* const file = new detail::MappedFile(std::move(opened));
-    const Buffer<Cpu> memory(Cpu{}, file->data(), file->file().bytes(), Shared<const MemoryOwner>(file));
-    return detail::state_of<Cpu>(path, contents, [&](const auto& tensor, std::uint64_t begin, auto& state) {
-      if (tensor.type != ElementType::boolean && begin % static_cast<std::uint64_t>(size_of(tensor.type)) == 0) {
-        state.add({tensor.name, tensor.type, tensor.shape, detail::bytes_in(memory, begin, tensor.end - tensor.begin)});
-      } else {
-        file->file().go_to(begin);
-        detail::read_tensor(file->file(), tensor, state);
-      }
-    });
+    return detail::is_shard_index(path) ? detail::read_shards(path, detail::map_safetensors)
+                                        : detail::map_safetensors(path);
   });
 }
 

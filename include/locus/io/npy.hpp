@@ -6,7 +6,7 @@
 #include <locus/io/npy_header.hpp>
 #include <locus/io/utf8.hpp>
 #include <locus/io/zip.hpp>
-#include <locus/nn/state_dict.hpp>
+#include <locus/nn/state.hpp>
 
 #include <bit>
 
@@ -111,7 +111,7 @@ template <DType T>
   constexpr std::string_view ending = ".npy";
   InputFile file(path, "a .npz file");
   const std::string what = join("cannot read '", path, "' as .npz");
-  const ZipDirectory directory(file, what);
+  const ZipDirectory directory(file, what, "numpy.savez");
   nn::StateDict<Cpu> state;
   state.set_file(path);
   for (const ZipEntry& entry : directory) {
@@ -130,9 +130,9 @@ template <DType T>
   return state;
 }
 
-inline void write_npz(const std::string& path, const nn::StateDict<Cpu>& state) {
+inline void write_npz(const std::string& path, const nn::StateDict<Cpu>& state, bool is_compressed) {
   state.require_all_read("save_npz");
-  ZipWriter archive("save_npz", state.size());
+  ZipWriter archive("save_npz", state.size(), is_compressed);
   for (const auto& entry : state) {
     if (!is_utf8(entry.name))
       fail<ArgumentError>(
@@ -189,13 +189,20 @@ template <class D = Cpu>
                                          [&] { return detail::read_npz(path).template to<D>(place); });
 }
 
+/// How arrays are written.
+struct NpzOptions {
+  bool compressed = false;  ///< as numpy.savez_compressed
+};
+
 /// Writes tensors by name as a .npz file, each as by save_npy; equal states give equal files.
-/// throws DataError if it cannot be written; ArgumentError for bfloat16, a name that is not UTF-8, more than 4 GB, and
-/// for a state that was read without some tensors; OutOfMemory
+/// throws DataError if it cannot be written; ArgumentError for bfloat16, a name that is not UTF-8, more than 4 GB, for
+/// a state that was read without some tensors, and for compression in a program without zlib; OutOfMemory
+///
+///     io::save_npz("data.npz", state, {.compressed = true});
 template <class D>
-void save_npz(const std::string& path, const nn::StateDict<D>& state) {
+void save_npz(const std::string& path, const nn::StateDict<D>& state, const NpzOptions& options = {}) {
   locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"},
-                                  [&] { detail::write_npz(path, state.template to<Cpu>()); });
+                                  [&] { detail::write_npz(path, state.template to<Cpu>(), options.compressed); });
 }
 
 }}}  // namespace locus::LOCUS_ABI::io

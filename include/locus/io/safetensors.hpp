@@ -3,7 +3,7 @@
 // https://github.com/huggingface/safetensors
 
 #include <locus/core/system/out_of_memory.hpp>
-#include <locus/nn/state_dict.hpp>
+#include <locus/nn/state.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 /// Read and write files in host memory: D is Cpu. Defined in safetensors_file.hpp, or in the compiled library.
@@ -31,8 +31,9 @@ namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 /// Reads a safetensors file into the memory of D. Tensors of types that Locus lacks, such as complex and 8-bit floats,
 /// or with more than eight dimensions, are not read: .unread() of the state names them, and getting one is an error.
-/// throws DataError, which names the defect, for a file that is missing, truncated or malformed; OutOfMemory,
-/// CudaUnavailable
+/// Of an index of several files, model.safetensors.index.json, reads all files as one state.
+/// throws DataError, which names the defect, for a file that is missing, truncated or malformed, and for files that do
+/// not fit their index; OutOfMemory, CudaUnavailable
 ///
 ///     auto state = io::load<Cuda>("model.safetensors");
 ///     auto weight = state.get<float>("fc.weight");   // Tensor<float, Cuda>

@@ -3,8 +3,9 @@
 
 #include <locus/core/system/file.hpp>
 #include <locus/core/system/input_file.hpp>
-#include <locus/io/safetensors_header.hpp>
-#include <locus/nn/state_dict.hpp>
+#include <locus/io/safetensors_content.hpp>
+#include <locus/io/shard_index.hpp>
+#include <locus/nn/state.hpp>
 
 #include <bit>
 
@@ -23,36 +24,23 @@ inline void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu
   const std::size_t count = tensor.end - tensor.begin;
   const Tensor<std::uint8_t, Cpu> bytes({static_cast<std::int64_t>(count)});
   read_all(file, bytes.data(), count);
-  if (tensor.type == ElementType::boolean &&
-      std::any_of(bytes.data(), bytes.data() + count, [](std::uint8_t byte) { return byte > 1; }))
+  bool is_valid = true;
+  if (tensor.type == ElementType::boolean)
+    for (std::size_t i = 0; i < count; ++i) is_valid &= bytes.data()[i] <= 1;
+  if (!is_valid)
     fail<DataError>({"cannot read '", file.path(), "' as safetensors: \"", locus::detail::printable(tensor.name),
                      "\" of bool holds other bytes than 0 and 1"});
   state.add({tensor.name, tensor.type, tensor.shape, bytes});
 }
 
-/// The tensors of a file; `begin` is the byte after its header, `run` the text of save_training().
-struct Contents {
-  std::vector<Placed> tensors;
-  std::uint64_t begin;
-  std::string run;
-};
-
 /// Reads the header of a file positioned at its beginning. throws DataError
 [[nodiscard]] inline Contents read_header(InputFile& file) {
-  constexpr std::uint64_t most = 100'000'000;  // of a header, as in the reference implementation
   const std::string what = join("cannot read '", file.path(), "' as safetensors");
-  std::uint64_t length = 0;
-  if (file.bytes() < sizeof length) fail<DataError>({what, ": it has ", file.bytes(), " bytes; expected at least 8"});
-  read_all(file, &length, sizeof length);
-  const std::uint64_t rest = file.bytes() - sizeof length;
-  if (length > rest || length > most)
-    fail<DataError>({what, ": it is no safetensors file, or cut off. Its first 8 bytes promise a header of ", length,
-                     " bytes; it has ", rest, ", and at most ", most, " are read"});
-  std::string text(length, ' ');
+  std::string text(locus::detail::smaller<std::uint64_t>(header_length_bytes, file.bytes()), ' ');
   read_all(file, text.data(), text.size());
-  HeaderReader reader(text, what, rest - length);
-  std::vector<Placed> tensors = reader.read();
-  return {std::move(tensors), sizeof length + length, reader.run()};
+  text.resize(header_length(text, file.bytes(), what));
+  read_all(file, text.data(), text.size());
+  return contents_of(text, file.bytes(), what);
 }
 
 /// Calls add(tensor, begin, state) to add each readable tensor, which begins at byte `begin` of the file.
@@ -67,14 +55,19 @@ template <class D, class F>
   return state;
 }
 
-template <class D>
-nn::StateDict<D> read_safetensors(const std::string& path) {
+/// The tensors of one file.
+[[nodiscard]] inline nn::StateDict<Cpu> read_one_safetensors(const std::string& path) {
   InputFile file(path, "a safetensors file");
   const Contents contents = read_header(file);
-  return state_of<D>(path, contents, [&](const Placed& tensor, std::uint64_t begin, nn::StateDict<D>& state) {
+  return state_of<Cpu>(path, contents, [&](const Placed& tensor, std::uint64_t begin, nn::StateDict<Cpu>& state) {
     file.go_to(begin);
     read_tensor(file, tensor, state);
   });
+}
+
+template <class D>
+nn::StateDict<D> read_safetensors(const std::string& path) {
+  return is_shard_index(path) ? read_shards(path, read_one_safetensors) : read_one_safetensors(path);
 }
 
 template <class D>
@@ -83,23 +76,34 @@ std::string read_run(const std::string& path) {
   return read_header(file).run;
 }
 
+/// Writes some entries of a state, large elements first, so that every tensor is aligned. throws
+/// ArgumentError, DataError
 template <class D>
-void write_safetensors(const std::string& path, const nn::StateDict<D>& state, const std::string& run) {
-  state.require_all_read("save");
+void write_entries(const std::string& path, const std::vector<const typename nn::StateDict<D>::Entry*>& given,
+                   const std::string& run) {
   std::vector<const typename nn::StateDict<D>::Entry*> entries;
-  for (const auto& entry : state) entries.push_back(&entry);
-  std::sort(
-      entries.begin(), entries.end(),  // so that every tensor is aligned
-      [](const auto* a, const auto* b) { return std::pair(size_of(b->type), a) < std::pair(size_of(a->type), b); });
-  HeaderWriter header(run);
+  for (const std::size_t size : {8u, 4u, 2u, 1u})
+    for (const auto* entry : given)
+      if (size_of(entry->type) == size) entries.push_back(entry);
+  const SafetensorsText text_of_run{run_key, run};
+  HeaderWriter header(Span<const SafetensorsText>(&text_of_run, run.empty() ? 0 : 1));
   for (const auto* entry : entries)
-    header.add(entry->name, entry->type, entry->shape, static_cast<std::uint64_t>(entry->bytes.elements()));
+    header.add(entry->name, safetensors_name(entry->type), entry->shape,
+               static_cast<std::uint64_t>(entry->bytes.elements()));
   const std::string text = header.text();
   std::vector<std::string_view> parts{text};
   for (const auto* entry : entries)
     parts.emplace_back(reinterpret_cast<const char*>(entry->bytes.data()),
                        static_cast<std::size_t>(entry->bytes.elements()));
   write_file_atomically(path, parts);
+}
+
+template <class D>
+void write_safetensors(const std::string& path, const nn::StateDict<D>& state, const std::string& run) {
+  state.require_all_read("save");
+  std::vector<const typename nn::StateDict<D>::Entry*> entries;
+  for (const auto& entry : state) entries.push_back(&entry);
+  write_entries<D>(path, entries, run);
 }
 
 }}}}  // namespace locus::LOCUS_ABI::io::detail

@@ -3,10 +3,12 @@
 
 #include <locus/core/element_type.hpp>
 #include <locus/core/shape.hpp>
+#include <locus/core/std/span.hpp>
 #include <locus/io/json.hpp>
 #include <locus/io/json_reader.hpp>
 
-#include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
@@ -36,6 +38,19 @@ inline constexpr SafetensorsType safetensors_types[] = {{"F32", 4, true, Element
                                                         {"F8_E5M2", 1, false, {}},
                                                         {"F8_E8M0", 1, false, {}}};
 
+/// The type of a name; null for a name that is unknown.
+[[nodiscard]] constexpr const SafetensorsType* safetensors_type(std::string_view name) {
+  for (const SafetensorsType& each : safetensors_types)
+    if (each.name == name) return &each;
+  return nullptr;
+}
+/// The format's name of a type.
+[[nodiscard]] constexpr std::string_view safetensors_name(ElementType type) {
+  for (const SafetensorsType& each : safetensors_types)
+    if (each.is_known && each.type == type) return each.name;
+  return "";
+}
+
 /// The key in a file's metadata of the run that wrote it: other programs write keys of their own.
 inline constexpr std::string_view run_key = "locus.run";
 
@@ -45,7 +60,12 @@ struct Placed {
   ElementType type;
   Shape shape;
   std::uint64_t begin, end;
+  std::string type_name;  ///< in words of the format
+  std::vector<std::uint64_t> extents;
 };
+
+/// A text of the metadata by its key.
+using SafetensorsText = std::pair<std::string, std::string>;
 
 /// Reads the header of a file that has `available` bytes after it.
 class HeaderReader {
@@ -59,27 +79,36 @@ class HeaderReader {
 
   /// The tensors in the order of their bytes, which must cover the file. throws DataError
   [[nodiscard]] std::vector<Placed> read() {
+    std::set<std::string> names;
+    std::multimap<std::pair<std::uint64_t, std::uint64_t>, Placed> by_place;
     JsonReader json(text_, json_what_);
     json.object([&](const std::string& name) {
-      if (name == "__metadata__") read_metadata(json.value());
-      else tensors_.push_back(placed(name, json));
-      names_.push_back(name);
+      if (!names.insert(name).second) refuse(quoted(name), " is there twice");
+      if (name == "__metadata__") return read_metadata(json.value());
+      Placed tensor = placed(name, json);
+      by_place.emplace(std::pair(tensor.begin, tensor.end), std::move(tensor));
     });
     json.expect_end();
-    check_once(names_);
-    std::sort(tensors_.begin(), tensors_.end(),
-              [](const Placed& a, const Placed& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+    std::vector<Placed> tensors;
+    tensors.reserve(by_place.size());
     std::uint64_t end = 0;
-    for (const Placed& tensor : tensors_) {
+    for (auto& [place, tensor] : by_place) {
       if (tensor.begin != end)
         refuse(quoted(tensor.name), " begins at byte ", tensor.begin, ", but the one before it ends at ", end);
       end = tensor.end;
+      tensors.push_back(std::move(tensor));
     }
     if (end != available_) refuse("its tensors have ", end, " bytes; it has ", available_);
-    return std::move(tensors_);
+    return tensors;
   }
+  /// After read(): the texts of the metadata.
+  [[nodiscard]] std::vector<SafetensorsText>& metadata() { return metadata_; }
   /// After read(): the text of the metadata by run_key; empty if there is none.
-  [[nodiscard]] const std::string& run() const { return run_; }
+  [[nodiscard]] std::string run() const {
+    for (const auto& [key, text] : metadata_)
+      if (key == run_key) return text;
+    return {};
+  }
 
  private:
   template <class... Text>
@@ -90,14 +119,8 @@ class HeaderReader {
     return join("\"", locus::detail::printable(name), "\"");
   }
 
-  void check_once(std::vector<std::string>& names) const {
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) refuse(quoted(*twice), " is there twice");
-  }
-
   void read_metadata(std::string_view text) {
-    std::vector<std::string> keys;
+    std::set<std::string> keys;
     JsonReader json(text, json_what_);
     const auto refuse_it = [&] {
       refuse("its __metadata__ is ", locus::detail::printable(text), "; expected an object of strings");
@@ -106,10 +129,9 @@ class HeaderReader {
     json.object([&](const std::string& key) {
       const std::string_view value = json.value();
       if (value.front() != '"') refuse_it();
-      if (key == run_key) run_ = JsonReader(value, json_what_).string();
-      keys.push_back(key);
+      metadata_.emplace_back(key, JsonReader(value, json_what_).string());
+      if (!keys.insert(key).second) refuse(quoted(key), " is there twice");
     });
-    check_once(keys);
   }
 
   /// Reads a tensor's description, the next value of `json`.
@@ -135,12 +157,11 @@ class HeaderReader {
     if (dtype.front() != '"')
       refuse(quoted(name), " has dtype ", locus::detail::printable(dtype), "; expected a string such as F32");
     const std::string type_name = JsonReader(dtype, json_what_).string();
-    const auto* const known = std::find_if(std::begin(safetensors_types), std::end(safetensors_types),
-                                           [&](const auto& each) { return each.name == type_name; });
-    const bool is_sized = known != std::end(safetensors_types);
-    Placed result{name, {}, is_sized ? known->type : ElementType{}, {}, 0, 0};
+    const SafetensorsType* const known = safetensors_type(type_name);
+    const bool is_sized = known != nullptr;
+    Placed result{name, {}, is_sized ? known->type : ElementType{}, {}, 0, 0, type_name, {}};
     std::uint64_t bytes = is_sized ? known->bytes : 0;
-    const bool is_deep = read_shape(name, shape, result.shape, bytes);
+    const bool is_deep = read_shape(name, shape, result, bytes);
     if (!is_sized || !known->is_known || is_deep)
       result.unread = join(locus::detail::printable(type_name, 20), " of shape ", locus::detail::printable(shape));
 
@@ -161,16 +182,17 @@ class HeaderReader {
     return result;
   }
 
-  /// Multiplies `bytes` by the extents. True for more extents than a shape of Locus holds; `result` is then invalid.
-  [[nodiscard]] bool read_shape(const std::string& name, std::string_view text, Shape& result,
+  /// Multiplies `bytes` by the extents. True for more extents than a shape of Locus holds; the shape is then invalid.
+  [[nodiscard]] bool read_shape(const std::string& name, std::string_view text, Placed& result,
                                 std::uint64_t& bytes) const {
     bool is_deep = false, is_empty = false, is_beyond = false, overflows = false;
     const bool is_list = read_numbers(name, text, [&](std::uint64_t extent) {
       is_empty |= extent == 0;
       is_beyond |= extent > INT64_MAX;
       overflows |= __builtin_mul_overflow(bytes, extent, &bytes) || bytes > INT64_MAX;
-      is_deep |= result.rank() == max_rank;
-      if (!is_beyond && !is_deep) result.push_back(static_cast<std::int64_t>(extent));
+      is_deep |= result.shape.rank() == max_rank;
+      if (!is_beyond && !is_deep) result.shape.push_back(static_cast<std::int64_t>(extent));
+      result.extents.push_back(extent);
       return true;
     });
     if (!is_list) refuse(quoted(name), " has shape ", locus::detail::printable(text), "; expected a list of extents");
@@ -199,30 +221,28 @@ class HeaderReader {
   std::string_view text_;
   std::string what_, json_what_;
   std::uint64_t available_;
-  std::vector<Placed> tensors_;
-  std::vector<std::string> names_;
-  std::string run_;
+  std::vector<SafetensorsText> metadata_;
 };
 
 /// Builds the beginning of a file: the header's length and its text, padded so that the data is aligned.
 class HeaderWriter {
  public:
-  /// `run`: a text of the metadata, by run_key; empty: none
-  explicit HeaderWriter(const std::string& run) {
+  /// metadata: texts by key, without "format", which is written first
+  explicit HeaderWriter(Span<const SafetensorsText> metadata) {
     json_.begin_object().key("__metadata__").begin_object().member("format", "pt");
-    if (!run.empty()) json_.member(run_key, run);
+    for (const auto& [key, text] : metadata)
+      if (key != "format") json_.member(key, text);
     json_.end_object();
   }
 
-  /// The next tensor. throws ArgumentError for a name that cannot be written
-  void add(const std::string& name, ElementType type, const Shape& shape, std::uint64_t bytes) {
+  /// The next tensor, of a type in words of the format. throws ArgumentError for a name that cannot be written
+  template <class Extents>
+  void add(const std::string& name, std::string_view type, const Extents& shape, std::uint64_t bytes) {
     if (name == "__metadata__") fail<ArgumentError>({"save: no tensor can have the name '__metadata__'"});
     if (!is_utf8(name))
       fail<ArgumentError>({"save: the name of a tensor, '", locus::detail::printable(name), "', is not UTF-8"});
-    const auto* const known = std::find_if(std::begin(safetensors_types), std::end(safetensors_types),
-                                           [&](const auto& each) { return each.is_known && each.type == type; });
-    json_.key(name).begin_object().member("dtype", known->name).key("shape").begin_array();
-    for (const std::int64_t extent : shape) json_.value(extent);
+    json_.key(name).begin_object().member("dtype", type).key("shape").begin_array();
+    for (const auto extent : shape) json_.value(extent);
     json_.end_array().key("data_offsets").begin_array().value(offset_).value(offset_ + bytes).end_array().end_object();
     offset_ += bytes;
   }

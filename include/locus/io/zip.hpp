@@ -1,5 +1,5 @@
 #pragma once
-// Archives of files (.zip) as NumPy writes them: stored or deflated.
+// Archives of files (.zip) as NumPy and PyTorch write them: stored or deflated.
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
 
 #include <locus/core/printable.hpp>
@@ -21,6 +21,9 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 /// CRC-32; `before`: the checksum of the preceding bytes, which it continues.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::uint32_t crc32_of(const void* data, std::size_t count,
                                                               std::uint32_t before = 0) {
+#if LOCUS_ZLIB
+  return static_cast<std::uint32_t>(crc32_z(before, static_cast<const Bytef*>(data), count));
+#else
   static constexpr auto table = [] {
     std::array<std::uint32_t, 256> made{};
     for (std::uint32_t i = 0; i < 256; ++i) {
@@ -33,6 +36,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
   std::uint32_t crc = ~before;
   for (std::size_t i = 0; i < count; ++i) crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
   return ~crc;
+#endif
 }
 
 /// Reads a little-endian number in a text; append_number appends one.
@@ -58,8 +62,9 @@ struct ZipEntry {
 /// The files of an archive, from the central directory at its end.
 class ZipDirectory {
  public:
-  /// throws DataError
-  ZipDirectory(InputFile& file, const std::string& what) : file_(file), what_(what) {
+  /// writer: the function that writes such archives, for messages. throws DataError
+  ZipDirectory(InputFile& file, const std::string& what, const char* writer)
+      : file_(file), what_(what), writer_(writer) {
     find();
     if (end_ > file_.bytes() || begin_ > end_) refuse("its directory lies outside of it");
     const std::string text = text_at(begin_, end_ - begin_);
@@ -73,6 +78,7 @@ class ZipDirectory {
   }
   [[nodiscard]] auto begin() const { return entries_.begin(); }
   [[nodiscard]] auto end() const { return entries_.end(); }
+  [[nodiscard]] const char* writer() const { return writer_; }
 
   /// Where the bytes of a file begin. throws DataError for a file that shares bytes with another: by overlaps, a small
   /// archive could expand without limit
@@ -100,8 +106,8 @@ class ZipDirectory {
   [[noreturn]] void refuse_overlap(const ZipEntry& entry) const {
     refuse(
         "'", locus::detail::printable(entry.name),
-        "' shares its bytes with another file of the archive; expected bytes of its own for each: write it again with "
-        "numpy.savez");
+        "' shares its bytes with another file of the archive; expected bytes of its own for each: write it again with ",
+        writer_);
   }
   [[nodiscard]] std::string text_at(std::uint64_t at, std::uint64_t count) const {
     std::string text(count, ' ');
@@ -176,6 +182,7 @@ class ZipDirectory {
 
   InputFile& file_;
   const std::string& what_;
+  const char* writer_;
   std::uint64_t begin_ = 0, end_ = 0, count_ = 0;
   std::vector<ZipEntry> entries_;
   std::vector<std::uint64_t> headers_;  ///< positions of the local headers, ascending
@@ -186,13 +193,18 @@ class ZipReader {
  public:
   /// throws DataError
   ZipReader(InputFile& file, const ZipDirectory& directory, const ZipEntry& entry, const std::string& what)
-      : file_(file), entry_(entry), what_(what), stored_left_(entry.stored_bytes), left_(entry.bytes) {
+      : file_(file),
+        entry_(entry),
+        what_(what),
+        writer_(directory.writer()),
+        stored_left_(entry.stored_bytes),
+        left_(entry.bytes) {
     const std::uint64_t begin = directory.begin_of(entry);
     file_.go_to(begin);
     if (entry.method == 0 && entry.stored_bytes != entry.bytes) refuse("has two lengths");
     if (entry.method == 8) begin_inflating();
     else if (entry.method != 0)
-      refuse("is compressed by method ", entry.method, "; save it with numpy.savez or numpy.savez_compressed");
+      refuse("is compressed by method ", entry.method, "; expected none or deflate: write it again with ", writer_);
   }
   ZipReader(const ZipReader&) = delete;
   ZipReader& operator=(const ZipReader&) = delete;
@@ -259,8 +271,8 @@ class ZipReader {
 #else
   [[noreturn]] void begin_inflating() const {
     refuse(
-        "is compressed, and this program was built without zlib; install zlib1g-dev and build again, or save it with "
-        "numpy.savez");
+        "is compressed, and this program was built without zlib; install zlib1g-dev and build again, or write it "
+        "without compression");
   }
   [[noreturn]] void inflate_to(void*, std::size_t) const { begin_inflating(); }
 #endif
@@ -268,15 +280,54 @@ class ZipReader {
   InputFile& file_;
   const ZipEntry& entry_;
   const std::string& what_;
+  const char* writer_;
   std::uint64_t stored_left_, left_;
   std::uint32_t crc_ = 0;
 };
 
-/// Builds an archive of stored (uncompressed) files, as parts to write one after another.
+#if LOCUS_ZLIB
+/// Two texts, one behind the other, deflated.
+[[nodiscard]] inline std::string deflated(const char* caller, std::string_view first, std::string_view second) {
+  struct Stream : z_stream {
+    Stream() : z_stream{} {}
+    ~Stream() { (void)deflateEnd(this); }
+  } stream;
+  constexpr int deflate_alone = -15, memory_level = 8;
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, deflate_alone, memory_level, Z_DEFAULT_STRATEGY) != Z_OK)
+    locus::detail::fail_out_of_memory({caller, ": zlib found no memory"});
+  constexpr std::size_t most_at_once = std::size_t{1} << 30;
+  std::string result, block(std::size_t{1} << 16, ' ');
+  for (std::string_view rest = first; !rest.empty() || !second.empty();) {
+    if (rest.empty()) rest = second, second = {};
+    const std::size_t count = locus::detail::smaller(rest.size(), most_at_once);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest.data()));
+    stream.avail_in = static_cast<uInt>(count);
+    rest.remove_prefix(count);
+    const int flush = rest.empty() && second.empty() ? Z_FINISH : Z_NO_FLUSH;
+    do {
+      stream.next_out = reinterpret_cast<Bytef*>(block.data());
+      stream.avail_out = static_cast<uInt>(block.size());
+      (void)deflate(&stream, flush);
+      result.append(block, 0, block.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
+  }
+  return result;
+}
+#endif
+
+/// Builds an archive of stored or deflated files, as parts to write one after another.
 class ZipWriter {
  public:
-  /// caller: for messages. files: number of files to be added
-  ZipWriter(const char* caller, std::size_t files) : caller_(caller) {
+  /// caller: for messages. files: number of files to be added. throws ArgumentError for too many, and for compression
+  /// without zlib
+  ZipWriter(const char* caller, std::size_t files, bool is_compressed = false)
+      : caller_(caller), is_compressed_(is_compressed) {
+#if !LOCUS_ZLIB
+    if (is_compressed)
+      fail<ArgumentError>({caller,
+                           ": this program was built without zlib; install zlib1g-dev and build again, or save "
+                           "without compression"});
+#endif
     if (files > 0xfffe) fail<ArgumentError>({caller, ": ", files, " arrays; expected at most 65,534"});
     texts_.reserve(3 * files + 1);  // parts are views of these texts
   }
@@ -284,13 +335,17 @@ class ZipWriter {
   void add(const std::string& name, std::string first, std::string_view second) {
     const std::uint64_t bytes = std::uint64_t{first.size()} + second.size(), at = offset_;
     const std::uint32_t crc = crc32_of(second.data(), second.size(), crc32_of(first.data(), first.size()));
+#if LOCUS_ZLIB
+    if (is_compressed_) first = deflated(caller_, first, second), second = {};
+#endif
+    const std::uint64_t stored_bytes = std::uint64_t{first.size()} + second.size();
     std::string common;  // to both headers
     append_number(common, 20, 2);
     append_number(common, 0x800, 2);  // the name is UTF-8
-    append_number(common, 0, 2);
+    append_number(common, is_compressed_ ? 8 : 0, 2);
     append_number(common, 0x00210000, 4);  // 1980-01-01: equal arrays give equal archives
     append_number(common, crc, 4);
-    append_number(common, bytes, 4);
+    append_number(common, stored_bytes, 4);
     append_number(common, bytes, 4);
     append_number(common, name.size(), 2);
     append_number(common, 0, 2);
@@ -307,7 +362,7 @@ class ZipWriter {
     parts_.push_back(second);
     offset_ += second.size();
     ++count_;
-    if (name.size() > 0xffff || offset_ + directory_.size() > 0xfffffffe)
+    if (name.size() > 0xffff || bytes > 0xfffffffe || offset_ + directory_.size() > 0xfffffffe)
       fail<ArgumentError>({caller_,
                            ": more than 4 GB of arrays, or a name of more than 65,535 bytes; save safetensors, "
                            "which may be larger"});
@@ -332,6 +387,7 @@ class ZipWriter {
     parts_.emplace_back(texts_.emplace_back(std::move(text)));
   }
   const char* caller_;
+  bool is_compressed_;
   std::vector<std::string> texts_;
   std::vector<std::string_view> parts_;
   std::string directory_;

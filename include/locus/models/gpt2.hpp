@@ -4,6 +4,7 @@
 
 #include <locus/nn/embedding.hpp>
 #include <locus/nn/layer_norm.hpp>
+#include <locus/nn/state.hpp>
 #include <locus/ops/attention.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/linear_cross_entropy.hpp>
@@ -276,6 +277,27 @@ LOCUS_REFUSALS_END
 template <class T, class D = Cpu>
 [[nodiscard]] GPT2<T, D> gpt2(const GPT2Options& options = {}, D device = {}) {
   return GPT2<T, D>(options, device);
+}
+
+/// The state of a file of GPT-2 under the names of this model: adds the prefix "transformer." where names lack it, as
+/// in the published files, and leaves out the causal masks of attention (h.0.attn.bias, h.0.attn.masked_bias), which
+/// they hold as buffers, and lm_head.weight, which is transformer.wte.weight.
+///
+///     nn::load_state_dict(model, models::gpt2_state(io::load_torch<D>("pytorch_model.bin")));
+template <class D>
+[[nodiscard]] nn::StateDict<D> gpt2_state(const nn::StateDict<D>& state) {
+  constexpr std::string_view prefix = "transformer.";
+  const auto is_left_out = [](std::string_view name) {
+    return name == "lm_head.weight" || name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+  };
+  const auto renamed = [&](const std::string& name) { return name.starts_with(prefix) ? name : join(prefix, name); };
+  nn::StateDict<D> result;
+  result.set_file(state.file());
+  for (const auto& entry : state)
+    if (!is_left_out(entry.name)) result.add({renamed(entry.name), entry.type, entry.shape, entry.bytes});
+  for (const auto& each : state.unread())
+    if (!is_left_out(each.name)) result.add_unread(renamed(each.name), each.type);
+  return result;
 }
 
 }}}  // namespace locus::LOCUS_ABI::models

@@ -4,18 +4,12 @@
 
 #include <locus/autograd/parameter.hpp>
 #include <locus/core/element_type.hpp>
+#include <locus/nn/bytes_of.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
 using namespace locus::detail;
-
-/// The elements of a dense, row-major tensor as bytes, in its own memory.
-template <class T, class D>
-[[nodiscard]] Tensor<std::uint8_t, D> bytes_of(const Tensor<T, D>& dense) {
-  const std::int64_t bytes = dense.elements() * static_cast<std::int64_t>(sizeof(T));
-  return Tensor<std::uint8_t, D>(dense.buffer(), reinterpret_cast<std::uint8_t*>(dense.data()), {bytes}, {1});
-}
 
 /// State shared by all handles of a buffer; independent of its element type.
 template <class D>

@@ -1,39 +1,25 @@
 #pragma once
-// Memory-mapped files.
+// Memory-mapped files as memory of tensors.
 
-#include <locus/core/system/input_file.hpp>
+#include <locus/core/system/file_mapping.hpp>
 #include <locus/device/buffer.hpp>
-
-#include <sys/mman.h>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
 /// A file mapped copy on write: writes to the memory do not change the file.
 class MappedFile final : public MemoryOwner {
  public:
-  /// Maps a file of at least one byte. throws DataError, OutOfMemory
-  explicit MappedFile(InputFile file) : file_(std::move(file)) {
-    memory_ = mmap(nullptr, file_.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE, file_.descriptor().number(), 0);
-    if (memory_ != MAP_FAILED) return;
-    if (errno == ENOMEM) fail<OutOfMemory>({"cannot map '", file_.path(), "' of ", file_.bytes(), " bytes"});
-    fail<DataError>(
-        {"cannot map '", file_.path(), "': ", std::strerror(errno), "; copy it to a file system that maps files"});
-  }
-  ~MappedFile() override { (void)munmap(memory_, file_.bytes()); }
+  /// throws DataError, also for an empty file; OutOfMemory
+  explicit MappedFile(InputFile file) : mapping_(std::move(file)) {}
 
-  [[nodiscard]] InputFile& file() { return file_; }
-  [[nodiscard]] std::uint64_t bytes() const { return file_.bytes(); }
-  [[nodiscard]] unsigned char* data() const { return static_cast<unsigned char*>(memory_); }
-  /// throws DataError if the file became shorter: reading missing pages would end the program
-  void require_readable() const override {
-    if (const std::uint64_t now = file_.bytes_now(); now < file_.bytes())
-      fail<DataError>({"'", file_.path(), "' was truncated to ", now, " bytes while it was mapped; it had ",
-                       file_.bytes(), ": write files anew and rename them, as io::save does"});
-  }
+  [[nodiscard]] InputFile& file() { return mapping_.file(); }
+  [[nodiscard]] std::uint64_t bytes() const { return mapping_.bytes(); }
+  [[nodiscard]] unsigned char* data() const { return mapping_.data(); }
+  /// throws DataError if the file became shorter
+  void require_readable() const override { mapping_.require_whole(); }
 
  private:
-  InputFile file_;
-  void* memory_;
+  FileMapping mapping_;
 };
 
 }}}  // namespace locus::LOCUS_ABI::io::detail

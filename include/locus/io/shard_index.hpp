@@ -1,0 +1,97 @@
+#pragma once
+// Models in several files: an index in JSON, such as model.safetensors.index.json of Hugging Face, names the file of
+// each tensor.
+
+#include <locus/core/system/input_file.hpp>
+#include <locus/core/system/temporary_file.hpp>
+#include <locus/io/json_reader.hpp>
+#include <locus/nn/state.hpp>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
+
+inline constexpr std::string_view shard_index_ending = ".index.json";
+[[nodiscard]] inline bool is_shard_index(std::string_view path) { return path.ends_with(shard_index_ending); }
+
+/// The files of a model in the order of their names, and the file of each tensor.
+struct ShardIndex {
+  std::map<std::string, std::string> file_of;
+  std::set<std::string> files;
+};
+
+/// Whether a name means a file beside the index, without a folder.
+[[nodiscard]] inline bool is_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+/// Parses the text of an index. what: begins messages. throws DataError
+[[nodiscard]] inline ShardIndex parse_shard_index(std::string_view text, const std::string& what) {
+  const std::string json_what = join(what, ": it is no JSON object");
+  ShardIndex index;
+  bool has_map = false;
+  JsonReader json(text, json_what);
+  json.object([&](const std::string& key) {
+    if (key != "weight_map") return (void)json.value();
+    if (has_map) fail<DataError>({what, ": 'weight_map' is there twice"});
+    has_map = true;
+    json.object([&](const std::string& name) {
+      const std::string file = json.string();
+      const auto shown = [&] { return locus::detail::printable(name); };
+      if (!is_file_name(file))
+        fail<DataError>({what, ": '", shown(), "' is in '", locus::detail::printable(file),
+                         "'; expected the name of a file beside the index, without a folder"});
+      if (!index.file_of.emplace(name, file).second) fail<DataError>({what, ": '", shown(), "' is there twice"});
+      index.files.insert(file);
+    });
+  });
+  json.expect_end();
+  if (!has_map) fail<DataError>({what, ": it has no 'weight_map', which names the file of each tensor"});
+  return index;
+}
+
+[[nodiscard]] inline ShardIndex read_shard_index(const std::string& path) {
+  constexpr std::uint64_t most = 100'000'000;
+  const std::string what = join("cannot read '", path, "' as an index of files");
+  InputFile file(path, "an index of files, such as model.safetensors.index.json");
+  if (file.bytes() > most) fail<DataError>({what, ": it has ", file.bytes(), " bytes; expected at most ", most});
+  std::string text(file.bytes(), ' ');
+  if (file.read(text.data(), text.size()) != text.size()) fail<DataError>({what, ": it ended while it was read"});
+  return parse_shard_index(text, what);
+}
+
+/// The tensors of all files of an index as one state. read(path) reads a file. throws DataError for a file that is
+/// missing, and for tensors that are in another file than the index says, or in several
+template <class Read>
+[[nodiscard]] nn::StateDict<Cpu> read_shards(const std::string& path, const Read& read) {
+  const ShardIndex index = read_shard_index(path);
+  const std::string what = join("cannot read '", path, "' as an index of files");
+  nn::StateDict<Cpu> state;
+  state.set_file(path);
+  std::set<std::string> found;
+  const auto note = [&](const std::string& name, const std::string& file) {
+    const auto expected = index.file_of.find(name);
+    if (!found.insert(name).second)
+      fail<DataError>({what, ": '", locus::detail::printable(name), "' is in two of its files, also in '", file, "'"});
+    if (expected == index.file_of.end() || expected->second != file)
+      fail<DataError>(
+          {what, ": '", file, "' has '", locus::detail::printable(name), "', which the index ",
+           expected == index.file_of.end() ? "does not name" : join("says to be in '", expected->second, "'"),
+           "; the files are of different models"});
+  };
+  for (const std::string& file : index.files) {
+    const auto shard = read(join(folder_of(path), "/", file));
+    for (const auto& entry : shard) note(entry.name, file), state.add(entry);
+    for (const auto& each : shard.unread()) note(each.name, file), state.add_unread(each.name, each.type);
+  }
+  for (const auto& [name, file] : index.file_of)
+    if (!found.contains(name))
+      fail<DataError>(
+          {what, ": '", file, "' does not have '", locus::detail::printable(name), "'; expected by the index"});
+  return state;
+}
+
+}}}  // namespace locus::LOCUS_ABI::io::detail
