@@ -28,8 +28,8 @@ COMMENT = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|//(?P<text>[^\n]*)'
 HASH = re.compile(r"^(?:.*\s)?#+\s(?P<text>.*)", re.MULTILINE)
 QUESTION = re.compile(r"[^.!?:|]*\?")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-CODE = ("include", "cuda_kernels", "compiled", "tests", "examples", "benchmarks")
-SCRIPTS = ("scripts", "tests", "examples", "benchmarks", "cmake", ".ci")
+CODE = ("include", "cuda_kernels", "compiled", "tests", "examples", "benchmarks", "python")
+SCRIPTS = ("scripts", "tests", "examples", "benchmarks", "cmake", ".ci", "python")
 BUILD_FILES = {"meson.build", "meson_options.txt", "CMakeLists.txt"}
 # Written from sources that are counted: the reference from headers, the pages of mistakes from tests.
 MADE = {"reference.md", "compile-errors.md", "mistakes.md"}

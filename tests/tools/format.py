@@ -25,7 +25,7 @@ def find_formatter():
 # A member is indented, a function of a namespace is not.
 SHORT_MEMBER = re.compile(r"^( +)(template <.*>)\n\1(\S.*\{)\n\1  (\S[^;{}\n]*;|return\b.*;)\n\1\}$", re.MULTILINE)
 COLUMNS = 120
-FOLDERS = ("include", "cuda_kernels", "compiled", "tests", "benchmarks", "examples")
+FOLDERS = ("include", "cuda_kernels", "compiled", "tests", "benchmarks", "examples", "python")
 
 
 def join_short_members(text):

@@ -1,0 +1,325 @@
+#pragma once
+// A call from Python: imports the operands, checks that their places and element types agree, computes without the
+// GIL, and records the operation if an operand is recorded.
+
+#include "exchange.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <tuple>
+#include <vector>
+
+namespace locus::python {
+
+/// Numbers of a shape or of axes: one number, or a sequence.
+struct Numerals {
+  std::vector<std::int64_t> values;
+  [[nodiscard]] Dims dims() const { return Dims(values); }
+};
+
+/// The parameters of a function that are tensors. `names` are as in the messages of the C++ functions.
+
+/// Tensors of one element type, which the first one chooses, and of one role.
+struct Main {
+  Operand operand;
+  Array array = {};
+};
+/// As Main, or none: an empty handle.
+struct Optional {
+  std::optional<Operand> operand;
+  Array array = {};
+};
+/// A number takes the element type of the other operands.
+struct NumberOr {
+  Operand operand;
+  Array array = {};
+  std::variant<std::monostate, bool, std::int64_t, double> number = {};
+};
+/// A list of tensors of one element type and role.
+struct List {
+  std::vector<Operand> operands;
+  std::vector<Array> arrays = {};
+};
+/// Indices or labels, which collect no gradient: int32 is converted to int64.
+struct Indices {
+  Operand operand;
+  Array array = {};
+};
+/// A tensor of bool.
+struct Mask {
+  Operand operand;
+  Array array = {};
+};
+
+/// throws TypeError if operands are in several places
+void require_one_place(const char* caller, const Place* places, std::size_t count, bool has_sides);
+/// throws TypeError for two element types
+void require_one_type(const char* caller, ElementType first, ElementType second);
+/// throws TypeError that names the expected types
+[[noreturn]] void refuse_type(const char* caller, ElementType given, const std::string& expected);
+
+namespace detail {
+
+// The steps of a call, for each kind of parameter: places, import, element type, tensor.
+
+using Places = std::vector<Place>;
+/// Whether an object is a number, of Python or a scalar of NumPy.
+[[nodiscard]] bool is_number(nb::handle object);
+
+inline void add_place(const char* caller, Places& places, const Operand& operand) {
+  places.push_back(place_of(caller, operand));
+}
+template <class P>
+void add_places(const char* caller, Places& places, const P& parameter) {
+  add_place(caller, places, parameter.operand);
+}
+inline void add_places(const char* caller, Places& places, const Optional& parameter) {
+  if (parameter.operand) add_place(caller, places, *parameter.operand);
+}
+inline void add_places(const char* caller, Places& places, const NumberOr& parameter) {
+  if (!is_number(parameter.operand.object)) add_place(caller, places, parameter.operand);
+}
+inline void add_places(const char* caller, Places& places, const List& parameter) {
+  for (const Operand& operand : parameter.operands) add_place(caller, places, operand);
+}
+
+void take_in(const char* caller, NumberOr& parameter);
+void take_in(const char* caller, Indices& parameter);
+void take_in(const char* caller, Mask& parameter);
+inline void take_in(const char* caller, Main& parameter) { parameter.array = array_here(caller, parameter.operand); }
+inline void take_in(const char* caller, Optional& parameter) {
+  if (parameter.operand) parameter.array = array_here(caller, *parameter.operand);
+}
+inline void take_in(const char* caller, List& parameter) {
+  for (const Operand& operand : parameter.operands) parameter.arrays.push_back(array_here(caller, operand));
+}
+
+/// The element type that the parameters share, and whether one of them is recorded.
+struct Common {
+  std::optional<ElementType> type;
+  bool is_recorded = false;
+  void add(const char* caller, const Array& array) {
+    if (!type) type = array.type();
+    require_one_type(caller, *type, array.type());
+    is_recorded |= array.is_recorded();
+  }
+};
+inline void meet(const char*, Common&, const Indices&) {}
+inline void meet(const char*, Common&, const Mask&) {}
+inline void meet(const char* caller, Common& common, const Main& parameter) { common.add(caller, parameter.array); }
+inline void meet(const char* caller, Common& common, const Optional& parameter) {
+  if (parameter.operand) common.add(caller, parameter.array);
+}
+inline void meet(const char* caller, Common& common, const NumberOr& parameter) {
+  if (parameter.number.index() == 0) common.add(caller, parameter.array);
+}
+inline void meet(const char* caller, Common& common, const List& parameter) {
+  for (const Array& array : parameter.arrays) common.add(caller, array);
+}
+
+template <class T, bool recorded>
+[[nodiscard]] auto tensor_in(const Array& array) {
+  if constexpr (recorded) {
+    if (const auto* traced = std::get_if<Traced<T, Cpu>>(&array.traced)) return *traced;
+    return trace(std::get<Tensor<T, Cpu>>(array.plain));
+  } else return std::get<Tensor<T, Cpu>>(array.plain);
+}
+
+template <class T, bool recorded>
+[[nodiscard]] auto operand_in(const char*, const Main& parameter) {
+  return tensor_in<T, recorded>(parameter.array);
+}
+template <class T, bool recorded>
+[[nodiscard]] auto operand_in(const char*, const Optional& parameter) {
+  using X = decltype(tensor_in<T, recorded>(parameter.array));
+  return parameter.operand ? tensor_in<T, recorded>(parameter.array) : X();
+}
+template <class T, bool recorded>
+[[nodiscard]] auto operand_in(const char* caller, const NumberOr& parameter) {
+  if (parameter.number.index() == 0) return tensor_in<T, recorded>(parameter.array);
+  const auto value = std::visit(
+      [&]<class N>(const N& number) -> T {
+        if constexpr (std::is_same_v<N, std::monostate>) return T();
+        else if constexpr (std::is_same_v<N, double> && !FloatingDType<T>)
+          fail<ArgumentError>({caller, ": the number ", number, " beside a tensor of ", name_of(element_type<T>),
+                               "; convert the tensor with .astype(\"float32\")"});
+        else if constexpr (std::is_same_v<N, std::int64_t> && !FloatingDType<T>) {
+          if (number != static_cast<std::int64_t>(static_cast<T>(number)))
+            fail<ArgumentError>({caller, ": the number ", number, " does not fit ", name_of(element_type<T>),
+                                 "; convert the tensor with .astype(\"int64\")"});
+          return static_cast<T>(number);
+        } else return static_cast<T>(number);
+      },
+      parameter.number);
+  const Tensor<T, Cpu> scalar = full<T>({}, value);
+  if constexpr (recorded) return trace(scalar);
+  else return scalar;
+}
+template <class T, bool recorded>
+[[nodiscard]] auto operand_in(const char*, const List& parameter) {
+  std::vector<decltype(tensor_in<T, recorded>(parameter.arrays[0]))> tensors;
+  for (const Array& array : parameter.arrays) tensors.push_back(tensor_in<T, recorded>(array));
+  return tensors;
+}
+template <class T, bool recorded>
+[[nodiscard]] auto operand_in(const char*, const Indices& parameter) {
+  return std::get<Tensor<std::int64_t, Cpu>>(parameter.array.plain);
+}
+template <class T, bool recorded>
+[[nodiscard]] auto operand_in(const char*, const Mask& parameter) {
+  return std::get<Tensor<bool, Cpu>>(parameter.array.plain);
+}
+
+// The results of a call as arrays.
+
+template <class T>
+[[nodiscard]] Array result_of(const Tensor<T, Cpu>& x) {
+  return x;
+}
+/// Without a node, nothing would collect a gradient: such a result is plain.
+template <class T>
+[[nodiscard]] Array result_of(const Traced<T, Cpu>& x) {
+  return x.node() ? Array(x) : Array(x.value());
+}
+template <class E>
+  requires locus::detail::is_expr<E>
+[[nodiscard]] Array result_of(const E& x) {
+  return result_of(x.eval());
+}
+[[nodiscard]] inline bool result_of(bool x) { return x; }
+template <class X>
+[[nodiscard]] std::vector<Array> result_of(const std::vector<X>& tensors) {
+  std::vector<Array> arrays;
+  for (const auto& x : tensors) arrays.push_back(result_of(x));
+  return arrays;
+}
+template <class... X>
+[[nodiscard]] auto result_of(const std::tuple<X...>& results) {
+  return std::apply([](const auto&... x) { return std::tuple(result_of(x)...); }, results);
+}
+
+// Results in the memory of read-only operands.
+
+inline void protect(bool, const Array&) {}
+inline void protect(Array& result, const Array& operand) { result.protect_as(operand); }
+inline void protect(std::vector<Array>& results, const Array& operand) {
+  for (Array& result : results) result.protect_as(operand);
+}
+template <class... R>
+void protect(std::tuple<R...>& results, const Array& operand) {
+  std::apply([&](auto&... result) { (protect(result, operand), ...); }, results);
+}
+template <class R, class P>
+void protect_as(R& result, const P& parameter) {
+  protect(result, parameter.array);
+}
+template <class R>
+void protect_as(R& result, const List& parameter) {
+  for (const Array& array : parameter.arrays) protect(result, array);
+}
+
+/// Whether a function has a gradient.
+enum class Gradient : bool { no, yes };
+
+template <Gradient gradient, class T, class F, class... P>
+[[nodiscard]] auto compute(const char* caller, bool is_recorded, const F& f, const P&... parameters) {
+  if constexpr (gradient == Gradient::yes && FloatingDType<T>) {
+    if (is_recorded) return result_of(f(operand_in<T, true>(caller, parameters)...));
+  }
+  return result_of(f(operand_in<T, false>(caller, parameters)...));
+}
+
+template <Gradient gradient, class... T, class F, class... P>
+[[nodiscard]] auto call(const char* caller, Types<T...> types, const F& f, P... parameters) {
+  constexpr bool has_sides = sizeof...(P) == 2;
+  Places places;
+  places.reserve(8);
+  (add_places(caller, places, parameters), ...);
+  require_one_place(caller, places.data(), places.size(), has_sides);
+  for (const Place& place : places) require_here(caller, place);
+  (take_in(caller, parameters), ...);
+  Common common;
+  (meet(caller, common, parameters), ...);
+  if (!common.type) fail<ArgumentError>({caller, ": no tensor was given; expected one at least"});
+
+  using First = std::tuple_element_t<0, std::tuple<T...>>;
+  using Result = decltype(compute<gradient, First>(caller, false, f, parameters...));
+  std::optional<Result> result;
+  {
+    const nb::gil_scoped_release released;
+    (void)((common.type == element_type<T> &&
+            (result.emplace(compute<gradient, T>(caller, common.is_recorded, f, parameters...)), true)) ||
+           ...);
+  }
+  if (!result) refuse_type(caller, *common.type, names_of(types));
+  (protect_as(*result, parameters), ...);
+  return std::move(*result);
+}
+
+}  // namespace detail
+
+/// Calls f with the tensors of the parameters, plain. The lists of element types are those of the first tensor.
+template <class... T, class F, class... P>
+[[nodiscard]] auto call(const char* caller, Types<T...> types, const F& f, P... parameters) {
+  return detail::call<detail::Gradient::no>(caller, types, f, std::move(parameters)...);
+}
+/// As above, or with traced tensors if an operand is recorded.
+template <class... T, class F, class... P>
+[[nodiscard]] auto differentiable(const char* caller, Types<T...> types, const F& f, P... parameters) {
+  return detail::call<detail::Gradient::yes>(caller, types, f, std::move(parameters)...);
+}
+
+/// A name of a NamedTuple of locus._results.
+template <std::size_t n>
+struct ResultName {
+  char text[n] = {};
+  constexpr ResultName(const char (&name)[n]) {
+    for (std::size_t i = 0; i < n; ++i) text[i] = name[i];
+  }
+};
+/// Several arrays as a NamedTuple of locus._results.
+template <ResultName name, class... A>
+struct Named {
+  std::tuple<A...> parts;
+};
+template <ResultName name, class... A>
+[[nodiscard]] Named<name, A...> named(std::tuple<A...> parts) {
+  return {std::move(parts)};
+}
+
+}  // namespace locus::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<locus::python::Numerals> {
+  NB_TYPE_CASTER(locus::python::Numerals, const_name("int | collections.abc.Sequence[int]"))
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<std::int64_t> number;
+    if (number.from_python(source, flags, cleanup)) {
+      value.values.assign(1, number.value);
+      return true;
+    }
+    make_caster<std::vector<std::int64_t>> list;
+    if (!list.from_python(source, flags, cleanup)) return false;
+    value.values = std::move(list.value);
+    return true;
+  }
+};
+
+template <locus::python::ResultName name, class... A>
+struct type_caster<locus::python::Named<name, A...>> {
+  using Value = locus::python::Named<name, A...>;
+  static constexpr auto Name = const_name("locus._results.") + const_name(name.text);
+  template <class T>
+  using Cast = Value;
+  static handle from_cpp(const Value& value, rv_policy, cleanup_list*) {
+    static PyObject* const type = object(module_::import_("locus._results").attr(name.text)).release().ptr();
+    return std::apply([](const A&... part) { return handle(type)(part...).release(); }, value.parts);
+  }
+};
+
+}  // namespace nanobind::detail

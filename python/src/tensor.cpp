@@ -1,0 +1,304 @@
+// The class Tensor of Python: properties, exchange with other libraries, views, operators, and the backward pass.
+
+#include "call.hpp"
+#include "functions.hpp"
+
+#include <locus/core/printable.hpp>
+#include <locus/ops/view.hpp>
+#include <locus/tensor/print.hpp>
+
+#include <nanobind/stl/pair.h>
+
+namespace locus::python {
+
+using namespace nb::literals;
+
+namespace {
+
+[[nodiscard]] nb::tuple tuple_of(const Dims& dims) {
+  nb::list numbers;
+  for (const auto number : dims) numbers.append(number);
+  return nb::tuple(numbers);
+}
+
+// Calls f with the tensor, plain or traced, of any element type.
+template <class F>
+[[nodiscard]] Array view_of(const Array& array, const F& f) {
+  const auto of_traced = [&]<class X>(const X& x) -> Array {
+    if constexpr (std::is_same_v<X, std::monostate>) return {};
+    else return detail::result_of(f(x));
+  };
+  const auto of_plain = [&](const auto& x) { return detail::result_of(f(x)); };
+  Array result = array.is_recorded() ? std::visit(of_traced, array.traced) : std::visit(of_plain, array.plain);
+  result.protect_as(array);
+  return result;
+}
+
+// Subscripts.
+
+struct Part {
+  std::int64_t start, stop, step;
+};
+[[nodiscard]] Part part_of(nb::slice slice, std::int64_t extent) {
+  Py_ssize_t start = 0, stop = 0, step = 0;
+  if (PySlice_Unpack(slice.ptr(), &start, &stop, &step) != 0) throw nb::python_error();
+  PySlice_AdjustIndices(extent, &start, &stop, step);
+  if (step < 0)
+    fail<ArgumentError>({"x[...]: the step of a slice is ", static_cast<std::int64_t>(step),
+                         "; expected 1 or more: locus.flip reverses"});
+  return {start, std::max(start, stop), step};
+}
+
+[[nodiscard]] Array subscripted(const Array& array, const nb::object& subscript) {
+  const nb::tuple parts = nb::isinstance<nb::tuple>(subscript) ? nb::tuple(subscript) : nb::make_tuple(subscript);
+  int named = 0, ellipses = 0;
+  for (const nb::handle part : parts) {
+    ellipses += part.is(nb::ellipsis());
+    named += !part.is_none() && !part.is(nb::ellipsis());
+  }
+  if (named > array.shape().rank() || ellipses > 1)
+    fail<IndexError>({"x[...]: ", named, " subscripts and ", ellipses, " ellipses for shape ", array.shape(),
+                      "; expected at most one each dimension, and one ellipsis"});
+  Array result = array;
+  int d = 0;
+  for (const nb::handle part : parts) {
+    if (part.is_none()) {
+      result = view_of(result, [&](const auto& x) { return x.unsqueeze(d); });
+      ++d;
+    } else if (part.is(nb::ellipsis())) {
+      d += array.shape().rank() - named;
+    } else if (nb::isinstance<nb::slice>(part)) {
+      const auto [start, stop, step] = part_of(nb::borrow<nb::slice>(part), result.shape()[d]);
+      result = view_of(result, [&](const auto& x) { return x.slice(d, start, stop, step); });
+      ++d;
+    } else if (nb::hasattr(part, "__index__") && !PyBool_Check(part.ptr()) && !nb::hasattr(part, "__dlpack__")) {
+      const auto index = nb::cast<std::int64_t>(nb::int_(nb::object(nb::borrow(part))));
+      result = view_of(result, [&](const auto& x) { return x.select(d, index); });
+    } else {
+      throw nb::type_error(join("x[...]: a subscript of type ", nb::inst_name(part).c_str(),
+                                "; expected integers, slices, None or ...; locus.take, locus.gather and "
+                                "locus.masked_select read by tensors")
+                               .c_str());
+    }
+  }
+  return result;
+}
+
+[[nodiscard]] nb::object item_of(const Array& array) {
+  return std::visit(
+      []<class T>(const Tensor<T, Cpu>& x) -> nb::object {
+        const T value = x.item();
+        if constexpr (std::is_same_v<T, bool>) return nb::bool_(value);
+        else if constexpr (FloatingDType<T>) return nb::float_(convert<double>(value));
+        else return nb::int_(value);
+      },
+      array.plain);
+}
+
+[[nodiscard]] std::string text_of(const Array& array) {
+  return std::visit([](const auto& x) { return to_string(x); }, array.plain);
+}
+
+[[nodiscard]] Array converted(const Array& array, const Dtype& dtype) {
+  const ElementType type = dtype.element_type("astype");
+  if (type == array.type()) return array;
+  if (array.is_recorded()) {
+    if (type != ElementType::float32 && type != ElementType::float64)
+      fail<ArgumentError>(
+          {"astype: a recorded tensor to ", name_of(type), "; expected float32 or float64, or .detach()"});
+    return std::visit(
+        [&]<class X>(const X& x) -> Array {
+          if constexpr (std::is_same_v<X, std::monostate>) return {};
+          else if (type == ElementType::float32) return detail::result_of(x.template as<float>());
+          else return detail::result_of(x.template as<double>());
+        },
+        array.traced);
+  }
+  return with_type<Array>("astype", Every{}, type, [&]<class U>() {
+    return std::visit([](const auto& x) { return Array(Tensor<U, Cpu>(x.template as<U>())); }, array.plain);
+  });
+}
+
+// The backward pass.
+
+[[nodiscard]] Array variable_of(Operand operand) {
+  const Array array = array_of("variable", operand);
+  auto made = visit_types<Array>(Floats{}, array, [](const auto& x) { return Array(variable(x)); });
+  if (!made) refuse_type("variable", array.type(), names_of(Floats{}));
+  made->protect_as(array);
+  return std::move(*made);
+}
+
+void backward(const Array& array, std::optional<Operand> cotangent, bool retain_graph) {
+  std::optional<Array> given;
+  if (cotangent) {
+    given = array_of("backward", *cotangent);
+    require_one_type("backward(cotangent)", array.type(), given->type());
+  }
+  const nb::gil_scoped_release released;
+  std::visit(
+      [&]<class X>(const X& x) {
+        if constexpr (std::is_same_v<X, std::monostate>)
+          fail<GraphError>({"backward: nothing this was computed from collects gradients; make it a locus.variable"});
+        else if (given) x.backward(std::get<Tensor<value_of<X>, Cpu>>(given->plain), {.retain_graph = retain_graph});
+        else x.backward({.retain_graph = retain_graph});
+      },
+      array.traced);
+}
+
+[[nodiscard]] std::optional<Array> gradient_of(const Array& array) {
+  return std::visit(
+      []<class X>(const X& x) -> std::optional<Array> {
+        if constexpr (std::is_same_v<X, std::monostate>) return std::nullopt;
+        else if (!x.node() || !x.node()->has_gradient()) return std::nullopt;
+        else return Array(x.grad());
+      },
+      array.traced);
+}
+
+void add_properties(nb::class_<Array>& tensor) {
+  tensor
+      .def_prop_ro(
+          "shape", [](const Array& x) { return tuple_of(x.shape()); }, nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro(
+          "strides", [](const Array& x) { return tuple_of(x.strides()); },
+          nb::sig("def strides(self) -> tuple[int, ...]"), "In elements, as PyTorch's.")
+      .def_prop_ro("ndim", [](const Array& x) { return x.shape().rank(); })
+      .def_prop_ro(
+          "size", [](const Array& x) { return elements(x.shape()); }, "The number of elements.")
+      .def_prop_ro(
+          "dtype", [](const Array& x) { return name_of(x.type()); }, "NumPy's name of the element type.")
+      .def_prop_ro("device", [](const Array&) { return "cpu"; })
+      .def_prop_ro(
+          "read_only", [](const Array& x) { return x.read_only; },
+          "Whether the memory belongs to an array that must not be written.")
+      .def_prop_ro("requires_grad", &Array::is_recorded, "Whether operations on it are recorded.")
+      .def_prop_ro("grad", &gradient_of, "The gradient that a variable collected; None before.")
+      .def("__len__",
+           [](const Array& x) {
+             if (x.shape().rank() == 0) throw nb::type_error("len() of a tensor of shape ()");
+             return x.shape()[0];
+           })
+      .def("__repr__", &text_of)
+      .def("item", &item_of, "The only element as a number.", nb::sig("def item(self) -> float | int | bool"))
+      .def("__float__", [](const Array& x) { return nb::float_(item_of(x)); })
+      .def("__int__", [](const Array& x) { return nb::int_(item_of(x)); })
+      .def("__bool__", [](const Array& x) { return nb::cast<bool>(nb::bool_(item_of(x))); });
+}
+
+void add_exchange(nb::class_<Array>& tensor) {
+  tensor
+      .def(
+          "__dlpack__",
+          [](const Array& x, nb::object, std::optional<std::pair<int, int>> max_version,
+             std::optional<std::pair<int, int>> dl_device, std::optional<bool> copy) {
+            if (dl_device && *dl_device != std::pair(1, 0))
+              throw nb::buffer_error("__dlpack__: the tensor is on Cpu, and another device was asked for");
+            const bool versioned = max_version && max_version->first >= 1;
+            if (!copy.value_or(false)) return capsule_of(x, versioned);
+            return capsule_of(std::visit([](const auto& x) { return Array(x.clone()); }, x.plain), versioned);
+          },
+          nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(), "dl_device"_a = nb::none(),
+          "copy"_a = nb::none(), "A capsule that shares the memory.")
+      .def("__dlpack_device__", [](const Array&) { return std::pair(1, 0); })
+      .def(
+          "numpy", [](nb::handle self) { return nb::module_::import_("numpy").attr("from_dlpack")(self); },
+          "A NumPy array that shares the memory.", nb::sig("def numpy(self) -> numpy.ndarray"))
+      .def(
+          "__array__",
+          [](nb::handle self, nb::object dtype, std::optional<bool> copy) {
+            const nb::object numpy = nb::module_::import_("numpy");
+            const nb::object shared = numpy.attr("from_dlpack")(self);
+            if (dtype.is_none() && !copy.value_or(false)) return shared;
+            if (dtype.is_none()) return nb::object(shared.attr("copy")());
+            return nb::object(shared.attr("astype")(dtype, nb::arg("copy") = copy.value_or(false)));
+          },
+          "dtype"_a = nb::none(), "copy"_a = nb::none());
+}
+
+void add_views(nb::class_<Array>& tensor) {
+  tensor.def("__getitem__", &subscripted, "subscript"_a.none(), "A view: integers, slices, None and ... as in NumPy.")
+      .def(
+          "reshape",
+          [](const Array& x, Numerals shape) {
+            return view_of(x, [&](const auto& x) { return x.reshape(shape.dims()); });
+          },
+          "shape"_a, "Another shape; a view if the strides allow it.")
+      .def(
+          "permute",
+          [](const Array& x, Numerals order) {
+            return view_of(x, [&](const auto& x) { return x.permute(order.dims()); });
+          },
+          "order"_a)
+      .def(
+          "transpose",
+          [](const Array& x, int a, int b) { return view_of(x, [&](const auto& x) { return x.transpose(a, b); }); },
+          "a"_a = -2, "b"_a = -1, "Two dimensions exchanged.")
+      .def(
+          "expand",
+          [](const Array& x, Numerals shape) {
+            return view_of(x, [&](const auto& x) { return x.expand(shape.dims()); });
+          },
+          "shape"_a, "Repeated to a broadcast shape, without a copy.")
+      .def(
+          "squeeze",
+          [](const Array& x, std::optional<int> axis) {
+            return view_of(x, [&](const auto& x) { return axis ? x.squeeze(*axis) : x.squeeze(); });
+          },
+          "axis"_a = nb::none())
+      .def(
+          "unsqueeze",
+          [](const Array& x, int axis) { return view_of(x, [&](const auto& x) { return x.unsqueeze(axis); }); },
+          "axis"_a)
+      .def(
+          "clone", [](const Array& x) { return std::visit([](const auto& x) { return Array(x.clone()); }, x.plain); },
+          "A dense copy in new memory.")
+      .def("astype", &converted, "dtype"_a, "The elements converted; the tensor itself if it has the type.")
+      .def(
+          "to",
+          [](const Array& x, const std::string& device) {
+            if (device != "cpu")
+              fail<CudaUnavailable>({".to(\"", locus::detail::printable(device),
+                                     "\"): this build of the module is for Cpu alone; expected \"cpu\""});
+            return x;
+          },
+          "device"_a)
+      .def(
+          "detach",
+          [](const Array& x) {
+            Array plain = x;
+            plain.traced = {};
+            return plain;
+          },
+          "The tensor without its place in the graph, in the same memory.");
+}
+
+void add_gradients(nb::module_& m, nb::class_<Array>& tensor) {
+  m.def("variable", &variable_of, "x"_a, "x, which collects a gradient: operations on it are recorded.");
+  tensor
+      .def("backward", &backward, "cotangent"_a = nb::none(), nb::kw_only(), "retain_graph"_a = false,
+           "Adds the gradients of this scalar, or of a tensor weighted by a cotangent, to its variables.")
+      .def("zero_grad", [](const Array& x) {
+        std::visit(
+            []<class X>(const X& x) {
+              if constexpr (!std::is_same_v<X, std::monostate>) x.zero_grad();
+            },
+            x.traced);
+      });
+}
+
+}  // namespace
+
+void add_tensor(nb::module_& m) {
+  nb::class_<Array> tensor(m, "Tensor", "A tensor of Locus. It shares memory with other libraries through DLPack.");
+  tensor.attr("__array_ufunc__") = nb::none();  // so that array + tensor calls Tensor.__radd__
+  add_properties(tensor);
+  add_exchange(tensor);
+  add_views(tensor);
+  add_gradients(m, tensor);
+  m.def(
+      "from_dlpack", [](Operand x) { return array_of("from_dlpack", x); }, "x"_a,
+      "A Tensor that shares the memory of an array: NumPy's, PyTorch's, JAX's or another one with __dlpack__.");
+}
+
+}  // namespace locus::python

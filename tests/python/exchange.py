@@ -1,0 +1,276 @@
+"""The exchange of arrays between locus, NumPy and, where it is installed, PyTorch. Run by a Python that has locus."""
+
+import gc
+import sys
+import weakref
+
+import cases_of
+import numpy as np
+
+import locus
+
+case, main = cases_of.registry()
+
+
+def address(tensor):
+    """The address of the first element, by a way that is not under test."""
+    return np.from_dlpack(tensor).__array_interface__["data"][0]
+
+
+@case
+def shares_memory_with_numpy():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    t = locus.asarray(x)
+    assert address(t) == x.__array_interface__["data"][0]
+    x[1, 2] = 50
+    assert t[1, 2].item() == 50
+    t.numpy()[0, 0] = -1
+    assert x[0, 0] == -1
+
+
+@case
+def keeps_views_as_views():
+    x = np.arange(24, dtype=np.int64).reshape(4, 6)
+    for view in (x[:, 1], x[::2, 1::2], x.T, x[1:, 2:]):
+        t = locus.asarray(view)
+        assert address(t) == view.__array_interface__["data"][0]
+        assert t.strides == tuple(s // 8 for s in view.strides)
+        np.testing.assert_array_equal(t.numpy(), view)
+
+
+@case
+def copies_reversed_and_repeated_views():
+    x = np.arange(6, dtype=np.float64)
+    for view in (x[::-1], np.broadcast_to(x, (3, 6)), np.lib.stride_tricks.sliding_window_view(x, 3)):
+        t = locus.asarray(view)
+        assert address(t) != view.__array_interface__["data"][0]
+        np.testing.assert_array_equal(t.numpy(), view)
+
+
+@case
+def takes_every_element_type():
+    for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+                 "uint64", "bool"):
+        x = np.array([0, 1, 1], dtype=name)
+        t = locus.asarray(x)
+        assert t.dtype == name, t.dtype
+        assert t.numpy().dtype == x.dtype
+        np.testing.assert_array_equal(t.numpy(), x)
+    cases_of.raises(TypeError, "complex64", lambda: locus.asarray(np.zeros(2, dtype=np.complex64)))
+
+
+@case
+def takes_scalars_and_empty_arrays():
+    for shape in ((), (0,), (3, 0), (1, 1, 1)):
+        x = np.ones(shape, dtype=np.float32)
+        t = locus.asarray(x)
+        assert t.shape == shape and t.ndim == len(shape) and t.size == x.size
+        assert t.numpy().shape == shape
+    assert locus.asarray(np.float32(3)).item() == 3
+    cases_of.raises(ValueError, "9", lambda: locus.asarray(np.zeros((1,) * 9)))
+
+
+@case
+def read_only_memory_stays_read_only():
+    x = np.arange(4, dtype=np.float32)
+    x.flags.writeable = False
+    t = locus.asarray(x)
+    assert t.read_only and address(t) == x.__array_interface__["data"][0]
+    assert not np.from_dlpack(t).flags.writeable
+    assert t[1:].read_only and not t.clone().read_only
+    assert locus.variable(x.astype(np.float64)).read_only is False and locus.variable(t)[None].detach().read_only
+    assert not (t + 1).read_only
+    if hasattr(locus, "split"):
+        assert all(part.read_only for part in locus.split(x, 2)) and locus.tile(x, 1).read_only == (
+            address(locus.tile(x, 1)) == address(t))
+    cases_of.raises(BufferError, "read-only", lambda: t.__dlpack__())
+    assert locus.cumsum(x, 0).numpy().tolist() == [0, 1, 3, 6]
+
+
+@case
+def memory_outlives_the_array_that_brought_it():
+    x = np.arange(1000, dtype=np.float64)
+    expected, alive = x.copy(), weakref.ref(x)
+    t = locus.asarray(x)
+    del x
+    gc.collect()
+    assert alive() is not None
+    np.testing.assert_array_equal(t.numpy(), expected)
+    del t
+    gc.collect()
+    assert alive() is None  # the deleter ran
+
+    made = locus.asarray(expected).clone()
+    array = made.numpy()
+    part = made[10:20]
+    del made
+    gc.collect()
+    np.testing.assert_array_equal(array, expected)
+    np.testing.assert_array_equal(part.numpy(), expected[10:20])
+
+
+@case
+def capsules_are_used_once_or_freed():
+    t = locus.asarray(np.zeros(1 << 20)).clone()
+    for versioned in (None, (1, 0)):
+        before = sys.getrefcount(t)
+        for _ in range(100):
+            t.__dlpack__(max_version=versioned)  # nobody takes it
+        assert sys.getrefcount(t) == before
+    capsule = t.__dlpack__(max_version=(1, 0))
+
+    class Once:
+        def __dlpack__(self, **options):
+            return capsule
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    once = Once()
+    assert locus.from_dlpack(once).size == t.size
+    cases_of.raises(TypeError, "used before", lambda: locus.from_dlpack(once))
+    cases_of.raises(BufferError, "another device", lambda: t.__dlpack__(dl_device=(2, 0)))
+
+
+@case
+def libraries_before_dlpack_1_are_understood():
+    x = np.arange(3, dtype=np.float32)
+
+    class Old:
+        def __dlpack__(self):
+            return x.__dlpack__()
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    assert address(locus.asarray(Old())) == x.__array_interface__["data"][0]
+
+
+@case
+def errors_of_a_library_are_passed_on():
+    class Broken:
+        def __dlpack__(self, **options):
+            raise RuntimeError("no memory here")
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    class NoCapsule(Broken):
+        def __dlpack__(self, **options):
+            return 7
+
+    class NoPlace(Broken):
+        def __dlpack_device__(self):
+            return "here"
+
+    cases_of.raises(TypeError, "__dlpack_device__ returned str", lambda: locus.asarray(NoPlace()))
+    cases_of.raises(RuntimeError, "no memory here", lambda: locus.asarray(Broken()))
+    cases_of.raises(TypeError, "expected a capsule", lambda: locus.asarray(NoCapsule()))
+
+
+class Elsewhere:
+    """An array on a device; its memory must not be asked for where operands do not fit."""
+
+    def __init__(self, kind, ordinal=0):
+        self.place = (kind, ordinal)
+
+    def __dlpack__(self, **options):
+        raise AssertionError("the memory was asked for")
+
+    def __dlpack_device__(self):
+        return self.place
+
+
+@case
+def operands_in_two_places_are_a_type_error():
+    x, elsewhere = np.ones(3, dtype=np.float32), Elsewhere(2)
+    cases_of.raises(TypeError, "a * b: left operand is on Cpu, right operand is on Cuda; move one with",
+                    lambda: locus.multiply(x, elsewhere))
+    cases_of.raises(TypeError, "a * b: left operand is on Cuda, right operand is on Cpu; move one with",
+                    lambda: locus.multiply(elsewhere, x))
+    cases_of.raises(TypeError, "a * b: left operand is on Cuda, right operand is on Cuda{1}",
+                    lambda: locus.multiply(elsewhere, Elsewhere(2, 1)))
+    cases_of.raises(TypeError, "lerp(a, b, weight): one tensor is on Cpu, another on Cuda",
+                    lambda: locus.lerp(x, x, elsewhere))
+    cases_of.raises(RuntimeError, "for Cpu alone", lambda: locus.multiply(elsewhere, elsewhere))
+    cases_of.raises(TypeError, "metal", lambda: locus.multiply(Elsewhere(8), Elsewhere(8)))
+
+
+@case
+def mistakes_are_python_exceptions_that_teach():
+    x = np.ones((2, 3), dtype=np.float32)
+    cases_of.raises(ValueError, "(2, 3)", lambda: locus.add(x, np.ones(4, dtype=np.float32)))
+    cases_of.raises(locus.ShapeError, "(2, 3)", lambda: locus.add(x, np.ones(4, dtype=np.float32)))
+    cases_of.raises(IndexError, "2 dimensions", lambda: locus.cumsum(x, 2))
+    cases_of.raises(TypeError, "float32 and float64", lambda: locus.add(x, x.astype(np.float64)))
+    cases_of.raises(TypeError, "list; expected a tensor", lambda: locus.cumsum([1, 2], 0))
+    cases_of.raises(TypeError, "float16; expected float32", lambda: locus.cumsum(x.astype(np.float16), 0))
+    cases_of.raises(ValueError, "does not fit int32", lambda: locus.add(np.ones(2, dtype=np.int32), 1 << 40))
+    cases_of.raises(ValueError, "beside a tensor of int32", lambda: locus.add(np.ones(2, dtype=np.int32), 0.5))
+    cases_of.raises(ValueError, "dtype is", lambda: locus.asarray(x).astype("complex64"))
+    assert issubclass(locus.ShapeError, locus.Error)
+
+
+@case
+def tensors_have_operators_and_subscripts():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    t = locus.asarray(x)
+    np.testing.assert_array_equal((2 * t + 1).numpy(), 2 * x + 1)
+    np.testing.assert_array_equal((x - t / 2).numpy(), x - x / 2)  # NumPy leaves the operator to the tensor
+    np.testing.assert_array_equal((-t % 5).numpy(), -x % 5)
+    if hasattr(locus, "greater_equal"):
+        np.testing.assert_array_equal((t >= 3).numpy(), x >= 3)
+    for subscript in (1, -1, (0, 2), (slice(None), 1), (..., 0), (None, 2), slice(0, 3, 2), (slice(1, 2), slice(1, -1))):
+        np.testing.assert_array_equal(t[subscript].numpy(), x[subscript])
+    cases_of.raises(IndexError, "subscripts", lambda: t[0, 0, 0])
+    cases_of.raises(IndexError, "subscripts", lambda: t[..., 0, 0, 0])
+    cases_of.raises(IndexError, "ellipses", lambda: t[..., ...])
+    cases_of.raises(TypeError, "integers, slices", lambda: t[x > 3])
+    assert len(t) == 3 and float(t[1, 1]) == 5 and "Tensor<float32, cpu> (3, 4)" in repr(t)
+    np.testing.assert_array_equal(np.asarray(t.transpose()), x.T)
+    np.testing.assert_array_equal(np.asarray(t, dtype=np.int64), x.astype(np.int64))
+    assert t.astype("int32").dtype == t.astype(np.int32).dtype == t.astype(np.dtype("i4")).dtype == "int32"
+
+
+@case
+def gradients_are_recorded():
+    x = locus.variable(np.array([1, -2, 3], dtype=np.float64))
+    y = locus.cumsum(x * x, 0)
+    y.backward(np.array([1, 10, 100], dtype=np.float64))
+    np.testing.assert_array_equal(x.grad.numpy(), [2 * 111, -4 * 110, 6 * 100])
+    cotangent = np.ones(3)
+    for _ in range(2):  # the cotangent's memory is another library's
+        (x + 0 * x).backward(cotangent)
+    np.testing.assert_array_equal(cotangent, 1)
+    x.zero_grad()
+    assert x.grad is None
+    cases_of.raises(BufferError, "detach", lambda: (x * 2).numpy())
+    cases_of.raises(locus.GraphError, "backward", lambda: y.backward(np.ones(3)))  # the first pass freed the graph
+
+
+@case
+def other_threads_run_while_locus_computes():
+    import threading
+    import time
+
+    x = np.random.default_rng(1).standard_normal((2000, 2000))
+    counted, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    began = counted[0]
+    start = time.perf_counter()
+    while time.perf_counter() - start < 0.3:
+        locus.cumsum(x, 0)
+    done.set()
+    thread.join()
+    assert counted[0] > began
+
+
+if __name__ == "__main__":
+    sys.exit(main())
