@@ -4,9 +4,9 @@
 usage: mistakes.py [--torch DIR] [--python PYTHON] [--page] [LIBRARY...]
 
 A kind of mistake is a folder of mistakes/ with a program for each library, and an entry of mistakes/kinds.json. Each
-program is built and run twice: corrected, as it stands, which must print RIGHT, or the result is void; and with the
-mistake (-DMISTAKE; --mistake in Python). A program calls passed() after the mistake, and verdict(), which prints RIGHT
-or SILENT, at its end. The outcome follows from that:
+program is built and run twice: corrected, as it stands, which must print RIGHT and cause no warning, or the result is
+void; and with the mistake (-DMISTAKE; --mistake in Python). A program calls passed() after the mistake, and verdict(),
+which prints RIGHT or SILENT, at its end. The outcome follows from that:
 
     does not compile    the compiler's first error is about the program
     warns               as silent, but with a line about the program, or on stderr, that has "warning"
@@ -15,7 +15,7 @@ or SILENT, at its end. The outcome follows from that:
     silently wrong      SILENT
     correct             RIGHT: no mistake in this library
     not expressible     there is no program; kinds.json has the reason
-    not measured        likewise
+    not measured        likewise, or a call on the GPU passed all checks, and failed for want of a GPU
 
 All programs of a library in C++ are one translation unit for clang, each in a namespace of its own. The results of
 the named libraries (default: all that are installed) replace those in results/mistakes.json; --page writes the page
@@ -47,6 +47,7 @@ RESULTS = HERE / "results" / "mistakes.json"
 FLAGS = [*common.CXX, "-O0", "-pthread", "-Wall", "-Wextra", "-Wconversion", "-ferror-limit=0", f"-I{PROGRAMS}"]
 PYTHON = {"jax": {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}, "mlx": {}}
 LONGEST = 300  # of a message
+NEEDS_GPU = re.compile(r"NVIDIA|CUDA driver|CUDA error|CUDA GPU")  # in the message of a call that got past all checks
 
 
 class Library(NamedTuple):
@@ -159,6 +160,8 @@ def thrown(output):
 
 def ran(status, output, error, warning):
     """{outcome, message} of a program that compiled and ended."""
+    if error and NEEDS_GPU.search(error):
+        return {"outcome": "not measured", "message": error}
     if error or status:
         later = re.search(r"^PASSED$", output, re.MULTILINE)
         return {"outcome": "throws later" if later else "throws at once", "message": error or f"status {status}"}
@@ -181,15 +184,21 @@ def run_one(program, number):
     return status, output, thrown(output), warning and warning[0]
 
 
+def void_because(status, output, error, *warnings):
+    """The fault of a corrected program, or None."""
+    if ran(status, output, error, None)["outcome"] != "correct":
+        return error or "the corrected program is not right"
+    return next(filter(None, warnings), None)
+
+
 def cpp_rows(clang, name, library):
     paths = programs(name)
     rows = {}
     with tempfile.TemporaryDirectory() as scratch:
-        right, sources, void, _ = compile_all(clang, library, list(paths.values()), False, scratch)
+        right, sources, void, warnings = compile_all(clang, library, list(paths.values()), False, scratch)
         for i, source in enumerate(sources):
-            status, output, error, warning = run_one(right, i)
-            if ran(status, output, error, warning)["outcome"] != "correct":
-                void[source] = error or "the corrected program is not right"
+            if why := void_because(*run_one(right, i), warnings.get(source)):
+                void[source] = why
         wrong, sources, errors, warnings = compile_all(clang, library, [source for source in paths.values() if source not in void],
                                                       True, scratch)
         for kind, source in paths.items():
@@ -218,10 +227,9 @@ def python_rows(python, name):
     rows = {}
     for kind, path in paths.items():
         right, wrong = results[False][str(path)], results[True][str(path)]
-        if ran(0, right["output"], right["error"], None)["outcome"] != "correct":
-            rows[kind] = {"outcome": "void", "message": right["error"] or "the corrected program is not right"}
-        else:
-            rows[kind] = ran(0, wrong["output"], wrong["error"] and wrong["error"].splitlines()[0], None)
+        why = void_because(0, right["output"], right["error"], right["warning"])
+        rows[kind] = ({"outcome": "void", "message": why} if why else
+                      ran(0, wrong["output"], wrong["error"], wrong["warning"]))
     return version["version"], rows
 
 

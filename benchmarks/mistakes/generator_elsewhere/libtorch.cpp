@@ -1,4 +1,5 @@
 // A random generator of another device.
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/torch.h>
 
 #include "on_gpu.hpp"

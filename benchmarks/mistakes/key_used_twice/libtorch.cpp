@@ -1,4 +1,5 @@
 // One random key is used for two draws.
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/torch.h>
 
 #include "verdict.hpp"

@@ -9,7 +9,7 @@ int main() {
 #ifdef MISTAKE
   // no zero_grad()
 #else
-  w.mutable_grad() = {};
+  w.mutable_grad().reset();
 #endif
     (w * 3).sum().backward();
   }
