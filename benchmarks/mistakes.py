@@ -60,10 +60,13 @@ def kinds():
     return json.loads((PROGRAMS / "kinds.json").read_text())["kinds"]
 
 
+def program(kind, library):
+    return PROGRAMS / kind / (f"in_{library}.py" if library in PYTHON else f"{library}.cpp")
+
+
 def programs(library):
     """{kind: path} of a library."""
-    name = library + (".py" if library in PYTHON else ".cpp")
-    return {kind: PROGRAMS / kind / name for kind in kinds() if (PROGRAMS / kind / name).is_file()}
+    return {kind: program(kind, library) for kind in kinds() if program(kind, library).is_file()}
 
 
 def version_of(header, macros):

@@ -33,14 +33,10 @@ THROWN = {"terminate called after throwing an instance of 'E'\n  what():  (2, 3)
           "SILENT\n": None}
 
 
-def program(kind, library):
-    return mistakes.PROGRAMS / kind / (library + (".py" if library in mistakes.PYTHON else ".cpp"))
-
-
 def faults_of_kind(name, kind, outcomes):
     """Sentences; outcomes: {library: outcome} as recorded."""
     for library in elsewhere_page.LIBRARIES:
-        there, absent = program(name, library).is_file(), library in kind.get("absent", {})
+        there, absent = mistakes.program(name, library).is_file(), library in kind.get("absent", {})
         if there == absent:
             yield f"{name}: {library} needs a program or a reason in kinds.json, and not both"
         if there != (library in outcomes):
@@ -76,7 +72,7 @@ def check_compiled(result, report):
     if not clang:
         return report.skip("compiled", "no clang++ here")
     library = mistakes.find_locus(None)
-    sources = {program(kind, "locus"): kind for kind in COMPILED}
+    sources = {mistakes.program(kind, "locus"): kind for kind in COMPILED}
     recorded = {row["kind"]: row for row in result["rows"] if row["library"] == "locus"}
     with tempfile.TemporaryDirectory() as scratch:
         errors = mistakes.compile_all(clang, library, list(sources), True, scratch)[2]

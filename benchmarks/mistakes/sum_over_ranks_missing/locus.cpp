@@ -17,7 +17,7 @@ int main() {
     const auto& data = mesh.along<Data>();
     const auto part = mesh.label<Partial<Data>>(Tensor<float>(sum(ones({1}))));
 #ifdef MISTAKE
-  const float total = part.item();
+    const float total = part.item();
 #else
   const float total = data.all_reduce(part).item();
 #endif

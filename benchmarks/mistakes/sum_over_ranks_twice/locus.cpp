@@ -17,7 +17,7 @@ int main() {
     const auto& data = mesh.along<Data>();
     const auto once = data.all_reduce(mesh.label<Partial<Data>>(Tensor<float>(sum(ones({1})))));
 #ifdef MISTAKE
-  const float total = data.all_reduce(once).item();
+    const float total = data.all_reduce(once).item();
 #else
   const float total = once.item();
 #endif

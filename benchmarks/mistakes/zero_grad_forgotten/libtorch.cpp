@@ -6,10 +6,8 @@
 int main() {
   auto w = torch::ones({1}, torch::requires_grad());
   for (int step = 0; step < 2; ++step) {
-#ifdef MISTAKE
-  // no zero_grad()
-#else
-  w.mutable_grad().reset();
+#ifndef MISTAKE
+    w.mutable_grad().reset();
 #endif
     (w * 3).sum().backward();
   }

@@ -8,10 +8,8 @@ using namespace locus;
 int main() {
   const Parameter<float, Cpu> w(from({1}));
   for (int step = 0; step < 2; ++step) {
-#ifdef MISTAKE
-  // no zero_grad()
-#else
-  w.zero_grad();
+#ifndef MISTAKE
+    w.zero_grad();
 #endif
     sum(trace(from({3})) * w).backward();
   }
