@@ -17,6 +17,8 @@ def modules(root):
     """{name: file} of the modules; a module of a package has the package's name as prefix."""
     found = {}
     for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py")):
+        if path.match("benchmarks/mistakes/*/*.py"):  # programs of equal names, which nothing imports
+            continue
         package = path.parent.name if (path.parent / "__init__.py").exists() else ""
         name = package if path.stem == "__init__" else ".".join(filter(None, (package, path.stem)))
         if name in found:

@@ -1,0 +1,13 @@
+"""A part of a sum over ranks is read as the sum."""
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, PartitionSpec as P
+from verdict import MISTAKE, passed, verdict
+
+mesh = Mesh(jax.devices(), ("data",))
+if MISTAKE:
+    total = jax.shard_map(lambda x: x.sum(), mesh=mesh, in_specs=P("data"), out_specs=P())(jnp.ones(2))
+else:
+    total = jax.shard_map(lambda x: jax.lax.psum(x.sum(), "data"), mesh=mesh, in_specs=P("data"), out_specs=P())(jnp.ones(2))
+passed()
+verdict(total == 2)
