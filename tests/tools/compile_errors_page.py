@@ -345,7 +345,7 @@ def examples(text):
     """[(section, example)] of the rules. An example has wrong lines as comments, with a remark after two spaces, then right
     ones; blank lines separate the examples of a block."""
     found = []
-    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+    for section in re.split(r"^## ", text, flags=re.MULTILINE):
         for block in re.findall(r"^```cpp\n(// [^\n]*;(?:  [^\n]*)?\n.*?)^```", section, re.MULTILINE | re.DOTALL):
             found += [(section.partition("\n")[0], example) for example in block.strip().split("\n\n")]
     return found
