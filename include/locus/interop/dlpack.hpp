@@ -279,7 +279,7 @@ R call_with_dlpack(F& f, const DlpackTensor& given, dlpack::Owner<M>& managed, c
   else
     fail<ArgumentError>(
         {"with_dlpack: the function takes no tensor of ", given.type, " on ", given.device,
-         "; let its parameter be a template, as in []<class T, class D>(const Tensor<T, D>& x), or convert the "
+         "; let its parameter be a template, as in []<class T, class D>(const Tensor<T, D>& x), or convert the ",
          "elements in the other library"});
 }
 }  // namespace detail

@@ -227,7 +227,7 @@ class JoinedRuns {
   }
   [[nodiscard]] std::string add_node(const char* op_type, std::vector<std::string> inputs,
                                      std::vector<Attribute> attributes = {}) {
-    const std::string name = unique(join("extent_", graph_.nodes.size()));
+    std::string name = unique(join("extent_", graph_.nodes.size()));
     graph_.nodes.push_back({.op_type = op_type,
                             .inputs = std::move(inputs),
                             .outputs = {name},
@@ -247,7 +247,7 @@ class JoinedRuns {
     const Formula formula = formula_of(numbers);
     if (formula.extents == 0)
       fail<ArgumentError>({"onnx: the model uses a number that is ", numbers[0], " in one run and ", numbers[1],
-                           " in another, which is not an integer times dynamic extents plus an integer; leave the "
+                           " in another, which is not an integer times dynamic extents plus an integer; leave the ",
                            "extent that decides it out of .dynamic"});
     std::string name;
     for (std::size_t i = 0; i < dynamic_.size(); ++i) {

@@ -24,7 +24,7 @@ concept HasForm = requires(const F& f, Recorder& graph, const V&... x) {
 
 [[noreturn]] LOCUS_COLD LOCUS_OUT_OF_LINE inline void fail_unknown(std::string_view name, const std::type_info& type) {
   fail<ArgumentError>({"onnx: ", name, " has no form in ONNX; it is ", nn::detail::name_of(type),
-                       "; give that class a member onnx::Value to_onnx(onnx::Recorder& graph, ...) const, or leave it "
+                       "; give that class a member onnx::Value to_onnx(onnx::Recorder& graph, ...) const, or leave it ",
                        "out of forward"});
 }
 
@@ -99,7 +99,10 @@ template <class T>
 struct Materialize<Role::traced, T, onnx::Recording> {
   using type = Traced<T, onnx::Recording>;
   struct Origin {};
-  template <class Tree, class... H> static type remembered(const Part<Tree, H...>& part, Origin) { return run(part); }
+  template <class Tree, class... H>
+  static type remembered(const Part<Tree, H...>& part, Origin) {
+    return run(part);
+  }
   template <class Tree, class... H>
   static type run(const Part<Tree, H...>& part) {
     Tensor<T, onnx::Recording> value = Materialize<Role::plain, T, onnx::Recording>::run(part);

@@ -67,8 +67,8 @@ template <class T>
                               const Value& q, const Value& k, const Value& v, std::int64_t rows, std::int64_t keys,
                               std::int64_t width, int rank) {
   const double scale = settings.scale ? *settings.scale : 1 / math::sqrt(static_cast<double>(width));
-  std::vector<std::int64_t> order;
-  for (int d = 0; d < rank; ++d) order.push_back(d < rank - 2 ? d : 2 * rank - 3 - d);
+  std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
+  for (int d = 0; d < rank; ++d) order[static_cast<std::size_t>(d)] = d < rank - 2 ? d : 2 * rank - 3 - d;
   const Value scaled = graph.node("Mul", {q, graph.number(scale, q)});
   Value scores = graph.node("MatMul", {scaled, graph.node("Transpose", {k}, {ints("perm", std::move(order))})});
   constexpr double none = -__builtin_inf();
