@@ -1,6 +1,7 @@
 #pragma once
 // The fields of a protobuf message, read by protozero, with errors that name the file and the message.
 
+#include <locus/core/check.hpp>
 #include <locus/core/printable.hpp>
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include <locus/interop/onnx/graph.hpp>
 
+#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
