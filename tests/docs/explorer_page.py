@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes docs/compiler-explorer.md: links that open the rules of docs/placement.md and the lessons in Compiler Explorer.
+"""Writes a page of links that open the rules of docs/placement.md and the lessons in Compiler Explorer.
 
 A link holds its program, as Compiler Explorer's API.md describes under clientstate. The program includes the single
-header of Locus by its address. The check decodes each link, and compares it with the page's program.
+header of Locus by its address. Without --address, links for an address of the test are made, decoded and compared with
+their programs.
 
-usage: explorer_page.py [--write] [--address URL] [--link FILE]
-  --address   the folder that serves the single headers, instead of ADDRESS
-  --link      prints the link of a program, and checks nothing
+usage: explorer_page.py [--address URL (--out PAGE | --link FILE)]
+  --address   the folder that serves the headers of scripts/single_header
+  --out       writes the page
+  --link      prints the link of a program of your own
 """
 
 import argparse
@@ -24,10 +26,7 @@ import compile_errors_page  # noqa: E402
 import compile_fail  # noqa: E402
 from lessons import course  # noqa: E402
 
-PAGE = common.ROOT / "docs" / "compiler-explorer.md"
-# Where the headers of scripts/single_header are published. The project has no public address yet; .example is reserved
-# for such addresses (RFC 2606).
-ADDRESS = "https://locus.example/single"
+OF_TESTS = "https://locus.example/single"  # .example is reserved for such addresses (RFC 2606)
 HEADER, OF_RANKS = "locus.hpp", "locus_ranks.hpp"
 HEADERS = {HEADER: ["locus/locus.hpp"],
            OF_RANKS: ["locus/locus.hpp", "locus/distributed/distributed.hpp", "locus/distributed/spread.hpp"]}
@@ -96,13 +95,7 @@ def opening(address):
         the messages of clang 19 and g++ 14. Mend the line that the message points to: the program is compiled again as you
         type.
 
-        The programs include the single header by its address, `{address}/`. **This address is a
-        placeholder: Locus has no public address yet, so the links open the programs, but the include is not found.** Publish
-        [the single header](single-header.md#compiler-explorer), then write the links for its address:
-
-        ```console
-        $ tests/docs/explorer_page.py --write --address https://your.server/folder
-        ```
+        The programs include the [single header](single-header.md#compiler-explorer) by its address, `{address}/`.
 
         ## Rules of placement
 
@@ -127,40 +120,47 @@ def render(address):
     return "".join(parts)
 
 
+def programs_of(address):
+    """{name: program} of all links."""
+    return {name: program for _, name, _, program in rules(address)} | {name: program for name, _, program in lessons(address)}
+
+
 def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--address", default=ADDRESS)
+    parser.add_argument("--address")
+    parser.add_argument("--out", type=pathlib.Path, metavar="PAGE")
     parser.add_argument("--link", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args(arguments)
-    options.address = options.address.rstrip("/")
-    if not re.fullmatch(r"https?://[^\s<>\"]+", options.address):
-        parser.error(f"--address {options.address}; expected one like {ADDRESS}")
+    if bool(options.address) != bool(options.out or options.link):
+        parser.error("--address URL goes with --out PAGE or --link FILE")
+    if options.address and not re.fullmatch(r"https?://[^\s<>\"]+", options.address):
+        parser.error(f"--address {options.address}; expected one like {OF_TESTS}")
     return options
 
 
-def check(report):
-    options = options_of(sys.argv[1:])
-    address = options.address
-    if options.link:
-        try:
+def write(options):
+    address = options.address.rstrip("/")
+    try:
+        if options.link:
             print(link(with_single_header(options.link.read_text(), address)))
-        except (OSError, ValueError) as error:
-            sys.exit(f"explorer_page.py: {error}")
-        sys.exit()
-    if options.write:
-        PAGE.write_text(render(address))
-    text = PAGE.read_text() if PAGE.exists() else ""
-    links = dict(LINK.findall(text))
-    programs = {name: program for _, name, _, program in rules(address)} | {name: program for name, _, program in lessons(address)}
+        if options.out:
+            options.out.write_text(render(address))
+    except (OSError, ValueError) as error:
+        sys.exit(f"explorer_page.py: {error}")
+
+
+def check(report):
+    links, programs = dict(LINK.findall(render(OF_TESTS))), programs_of(OF_TESTS)
+    report.add("links", None if set(links) == set(programs) else f"of some programs only: {sorted({*links} ^ {*programs})}")
     for name, program in programs.items():
-        given = source_of(links[name]) if name in links else None
-        report.add(f"link {name}", None if given == program else "holds another program; run explorer_page.py --write")
-        report.add(f"link {name}: its length", None if len(links.get(name, "")) <= LONGEST else f"{len(links[name])} characters")
-    report.add("links of docs/compiler-explorer.md", f"without a program: {sorted({*links} - {*programs})}" if {*links} - {*programs} else None)
-    # zlib packs differently by version, so that the text without links is compared.
-    report.add("docs/compiler-explorer.md", None if LINK.sub("", text) == LINK.sub("", render(address)) else "is old; run explorer_page.py --write")
+        given = links.get(name, "")
+        report.add(f"link {name}", None if given and source_of(given) == program else "holds another program")
+        report.add(f"link {name}: its length", None if len(given) <= LONGEST else f"{len(given)} characters")
 
 
 if __name__ == "__main__":
-    common.main(check)
+    chosen = options_of(sys.argv[1:])
+    if chosen.address:
+        write(chosen)
+    else:
+        common.main(check)

@@ -148,7 +148,7 @@ class Real(cases.Scratch):
 
     def linked(self):
         """[(name, patterns of its first error or None, the text with its own headers)] of the programs with links."""
-        links = dict(explorer_page.LINK.findall(explorer_page.PAGE.read_text()))
+        links = dict(explorer_page.LINK.findall(explorer_page.render(explorer_page.OF_TESTS)))
         found = []
         for name in links:
             case = compile_fail.FOLDER / f"{name}.cpp"
@@ -166,7 +166,7 @@ class Real(cases.Scratch):
             self.skipTest("no clang here")
         # Its own name: compile_together() searches the include folder first.
         self.write("single.hpp", single_header.single_header(explorer_page.HEADERS[explorer_page.OF_RANKS]) if ALL else self.text)
-        links = dict(explorer_page.LINK.findall(explorer_page.PAGE.read_text()))
+        links = dict(explorer_page.LINK.findall(explorer_page.render(explorer_page.OF_TESTS)))
         programs = {}
         for name, wanted, _ in self.linked():
             source = explorer_page.source_of(links[name])
