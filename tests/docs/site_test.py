@@ -18,6 +18,7 @@ import tempfile
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("scripts/lib", "tests/tools")]
 import common  # noqa: E402
+import explorer  # noqa: E402
 from website import ROOT, build, check, course, github, links, navigation, pages, reference  # noqa: E402
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
@@ -172,9 +173,11 @@ def check_all(report):
     with tempfile.TemporaryDirectory() as scratch:
         site = pathlib.Path(scratch, "site")
         try:
-            build.build(python, site)
+            build.build(python, site, "https://locus.example")
         except build.Trouble as trouble:
             return report.fail("the built site", trouble)
+        published = [f"single/{name}" for name in explorer.HEADERS if not (site / "single" / name).exists()]
+        report.add("single headers of a site with an address", f"missing: {published}" if published else None)
         check_site(report, site)
         check_browser(report, python, site)
 

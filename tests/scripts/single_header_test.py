@@ -18,7 +18,7 @@ import cases  # noqa: E402
 import common  # noqa: E402
 import compile_errors_page  # noqa: E402
 import compile_fail  # noqa: E402
-import explorer_page  # noqa: E402
+import explorer  # noqa: E402
 import readme  # noqa: E402
 import single_header  # noqa: E402
 import together  # noqa: E402
@@ -142,13 +142,13 @@ class Real(cases.Scratch):
 
     def test_a_link_includes_what_it_uses(self):
         for name, _, text in self.linked():
-            used = {f"locus/{header}" for header in explorer_page.OURS.findall(text) if not header.startswith("distributed/")}
+            used = {f"locus/{header}" for header in explorer.OURS.findall(text) if not header.startswith("distributed/")}
             with self.subTest(name):
                 self.assertEqual(used - self.joiner.done, set())
 
     def linked(self):
         """[(name, patterns of its first error or None, the text with its own headers)] of the programs with links."""
-        links = dict(explorer_page.LINK.findall(explorer_page.render(explorer_page.OF_TESTS)))
+        links = explorer.programs_of("https://locus.example/single")
         found = []
         for name in links:
             case = compile_fail.FOLDER / f"{name}.cpp"
@@ -165,12 +165,12 @@ class Real(cases.Scratch):
         if "clang" not in self.compilers:
             self.skipTest("no clang here")
         # Its own name: compile_together() searches the include folder first.
-        self.write("single.hpp", single_header.single_header(explorer_page.HEADERS[explorer_page.OF_RANKS]) if ALL else self.text)
-        links = dict(explorer_page.LINK.findall(explorer_page.render(explorer_page.OF_TESTS)))
+        self.write("single.hpp", single_header.single_header(explorer.HEADERS[explorer.OF_RANKS]) if ALL else self.text)
+        links = explorer.programs_of("https://locus.example/single")
         programs = {}
         for name, wanted, _ in self.linked():
-            source = explorer_page.source_of(links[name])
-            if explorer_page.OF_RANKS in source and not ALL:
+            source = links[name]
+            if explorer.OF_RANKS in source and not ALL:
                 continue
             source = re.sub(r"#include <https://.*>", "#include <single.hpp>", source)
             programs[self.write(f"{name}.cpp", source)] = wanted

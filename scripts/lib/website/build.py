@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import venv
 
+import explorer
+
 from . import ROOT
 
 REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
@@ -35,19 +37,23 @@ def environment(folder):
     return python
 
 
-def build(python, out):
+def build(python, out, address=None):
     """Builds the site beside the folder `out`, then puts it there: readers find the old site or the new one. Warnings, such as
-    links that lead nowhere, are errors. raises Trouble, also for a folder of other files"""
+    links that lead nowhere, are errors. For an address, which will serve the folder, the site also has the single headers
+    and links for Compiler Explorer. raises Trouble, also for a folder of other files"""
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / "search" / "search_index.json").exists())):
         raise Trouble(f"--out {out} holds other files than a site, which would be lost; name an empty or a new folder")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".site-") as scratch:
         made = pathlib.Path(scratch) / "site"
         command = [python, "-m", "mkdocs", "--quiet", "build", "--strict", "--config-file", ROOT / "mkdocs.yml", "--site-dir", made]
+        of_address = {"LOCUS_SITE_HEADERS": f"{address}/single"} if address else {}
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env={**os.environ, "NO_COLOR": "1"})
+                              env={**os.environ, "NO_COLOR": "1", **of_address})
         if done.returncode:
             raise Trouble(f"the site was not built:\n{done.stdout.strip()}")
+        if address:
+            explorer.write_headers(made / "single")
         if out.exists():
             out.rename(pathlib.Path(scratch) / "old")
         made.rename(out)

@@ -3,15 +3,17 @@
 import functools
 import html
 import json
+import os
 import re
 import textwrap
 
+import explorer
 from lessons import course, form, messages
 
 from . import ROOT
 
-EXPLORER = ROOT / "docs" / "compiler-explorer.md"  # its lines `[lesson]: address` open a lesson in the browser
-ADDRESS = re.compile(r"^\[(\w+)\]: (https://\S+)$", re.MULTILINE)
+EXPLORER = "compiler-explorer.md"
+HEADERS = os.environ.get("LOCUS_SITE_HEADERS")  # the address of the single headers, if the site is built for one
 # Names of code in the comment of a lesson: calls, types with arguments, qualified names and names with an underscore.
 NAME = re.compile(r"(?<![\w`])(?:\.?\b[\w:]+(?:<[^<>\n]*>)+(?:\([^()\n]*\))?|\.?\b[\w:.]*\w\([^()\n]*\)|\b\w+::[\w:]+|\b\w*[a-z]_\w+)(?![\w`])")
 
@@ -26,7 +28,7 @@ def place(lesson):
 
 
 def places():
-    return [place(lesson) for lesson in lessons()]
+    return [place(lesson) for lesson in lessons()] + ([EXPLORER] if HEADERS else [])
 
 
 def marked(text):
@@ -80,7 +82,7 @@ def page(lesson, addresses):
     """The Markdown of a lesson's page. addresses: {lesson: address of its program in an editor}"""
     goal, *rest = [" ".join(line.strip() for line in lines) for lines in lesson.story()]
     name, hints = lesson.exercise.name, lesson.hints()
-    editor = f" [Compiler Explorer]({addresses[lesson.name]}) opens it in the browser, as [its page](../{EXPLORER.name}) explains." \
+    editor = f" [Compiler Explorer]({addresses[lesson.name]}) opens it in the browser, as [its page](../{EXPLORER}) explains." \
         if lesson.name in addresses else ""
     return "\n\n".join([
         f"---\ntitle: {json.dumps(f'{lesson.number}. {sentence(lesson.title)}')}\n---",
@@ -105,6 +107,8 @@ def with_contents(text):
 
 
 def pages():
-    """[(place, Markdown)] of all lessons."""
-    addresses = dict(ADDRESS.findall(EXPLORER.read_text())) if EXPLORER.exists() else {}
-    return [(place(lesson), page(lesson, addresses)) for lesson in lessons()]
+    """[(place, Markdown)] of all lessons, and of the links for Compiler Explorer if the site has an address."""
+    addresses = {name: explorer.link(program) for name, _, program in explorer.lessons(HEADERS)} if HEADERS else {}
+    found = [(place(lesson), page(lesson, addresses)) for lesson in lessons()]
+    of_name = {lesson.name: place(lesson) for lesson in lessons()}
+    return found + ([(EXPLORER, explorer.page(HEADERS, of_name.get))] if HEADERS else [])

@@ -1,17 +1,9 @@
-#!/usr/bin/env python3
-"""Writes a page of links that open the rules of docs/placement.md and the lessons in Compiler Explorer.
+"""Links that open the rules of docs/placement.md and the lessons in Compiler Explorer.
 
 A link holds its program, as Compiler Explorer's API.md describes under clientstate. The program includes the single
-header of Locus by its address. Without --address, links for an address of the test are made, decoded and compared with
-their programs.
-
-usage: explorer_page.py [--address URL (--out PAGE | --link FILE)]
-  --address   the folder that serves the headers of scripts/single_header
-  --out       writes the page
-  --link      prints the link of a program of your own
+header of Locus by the address that it is published at.
 """
 
-import argparse
 import base64
 import json
 import pathlib
@@ -20,21 +12,27 @@ import sys
 import textwrap
 import zlib
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("scripts/lib", "tests/tools")]
-import common  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "tools"))
 import compile_errors_page  # noqa: E402
 import compile_fail  # noqa: E402
+import single_header  # noqa: E402
+import whole_file  # noqa: E402
 from lessons import course  # noqa: E402
 
-OF_TESTS = "https://locus.example/single"  # .example is reserved for such addresses (RFC 2606)
 HEADER, OF_RANKS = "locus.hpp", "locus_ranks.hpp"
 HEADERS = {HEADER: ["locus/locus.hpp"],
            OF_RANKS: ["locus/locus.hpp", "locus/distributed/distributed.hpp", "locus/distributed/spread.hpp"]}
 COMPILERS = {"clang1910": "-std=c++20 -pthread", "g142": "-std=c++20 -pthread"}  # names of Compiler Explorer
-LONGEST = 4_000  # characters of a link; servers refuse from 8,000 on
 ROOT_OF_LINKS = "https://godbolt.org/clientstate/"
 OURS = re.compile(r"#include <locus/(.*)>\n")
-LINK = re.compile(r"^\[([\w-]+)\]: (\S+)$", re.MULTILINE)
+ADDRESS = re.compile(r"https?://[^\s<>\"]+")
+
+
+def write_headers(folder):
+    """Writes the single headers that the links include."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, headers in HEADERS.items():
+        whole_file.write(folder / name, single_header.single_header(headers))
 
 
 def link(source):
@@ -87,80 +85,30 @@ def lessons(address):
             for lesson in course.read_course(course.SHIPPED)]
 
 
-def opening(address):
-    return textwrap.dedent(f"""\
-        # Compiler Explorer
+def page(address, place_of_lesson):
+    """The Markdown of a page of the site, beside docs, with all links. place_of_lesson(name): a lesson's page"""
+    parts = [textwrap.dedent(f"""\
+        # On Compiler Explorer
 
         [Compiler Explorer](https://godbolt.org) compiles a program in the browser. Each link opens one mistake there, with
         the messages of clang 19 and g++ 14. Mend the line that the message points to: the program is compiled again as you
-        type.
-
-        The programs include the [single header](single-header.md#compiler-explorer) by its address, `{address}/`.
+        type. The programs include the [single header](single-header.md#compiler-explorer) from `{address}/`.
 
         ## Rules of placement
 
         | rule | wrong line | try it |
         |---|---|---|
-        """)
-
-
-def render(address):
-    found_rules, found_lessons = rules(address), lessons(address)
-    parts = [opening(address)]
-    for section, name, wrong, _ in found_rules:
-        anchor = compile_errors_page.slug(section)
+        """)]
+    for section, _, wrong, program in rules(address):
         code, _, places = wrong.partition(";  ")
         places = f"<br>{compile_errors_page.in_cell(places)}" if places else ""
-        parts.append(f"| [{section}](placement.md#{anchor}) | `{compile_errors_page.in_code(code.rstrip(';'))};`{places} | [open][{name}] |\n")
-    parts.append("\n## Lessons\n\nThe exercises of [the course](../examples/lessons/README.md). The terminal has hints, and checks of "
-                 "the solutions.\n\n| lesson | try it |\n|---|---|\n")
-    parts += [f"| {int(name[:2])}: {title} | [open][{name}] |\n" for name, title, _ in found_lessons]
-    programs = [(name, program) for _, name, _, program in found_rules] + [(name, program) for name, _, program in found_lessons]
-    parts += ["\n", *(f"[{name}]: {link(program)}\n" for name, program in programs)]
+        parts.append(f"| [{section}](placement.md#{compile_errors_page.slug(section)}) | `{compile_errors_page.in_code(code.rstrip(';'))};`{places} "
+                     f"| [open]({link(program)}) |\n")
+    parts.append("\n## Lessons\n\n| lesson | try it |\n|---|---|\n")
+    parts += [f"| [{int(name[:2])}: {title}]({place_of_lesson(name)}) | [open]({link(program)}) |\n" for name, title, program in lessons(address)]
     return "".join(parts)
 
 
 def programs_of(address):
     """{name: program} of all links."""
     return {name: program for _, name, _, program in rules(address)} | {name: program for name, _, program in lessons(address)}
-
-
-def options_of(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--address")
-    parser.add_argument("--out", type=pathlib.Path, metavar="PAGE")
-    parser.add_argument("--link", type=pathlib.Path, metavar="FILE")
-    options = parser.parse_args(arguments)
-    if bool(options.address) != bool(options.out or options.link):
-        parser.error("--address URL goes with --out PAGE or --link FILE")
-    if options.address and not re.fullmatch(r"https?://[^\s<>\"]+", options.address):
-        parser.error(f"--address {options.address}; expected one like {OF_TESTS}")
-    return options
-
-
-def write(options):
-    address = options.address.rstrip("/")
-    try:
-        if options.link:
-            print(link(with_single_header(options.link.read_text(), address)))
-        if options.out:
-            options.out.write_text(render(address))
-    except (OSError, ValueError) as error:
-        sys.exit(f"explorer_page.py: {error}")
-
-
-def check(report):
-    links, programs = dict(LINK.findall(render(OF_TESTS))), programs_of(OF_TESTS)
-    report.add("links", None if set(links) == set(programs) else f"of some programs only: {sorted({*links} ^ {*programs})}")
-    for name, program in programs.items():
-        given = links.get(name, "")
-        report.add(f"link {name}", None if given and source_of(given) == program else "holds another program")
-        report.add(f"link {name}: its length", None if len(given) <= LONGEST else f"{len(given)} characters")
-
-
-if __name__ == "__main__":
-    chosen = options_of(sys.argv[1:])
-    if chosen.address:
-        write(chosen)
-    else:
-        common.main(check)
