@@ -18,17 +18,29 @@ class Scratch(unittest.TestCase):
         return target
 
 
+class Result(unittest.TestResult):
+    """Counts cases in a report."""
+
+    def __init__(self, report):
+        super().__init__()
+        self.report = report
+
+    def addSuccess(self, test):
+        self.report.ok(test.id())
+
+    def addFailure(self, test, error):
+        self.report.fail(test.id(), self._exc_info_to_string(error, test))
+
+    addError = addFailure
+
+    def addSubTest(self, test, subtest, error):
+        """unittest counts a case as passed only if all its subtests passed, and reports a failure here alone."""
+        if error is not None:
+            self.addFailure(subtest, error)
+
+    def addSkip(self, test, reason):
+        self.report.skip(test.id(), reason)
+
+
 def check(report):
-    class Result(unittest.TestResult):
-        def addSuccess(self, test):
-            report.ok(test.id())
-
-        def addFailure(self, test, error):
-            report.fail(test.id(), self._exc_info_to_string(error, test))
-
-        addError = addFailure
-
-        def addSkip(self, test, reason):
-            report.skip(test.id(), reason)
-
-    unittest.defaultTestLoader.loadTestsFromModule(__import__("__main__")).run(Result())
+    unittest.defaultTestLoader.loadTestsFromModule(__import__("__main__")).run(Result(report))

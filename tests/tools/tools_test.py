@@ -46,6 +46,21 @@ import tutorials  # noqa: E402
 import words  # noqa: E402
 
 
+class CountedCases(unittest.TestCase):
+    def test_a_subtest_that_fails_is_counted(self):
+        class Parts(unittest.TestCase):
+            def runTest(self):
+                for number in range(3):
+                    with self.subTest(number):
+                        self.assertNotEqual(number, 1)
+
+        counted, said = common.Report(), io.StringIO()
+        with contextlib.redirect_stdout(said):
+            Parts().run(cases.Result(counted))
+        self.assertEqual((counted.passed, counted.failed), (0, 1))
+        self.assertIn("runTest [1]", said.getvalue())
+
+
 class ShortMembers(unittest.TestCase):
     def test_a_member_of_one_statement_is_one_line(self):
         self.assertEqual(layout.join_short_members("struct Log {\n  template <class T>\n  T by_input(T x) const {\n    return {T(1) / x};\n  }\n};\n"),
