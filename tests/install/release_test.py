@@ -62,6 +62,11 @@ class Archive(cases.Scratch):
         for name in names:
             self.assertTrue((common.ROOT / name.partition("/")[2]).is_file(), name)
 
+    def test_archive_names_no_operating_system(self):
+        """Its head is the same with every Python: no name, no time, an unknown system."""
+        head = (self.make() / f"locus-{VERSION}.tar.gz").read_bytes()[:10]
+        self.assertEqual((head[3], head[4:8], head[9]), (0, bytes(4), 255))
+
     def test_checksums(self):
         out = self.make()
         subprocess.run(["sha256sum", "--check", "--status", "SHA256SUMS"], cwd=out, check=True)
@@ -110,11 +115,14 @@ class Archive(cases.Scratch):
 
     def test_files_that_are_no_release_stay(self):
         kept = self.write("release/thesis.txt", "years of work")
-        status, said = release(self.root / "release")
-        self.assertEqual(status, 1)
-        self.assertIn("has other files than a release", said)
-        self.assertEqual(kept.read_text(), "years of work")
-        self.assertEqual(os.listdir(self.root), ["release"])
+        for further in ("", "SHA256SUMS"):  # sums of other files are no release
+            if further:
+                self.write(f"release/{further}", "")
+            status, said = release(self.root / "release")
+            self.assertEqual(status, 1)
+            self.assertIn("has other files than a release, as thesis.txt", said)
+            self.assertEqual(kept.read_text(), "years of work")
+            self.assertEqual(os.listdir(self.root), ["release"])
 
 
 class Recipes(cases.Scratch):
