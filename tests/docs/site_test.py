@@ -126,14 +126,19 @@ def check_faults(report):
 
 
 def check_other_files(report):
-    """A folder of other files is left as it is."""
-    with tempfile.TemporaryDirectory() as scratch:
-        (other := pathlib.Path(scratch, "letter.txt")).write_text("Dear")
-        try:
-            build.build("python3", other.parent)
-            report.fail("a folder of other files", "was built into")
-        except build.Trouble as trouble:
-            report.add("a folder of other files", None if "holds other files" in str(trouble) and other.exists() else trouble)
+    """A folder of other files is left as it is, so is a site in a repository."""
+    for name, files in {"other files": ["letter.txt"], "a site's repository": ["search/search_index.json", ".git/HEAD"]}.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            paths = [pathlib.Path(scratch, file) for file in files]
+            for path in paths:
+                path.parent.mkdir(exist_ok=True)
+                path.write_text("Dear")
+            try:
+                build.build("python3", pathlib.Path(scratch))
+                report.fail(f"a folder of {name}", "was built into")
+            except build.Trouble as trouble:
+                kept = all(path.exists() for path in paths)
+                report.add(f"a folder of {name}", None if "holds other files" in str(trouble) and kept else trouble)
 
 
 def check_site(report, site):

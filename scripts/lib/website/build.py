@@ -37,11 +37,17 @@ def environment(folder):
     return python
 
 
+def is_replaceable(out):
+    """Whether a folder is empty or a site, and no repository of a site (.git), which would be lost."""
+    names = [path.name for path in out.iterdir()]
+    return not names or (out / "search" / "search_index.json").exists() and not any(name.startswith(".") for name in names)
+
+
 def build(python, out, address=None):
     """Builds the site beside the folder `out`, then puts it there: readers find the old site or the new one. Warnings, such as
     links that lead nowhere, are errors. For an address, which will serve the folder, the site also has the single headers
     and links for Compiler Explorer. raises Trouble, also for a folder of other files"""
-    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / "search" / "search_index.json").exists())):
+    if out.exists() and not (out.is_dir() and is_replaceable(out)):
         raise Trouble(f"--out {out} holds other files than a site, which would be lost; name an empty or a new folder")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".site-") as scratch:
