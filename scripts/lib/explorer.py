@@ -5,6 +5,7 @@ header of Locus by the address that it is published at.
 """
 
 import base64
+import functools
 import json
 import pathlib
 import re
@@ -24,7 +25,7 @@ HEADERS = {HEADER: ["locus/locus.hpp"],
            OF_RANKS: ["locus/locus.hpp", "locus/distributed/distributed.hpp", "locus/distributed/spread.hpp"]}
 COMPILERS = {"clang1910": "-std=c++20 -pthread", "g142": "-std=c++20 -pthread"}  # names of Compiler Explorer
 ROOT_OF_LINKS = "https://godbolt.org/clientstate/"
-OURS = re.compile(r"#include <locus/(.*)>\n")
+OURS = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<(locus/[^>\n]*)>[^\n]*\n?", re.MULTILINE)
 ADDRESS = re.compile(r"https?://[^\s<>\"]+")
 
 
@@ -48,14 +49,25 @@ def source_of(address):
     return state["sessions"][0]["source"]
 
 
+@functools.cache
+def joined(name):
+    """The headers of Locus in a single header."""
+    joiner = single_header.Joiner()
+    joiner.join(HEADERS[name])
+    return joiner.done
+
+
 def with_single_header(text, address):
-    """A program with the single header instead of headers of Locus."""
-    if not OURS.search(text):
+    """A program with the single header instead of headers of Locus. raises ValueError for a header that it lacks"""
+    used = OURS.findall(text)
+    if not used:
         raise ValueError("the program includes no header of Locus, as in #include <locus/locus.hpp>")
-    of_ranks = any(name.startswith("distributed/") for name in OURS.findall(text))
-    include = f"#include <{address}/{OF_RANKS if of_ranks else HEADER}>\n"
+    name = OF_RANKS if any(header.startswith("locus/distributed/") for header in used) else HEADER
+    missing = sorted(set(used) - joined(name))
+    if missing:
+        raise ValueError(f"{name} does not hold <{missing[0]}>, which the program includes")
     first = OURS.search(text).start()
-    return text[:first] + include + OURS.sub("", text[first:])
+    return f"{text[:first]}#include <{address}/{name}>\n{OURS.sub('', text[first:])}"
 
 
 def program_of(case):

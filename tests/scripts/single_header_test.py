@@ -78,6 +78,12 @@ class Joined(cases.Scratch):
         self.assertEqual(self.join(a_hpp=text), ['auto a = "// no remark";', 'auto b = R"(/* nor', '// this)";', "auto c = '\"';",
                                                  "constexpr int d = 1'000'000;   int e;"])
 
+    def test_docs_and_zlib_are_options(self):
+        text = "/// Adds.\n// a remark\nint a;\n#if LOCUS_ZLIB\nint zlib;\n#endif\n"
+        self.assertEqual(self.join(a_hpp=text), ["int a;"])
+        joined = single_header.single_header(["locus/a.hpp"], root=self.root, docs=True, zlib=True)
+        self.assertIn("#define LOCUS_ZLIB 1\n/// Adds.\nint a;\nint zlib;\n", joined)
+
     def test_an_argument_that_depends_on_the_compiler_is_refused(self):
         text = "#if defined(__clang__)\n#define LOCUS_REFUSED f()\n#else\n#define LOCUS_REFUSED g()\n#endif\nvoid LOCUS_REFUSED;\n"
         with self.assertRaisesRegex(single_header.Unsupported, "LOCUS_REFUSED: its value depends"):
@@ -94,8 +100,7 @@ class Real(cases.Scratch):
 
     @classmethod
     def setUpClass(cls):
-        cls.joiner = single_header.Joiner()
-        cls.text = cls.joiner.join([single_header.HEADER])
+        cls.text = single_header.single_header()
         cls.compilers = common.find_compilers()
 
     def setUp(self):
@@ -140,24 +145,16 @@ class Real(cases.Scratch):
         self.assertIn(f"g++ 12: {compile_errors_page.message(compile_fail.first_error(said))}\n", compile_errors_page.PAGE.read_text())
         self.assertLessEqual(compile_fail.lines_printed(said), compile_fail.LINES)
 
-    def test_a_link_includes_what_it_uses(self):
-        for name, _, text in self.linked():
-            used = {f"locus/{header}" for header in explorer.OURS.findall(text) if not header.startswith("distributed/")}
-            with self.subTest(name):
-                self.assertEqual(used - self.joiner.done, set())
-
     def linked(self):
-        """[(name, patterns of its first error or None, the text with its own headers)] of the programs with links."""
-        links = explorer.programs_of("https://locus.example/single")
+        """[(name, its program, patterns of its first error or None)] of the links."""
         found = []
-        for name in links:
+        for name, program in explorer.programs_of("https://locus.example/single").items():
             case = compile_fail.FOLDER / f"{name}.cpp"
             if case.exists():
                 wanted, _ = compile_fail.read_expectations(case.read_text())
             else:
-                lesson = course.find_lesson(course.read_course(course.SHIPPED), name)
-                case, (wanted, _) = lesson.exercise, form.expectations(lesson)
-            found.append((name, wanted.get("clang"), case.read_text()))
+                wanted, _ = form.expectations(course.find_lesson(course.read_course(course.SHIPPED), name))
+            found.append((name, program, wanted.get("clang")))
         self.assertGreaterEqual(len(found), 40)
         return found
 
@@ -166,10 +163,8 @@ class Real(cases.Scratch):
             self.skipTest("no clang here")
         # Its own name: compile_together() searches the include folder first.
         self.write("single.hpp", single_header.single_header(explorer.HEADERS[explorer.OF_RANKS]) if ALL else self.text)
-        links = explorer.programs_of("https://locus.example/single")
         programs = {}
-        for name, wanted, _ in self.linked():
-            source = links[name]
+        for name, source, wanted in self.linked():
             if explorer.OF_RANKS in source and not ALL:
                 continue
             source = re.sub(r"#include <https://.*>", "#include <single.hpp>", source)
@@ -186,12 +181,33 @@ class Real(cases.Scratch):
                 else:
                     self.assertIsNone(compile_fail.judge(program, 1, said[program], wanted, compile_fail.LINES))
 
-    def test_the_script_writes_a_whole_file(self):
-        script = common.ROOT / "scripts" / "single_header"
-        done = subprocess.run([script, "--out", self.root / "new" / "one.hpp", "vector"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("'vector' is no header in", done.stderr)
+    def run_script(self, *options):
+        done = subprocess.run([common.ROOT / "scripts" / "single_header", *options], capture_output=True, text=True, cwd=self.root)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_the_script_writes_a_whole_file_or_none(self):
+        status, said = self.run_script("--out", "new/one.hpp", "vector")
+        self.assertEqual(status, 1)
+        self.assertIn("'vector' is no header in", said)
         self.assertFalse((self.root / "new").exists())
+        status, said = self.run_script("--out", "new/one.hpp", "--docs", "--zlib", "locus/core/shape.hpp")
+        self.assertRegex(said, r"^new/one.hpp: \d+ kB\n$")
+        self.assertEqual((self.root / "new" / "one.hpp").read_text(),
+                         single_header.single_header(["locus/core/shape.hpp"], docs=True, zlib=True))
+
+    def test_the_script_prints_a_link(self):
+        program = self.write("program.cpp", "#include <locus/locus.hpp>\nint main() {}\n")
+        status, said = self.run_script("--link", program, "--address", "https://locus.example/single/")
+        self.assertEqual(status, 0)
+        self.assertEqual(explorer.source_of(said.strip()), "#include <https://locus.example/single/locus.hpp>\nint main() {}\n")
+        for options, text in (
+            (("--link", program), "--link PROGRAM goes with --address URL"),
+            (("--link", program, "--address", "locus.example"), "--link PROGRAM goes with --address URL"),
+            (("--link", self.write("none.cpp", "int main() {}\n"), "--address", "https://locus.example"), "includes no header of Locus"),
+        ):
+            status, said = self.run_script(*options)
+            self.assertNotEqual(status, 0)
+            self.assertIn(text, said)
 
 
 if __name__ == "__main__":
