@@ -150,12 +150,13 @@ def cell(part, compiler, report):
 
 
 def with_row(text, name, cells):
-    """The page with these cells {part: text} in the row of a compiler; `name` like 'g++ 14.2.0'."""
+    """The page with these cells {part: text} in the row of a compiler; `name` like 'g++ 14.2.0'. A cell stays where the part
+    could not run."""
     def changed(row):
         if row[1] != name:
             return row[0]
         old = [part.strip() for part in row[2].split("|")]
-        return f"| {name} | " + " | ".join(cells.get(part, old[i]) for i, part in enumerate(PARTS)) + " |"
+        return f"| {name} | " + " | ".join(cells.get(part) or old[i] for i, part in enumerate(PARTS)) + " |"
 
     if not any(row[1] == name for row in ROW.finditer(text)):
         *_, last = ROW.finditer(text)

@@ -19,6 +19,7 @@ import common
 import compile_budget
 import compile_errors_page
 import compile_fail
+import compilers
 import fast_suite
 import format as layout
 import readme
@@ -59,6 +60,18 @@ class CountedCases(unittest.TestCase):
             Parts().run(cases.Result(counted))
         self.assertEqual((counted.passed, counted.failed), (0, 1))
         self.assertIn("runTest [1]", said.getvalue())
+
+
+class CompilersPage(unittest.TestCase):
+    PAGE = "Rows:\n\n| g++ 12.2.0 | yes | yes | yes | yes | yes |\n\nThe end.\n"
+
+    def test_parts_that_did_not_run_keep_their_cells(self):
+        self.assertEqual(compilers.with_row(self.PAGE, "g++ 12.2.0", {"headers": "no", "cuda": ""}),
+                         self.PAGE.replace("| yes | yes | yes | yes | yes |", "| no | yes | yes | yes | yes |"))
+
+    def test_another_compiler_has_a_new_row(self):
+        self.assertEqual(compilers.with_row(self.PAGE, "clang 20.1.8", {"mistakes": "yes"}),
+                         self.PAGE.replace("yes |\n", "yes |\n| clang 20.1.8 |  |  |  | yes |  |\n"))
 
 
 class ShortMembers(unittest.TestCase):
