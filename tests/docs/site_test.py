@@ -74,7 +74,8 @@ def check_rewriting(report):
         "a lesson without an editor": ("Compiler Explorer" in lesson_page({}), False),
         "code in a lesson's text": (course.marked("on_the_gpu() means .to<Cuda>(), nn::Linear or a * b"),
                                     "`on_the_gpu()` means `.to<Cuda>()`, `nn::Linear` or a \\* b"),
-        "the list of lessons": ("1. [A tensor has a place](01-a-tensor-has-a-place.md)\n" in course.with_contents("## For maintainers"), True),
+        "the list of lessons": ("1. [A tensor has a place](01-a-tensor-has-a-place.md)\n" in contents_of("## For maintainers\n"), True),
+        "a course without the place of the list": (contents_of("## For teachers\n"), "no section 'For maintainers'"),
         "a link in code": (rewritten("`[a](b.md)`\n```\n[a](b.md)\n```\n"), "`[a](b.md)`\n```\n[a](b.md)\n```\n"),
         "a link to another site": (rewritten("[a](https://b.org/c.md)"), "[a](https://b.org/c.md)"),
     }
@@ -85,6 +86,14 @@ def check_rewriting(report):
 def rewritten(text):
     """A text of docs/errors.md, as if its place were below reference/."""
     return links.rewritten(text, "docs/errors.md", "reference/errors.md", pages.places())
+
+
+def contents_of(text):
+    """The page of the course, or what is wrong with it."""
+    try:
+        return course.with_contents(text)
+    except ValueError as error:
+        return re.search(r"no section '.*?'", str(error))[0]
 
 
 def lesson_page(addresses):

@@ -101,9 +101,12 @@ def page(lesson, addresses):
 
 
 def with_contents(text):
-    """The page of the course with the list of its lessons, before its part for maintainers."""
+    """The page of the course with the list of its lessons, before its part for maintainers. raises ValueError without one"""
+    before, heading, after = text.partition("## For maintainers\n")
+    if not heading:
+        raise ValueError("examples/lessons/README.md has no section 'For maintainers', before which the lessons are listed")
     rows = [f"{lesson.number}. [{marked(sentence(lesson.title))}]({place(lesson).rpartition('/')[2]})" for lesson in lessons()]
-    return text.replace("## For maintainers", "## The lessons\n\n" + "\n".join(rows) + "\n\n## For maintainers")
+    return before + "## The lessons\n\n" + "\n".join(rows) + f"\n\n{heading}{after}"
 
 
 def pages():
