@@ -172,7 +172,8 @@ def check_browser(report, python, site):
     status, output = common.run([python, "-m", "pip", "install", "--quiet", "playwright"])
     if status:
         return report.skip("site in a browser", f"playwright cannot be installed: {output}")
-    report.add("site in a browser", common.run([python, ROOT / "scripts" / "lib" / "website" / "browser.py", site])[1])
+    status, output = common.run([python, ROOT / "scripts" / "lib" / "website" / "browser.py", site])
+    report.add("site in a browser", (output or f"exit status {status}") if status else None)
 
 
 def check_all(report):

@@ -99,7 +99,8 @@ def main():
             check_widths(browser, [] if options.search else paths, problems)
             check_search(browser, site, problems)
         browser.close()
-    print("\n".join(problems))
+    for problem in problems:
+        print(problem)
     return 1 if problems else 0
 
 
