@@ -208,13 +208,18 @@ def check_definitions(root):
     return problems
 
 
+PYTHON_VERSIONS = {"meson.build": r"version: '([^']+)'", "pyproject.toml": r'^version = "([^"]+)"',
+                   "locus/__init__.py": r'^__version__ = "([^"]+)"'}
+
+
 def check_version(root):
-    """LOCUS_VERSION, and the newest version of the changelog, differ from the build's."""
+    """LOCUS_VERSION, the newest version of the changelog, or the Python module's, differ from the build's."""
     config, build, changes = root / "include/locus/core/config.hpp", root / "meson.build", root / "CHANGELOG.md"
     if not build.exists():
         return []
     version = re.search(r"version: '([^']+)'", build.read_text())[1]
-    found = ((config, r'#define LOCUS_VERSION "([^"]+)"'), (changes, r"^## \[(\d[^\]]*)\]"))
+    found = [(config, r'#define LOCUS_VERSION "([^"]+)"'), (changes, r"^## \[(\d[^\]]*)\]")]
+    found += [(root / "python" / name, pattern) for name, pattern in PYTHON_VERSIONS.items() if (root / "python").exists()]
     problems = []
     for path, pattern in found:
         told = re.search(pattern, path.read_text(), re.MULTILINE)

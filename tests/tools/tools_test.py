@@ -229,6 +229,11 @@ class Layering(Scratch):
         self.write("CHANGELOG.md", "# Changelog\n\n## [0.2.0] - 2026-01-01\n")
         self.write("include/locus/core/config.hpp", '#pragma once\n#define LOCUS_VERSION "0.1.0"\n')
         self.assert_only_problem("core/config.hpp", "says version 0.1.0; meson.build has 0.2.0")
+        self.write("include/locus/core/config.hpp", '#pragma once\n#define LOCUS_VERSION "0.2.0"\n')
+        self.write("python/meson.build", "project('locus-python', 'cpp',\n  version: '0.2.0',\n")
+        self.write("python/pyproject.toml", '[project]\nversion = "0.1.0"\n')
+        self.write("python/locus/__init__.py", '__version__ = "0.2.0"\n')
+        self.assert_only_problem("python/pyproject.toml", "says version 0.1.0; meson.build has 0.2.0")
 
     def test_upward_include(self):
         self.write("include/locus/tensor/tensor.hpp", "#pragma once\n#include <locus/ops/reduce.hpp>\n")
