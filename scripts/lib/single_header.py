@@ -28,6 +28,7 @@ NUMBER = r"(?P<number> (?<!\w)\.?\d (?: '?[\w.] )* )"
 REMARK = r"(?P<comment> //[^\n]* | /\*.*?\*/ )"
 COMMENT = re.compile(f"{TEXT} | {NUMBER} | {REMARK}", re.VERBOSE | re.DOTALL)  # and all that looks like one
 TOKEN = re.compile(rf"{TEXT} | {NUMBER} | (?P<name> [A-Za-z_]\w* ) | (?P<other> \s+ | . )", re.VERBOSE | re.DOTALL)
+OF_LINES = re.compile(r'R".*(?:[\s\\]\n|\n\s*#)', re.DOTALL)  # a raw string that is changed if its lines are read one by one
 DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
 DEFINITION = re.compile(r"(\w+)(\([^)]*\))?\s*(.*)", re.DOTALL)
 INCLUDED = re.compile(r"(?:<(locus/[^>]+)>|(<[^>]+>))$")
@@ -41,6 +42,8 @@ class Unsupported(Exception):
 def without_comments(text, keep_docs=False):
     """keep_docs: keeps the lines that begin with ///."""
     def shorten(token):
+        if OF_LINES.match(token[0]):
+            raise Unsupported(f"a raw string has a line that is empty, ends with a space or begins with #: {token[0][:60]}")
         if token.lastgroup != "comment":
             return token[0]
         at_the_start = not text[text.rfind("\n", 0, token.start()) + 1:token.start()].strip()

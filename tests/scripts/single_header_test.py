@@ -84,6 +84,11 @@ class Joined(cases.Scratch):
         joined = single_header.single_header(["locus/a.hpp"], root=self.root, docs=True, zlib=True)
         self.assertIn("#define LOCUS_ZLIB 1\n/// Adds.\nint a;\nint zlib;\n", joined)
 
+    def test_a_raw_string_that_would_change_is_refused(self):
+        for text in ("one\n\ntwo", "one\n#two {}", "one \ntwo"):
+            with self.subTest(text), self.assertRaisesRegex(single_header.Unsupported, "a raw string has a line"):
+                self.join(a_hpp=f'auto a = R"({text})";\n')
+
     def test_an_argument_that_depends_on_the_compiler_is_refused(self):
         text = "#if defined(__clang__)\n#define LOCUS_REFUSED f()\n#else\n#define LOCUS_REFUSED g()\n#endif\nvoid LOCUS_REFUSED;\n"
         with self.assertRaisesRegex(single_header.Unsupported, "LOCUS_REFUSED: its value depends"):
