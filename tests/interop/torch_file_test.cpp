@@ -246,6 +246,17 @@ TEST_CASE("what is wrong with a file of torch.save is said") {
   refused(of_tensor("K\0"s, pickled_tuple("\2"), "(J\xff\xff\xff\xfft"),
           "an extent or a stride that is no number from 0");
   refused(of_tensor("K\0"s, pickled_tuple("\2\3"), pickled_tuple("\1")), "2 extents and 1 strides");
+  const auto of_rank = [&](std::size_t rank) {
+    return of_tensor("K\0"s, pickled_tuple(std::string(rank, '\1')), pickled_tuple(std::string(rank, '\1')));
+  };
+  CHECK(io::load_torch(folder.write("x.pt", of_rank(64))).unread().size() == 1);
+  refused(of_rank(65), "has a tensor of 65 dimensions; expected at most 64");
+  refused(torch_file_of("ccollections\nOrderedDict\n(" + std::string(17, 'N') + "tR"),
+          "gives 17 arguments; expected at most 16");
+  refused(torch_file_of("(" + std::string(17, 'N') + "tQ"), "gives 17 arguments; expected at most 16");
+  refused(torch_file_of("(" + pickled_text("storage") + "ctorch\nFloatStorage\nX\1\1\0\0"s + std::string(257, '0') +
+                        pickled_text("cpu") + "K\6tQ"),
+          "names a storage by 257 bytes; expected at most 256");
   refused(of_tensor("K\0"s, "(\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7ft",
                     pickled_tuple("\0\0"s)),
           "goes beyond its storage");
