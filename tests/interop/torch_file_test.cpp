@@ -110,6 +110,15 @@ TEST_CASE("tensors share memory as in the file, and changes of a mapped one do n
   CHECK(content_of(path) == before);
 }
 
+TEST_CASE("a tensor of a mapped file that was truncated since is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("x.pt", content_of(torch_file("tensors.pt")));
+  const io::Value file = io::read_torch(path, {.mapped = true});
+  std::filesystem::resize_file(path, 1);
+  CHECK_THROWS_WITH_AS((void)file["x"].tensor<float>(), doctest::Contains("was truncated to 1 bytes"), DataError);
+  CHECK_THROWS_WITH_AS((void)file.state_dict(), doctest::Contains("was truncated to 1 bytes"), DataError);
+}
+
 TEST_CASE("a checkpoint is a tree of values") {
   for (const char* const name : {"checkpoint.pt", "checkpoint_old.pt"}) {
     CAPTURE(name);
