@@ -108,6 +108,8 @@ TEST_CASE("what is wrong with a GGUF file is said") {
   };
   CHECK(io::GgufFile(folder.write("x.gguf", of_tensor({2, 4}, 0, 0, 32))).get<float>("w").shape() == Shape{4, 2});
   CHECK(io::GgufFile(folder.write("x.gguf", of_tensor({0, 4}, 0, 0, 0))).get<float>("w").shape() == Shape{4, 0});
+  const std::string blocks = GgufText(3, 2, 0).tensor("a", {256}, 9, 0).tensor("b", {8}, 0, 288).with_data(320);
+  CHECK(io::GgufFile(folder.write("x.gguf", blocks)).tensors()[0].bytes == 288);  // Q8_1: 36 bytes for 32 elements
   refused("", "it is empty");
   refused("PK and more", "it begins with 'PK a'; expected 'GGUF'");
   refused(GgufText(1, 0, 0).with_data(0), "it has version 1 of the format; expected 2 or 3");
