@@ -96,6 +96,15 @@ TEST_CASE("a GGUF file is a state, whose plain tensors share the mapping and out
   CHECK_CLOSE(floats, Reference({2, 3}, {0, 0.25, 0.5, 0.75, 1, 1.25}));
 }
 
+TEST_CASE("a GGUF file that was truncated since it was mapped is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("x.gguf", content_of(gguf_golden));
+  const io::GgufFile file(path);
+  std::filesystem::resize_file(path, 1);
+  CHECK_THROWS_WITH_AS((void)file.get_float("Q8_0"), doctest::Contains("was truncated to 1 bytes"), DataError);
+  CHECK_THROWS_WITH_AS((void)file.state_dict(), doctest::Contains("was truncated to 1 bytes"), DataError);
+}
+
 TEST_CASE("what is wrong with a GGUF file is said") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& content, const char* why) {

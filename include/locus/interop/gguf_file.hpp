@@ -58,6 +58,7 @@ class GgufFile {
   /// All tensors: plain ones share the mapping, blocks of Q8_0 and Q4_0 are computed as floats. Tensors of other types
   /// are named in .unread().
   [[nodiscard]] nn::StateDict<Cpu> state_dict() const {
+    memory_.require_readable();
     nn::StateDict<Cpu> state;
     state.set_file(path_);
     for (const GgufTensor& tensor : tensors_) {
