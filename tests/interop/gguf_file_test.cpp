@@ -96,6 +96,15 @@ TEST_CASE("a GGUF file is a state, whose plain tensors share the mapping and out
   CHECK_CLOSE(floats, Reference({2, 3}, {0, 0.25, 0.5, 0.75, 1, 1.25}));
 }
 
+TEST_CASE("a GGUF file that was truncated since it was mapped is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("x.gguf", content_of(gguf_golden));
+  const io::GgufFile file(path);
+  std::filesystem::resize_file(path, 1);
+  CHECK_THROWS_WITH_AS((void)file.get_float("Q8_0"), doctest::Contains("was truncated to 1 bytes"), DataError);
+  CHECK_THROWS_WITH_AS((void)file.state_dict(), doctest::Contains("was truncated to 1 bytes"), DataError);
+}
+
 TEST_CASE("what is wrong with a GGUF file is said") {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& content, const char* why) {
@@ -108,6 +117,8 @@ TEST_CASE("what is wrong with a GGUF file is said") {
   };
   CHECK(io::GgufFile(folder.write("x.gguf", of_tensor({2, 4}, 0, 0, 32))).get<float>("w").shape() == Shape{4, 2});
   CHECK(io::GgufFile(folder.write("x.gguf", of_tensor({0, 4}, 0, 0, 0))).get<float>("w").shape() == Shape{4, 0});
+  const std::string blocks = GgufText(3, 2, 0).tensor("a", {256}, 9, 0).tensor("b", {8}, 0, 288).with_data(320);
+  CHECK(io::GgufFile(folder.write("x.gguf", blocks)).tensors()[0].bytes == 288);  // Q8_1: 36 bytes for 32 elements
   refused("", "it is empty");
   refused("PK and more", "it begins with 'PK a'; expected 'GGUF'");
   refused(GgufText(1, 0, 0).with_data(0), "it has version 1 of the format; expected 2 or 3");

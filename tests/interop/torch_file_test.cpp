@@ -110,6 +110,15 @@ TEST_CASE("tensors share memory as in the file, and changes of a mapped one do n
   CHECK(content_of(path) == before);
 }
 
+TEST_CASE("a tensor of a mapped file that was truncated since is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("x.pt", content_of(torch_file("tensors.pt")));
+  const io::Value file = io::read_torch(path, {.mapped = true});
+  std::filesystem::resize_file(path, 1);
+  CHECK_THROWS_WITH_AS((void)file["x"].tensor<float>(), doctest::Contains("was truncated to 1 bytes"), DataError);
+  CHECK_THROWS_WITH_AS((void)file.state_dict(), doctest::Contains("was truncated to 1 bytes"), DataError);
+}
+
 TEST_CASE("a checkpoint is a tree of values") {
   for (const char* const name : {"checkpoint.pt", "checkpoint_old.pt"}) {
     CAPTURE(name);
@@ -246,6 +255,17 @@ TEST_CASE("what is wrong with a file of torch.save is said") {
   refused(of_tensor("K\0"s, pickled_tuple("\2"), "(J\xff\xff\xff\xfft"),
           "an extent or a stride that is no number from 0");
   refused(of_tensor("K\0"s, pickled_tuple("\2\3"), pickled_tuple("\1")), "2 extents and 1 strides");
+  const auto of_rank = [&](std::size_t rank) {
+    return of_tensor("K\0"s, pickled_tuple(std::string(rank, '\1')), pickled_tuple(std::string(rank, '\1')));
+  };
+  CHECK(io::load_torch(folder.write("x.pt", of_rank(64))).unread().size() == 1);
+  refused(of_rank(65), "has a tensor of 65 dimensions; expected at most 64");
+  refused(torch_file_of("ccollections\nOrderedDict\n(" + std::string(17, 'N') + "tR"),
+          "gives 17 arguments; expected at most 16");
+  refused(torch_file_of("(" + std::string(17, 'N') + "tQ"), "gives 17 arguments; expected at most 16");
+  refused(torch_file_of("(" + pickled_text("storage") + "ctorch\nFloatStorage\nX\1\1\0\0"s + std::string(257, '0') +
+                        pickled_text("cpu") + "K\6tQ"),
+          "names a storage by 257 bytes; expected at most 256");
   refused(of_tensor("K\0"s, "(\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7ft",
                     pickled_tuple("\0\0"s)),
           "goes beyond its storage");

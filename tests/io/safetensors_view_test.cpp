@@ -64,8 +64,9 @@ TEST_CASE("what cannot be written as views is refused, and the old file stays") 
   const TemporaryFolder folder;
   const std::string path = folder.write("x.safetensors", "old");
   const std::string four = "1234";
-  const auto refused = [&](std::vector<io::SafetensorsView> views, const char* why) {
-    CHECK_THROWS_WITH_AS(io::write_safetensors(path, std::move(views)), doctest::Contains(why), ArgumentError);
+  const auto refused = [&](std::vector<io::SafetensorsView> views, const char* why,
+                           const io::SafetensorsMetadata& metadata = {}) {
+    CHECK_THROWS_WITH_AS(io::write_safetensors(path, views, metadata), doctest::Contains(why), ArgumentError);
     CHECK(content_of(path) == "old");
   };
   refused({{"a", "F32", {2}, bytes_of_text(four)}}, "'a' has 4 bytes; its type and shape have 8");
@@ -73,6 +74,9 @@ TEST_CASE("what cannot be written as views is refused, and the old file stays") 
   refused({{"a", "F32", {1}, bytes_of_text(four)}, {"a", "F32", {1}, bytes_of_text(four)}}, "'a' is there twice");
   refused({{"\xff", "F32", {1}, bytes_of_text(four)}}, "is not UTF-8");
   refused({{"a", "F64", {~std::uint64_t{0}, 2}, bytes_of_text(four)}}, "more than 2^63 bytes");
+  refused({}, "the metadata 'a' is there twice", {{"a", "1"}, {"a", "2"}});
+  refused({}, "the metadata '\\xff' is not UTF-8", {{"\xff", "1"}});
+  refused({}, "the metadata 'a' is not UTF-8", {{"a", "\xff"}});
 }
 
 TEST_CASE("a content in memory that is cut off anywhere is refused") {

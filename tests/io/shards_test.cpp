@@ -87,6 +87,7 @@ TEST_CASE("what is wrong with an index, or with its files, is said") {
   refused(R"("a":"a.safetensors","b":"/etc/passwd")", "expected the name of a file beside the index");
   refused(R"("a":"a.safetensors","b":"..")", "'b' is in '..'");
   refused(R"("a":"a.safetensors","b":"a\u0000.safetensors")", "'b' is in 'a\\x00.safetensors'");
+  refused(R"("a":"a.safetensors","b":"\u001b[2J.safetensors")", "'b' is in '\\x1b[2J.safetensors'");
   refused(R"("a":"a.safetensors","a":"b.safetensors")", "'a' is there twice");
   refused(R"("a":"b.safetensors","b":"a.safetensors")", "'a', which the index says to be in 'b.safetensors'");
   refused(R"("a":"a.safetensors","x":"b.safetensors")", "'b', which the index does not name");

@@ -12,7 +12,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace io {
 ///
 ///     const io::GgufFile file("model.gguf");
 ///     const std::int64_t layers = file.metadata()["llama.block_count"].integer();
-///     const auto weight = file.get_float("blk.0.attn_q.weight");   // Tensor<float>, computed of Q8_0
+///     const auto weight = file.get_float("blk.0.attn_q.weight");   // Tensor<float>, computed from Q8_0
 class GgufFile {
  public:
   /// Reads the header. throws DataError for a file that is missing, truncated or malformed, whose tensors lie outside
@@ -58,6 +58,7 @@ class GgufFile {
   /// All tensors: plain ones share the mapping, blocks of Q8_0 and Q4_0 are computed as floats. Tensors of other types
   /// are named in .unread().
   [[nodiscard]] nn::StateDict<Cpu> state_dict() const {
+    memory_.require_readable();
     nn::StateDict<Cpu> state;
     state.set_file(path_);
     for (const GgufTensor& tensor : tensors_) {

@@ -11,7 +11,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 /// How elements of a GGUF file become elements of Locus: they are, they are computed, or they cannot be read.
 enum class GgufReading : unsigned char { plain, q8_0, q4_0, none };
 
-/// A type of the format: its number, its name, and the elements and bytes of a block.
+/// A type of the format: its number, its name, and the elements and bytes of a block, as in ggml, whose Q8_1 has 36
+/// bytes; Python's gguf says 40.
 struct GgufType {
   std::uint32_t number;
   std::string_view name;
@@ -26,7 +27,7 @@ inline constexpr GgufType gguf_types[] = {{0, "F32", 1, 4, GgufReading::plain, E
                                           {6, "Q5_0", 32, 22, GgufReading::none, {}},
                                           {7, "Q5_1", 32, 24, GgufReading::none, {}},
                                           {8, "Q8_0", 32, 34, GgufReading::q8_0, ElementType::float32},
-                                          {9, "Q8_1", 32, 40, GgufReading::none, {}},
+                                          {9, "Q8_1", 32, 36, GgufReading::none, {}},
                                           {10, "Q2_K", 256, 84, GgufReading::none, {}},
                                           {11, "Q3_K", 256, 110, GgufReading::none, {}},
                                           {12, "Q4_K", 256, 144, GgufReading::none, {}},

@@ -15,9 +15,9 @@ struct TorchOptions {
 
 /// Reads a file of torch.save as a tree of values: dictionaries, lists, tuples, numbers, texts, None, torch.Size,
 /// types, devices and tensors. Both formats are read: the archive of PyTorch 1.6 and later, and the older one. Tensors
-/// share memory as in the file. Tensors of a GPU are read into the memory of the host. throws DataError, which names
-/// the defect, for a file that is missing, truncated or malformed, that would call a function, or that holds big-endian
-/// numbers; OutOfMemory
+/// share memory as in the file. Tensors of a GPU are read into the memory of the host.
+/// throws DataError, which names the defect, for a file that is missing, truncated or malformed, that would call a
+/// function, or that holds big-endian numbers; OutOfMemory
 ///
 ///     const io::Value file = io::read_torch("checkpoint.pt");
 ///     const std::int64_t epoch = file["epoch"].integer();
@@ -77,10 +77,11 @@ namespace detail {
 
 /// Reads the state of a model from a file of torch.save into the memory of D. The state is the dictionary of .key;
 /// without it, the item "state_dict", "model_state_dict", "model" or "module", if it has tensors, or the whole file.
-/// The prefix "module." of all names is removed. Of a file pytorch_model.bin.index.json, reads all the files that it
-/// names. Values that are no tensors, and tensors of types that Locus lacks, are not read: .unread() of the state names
-/// them. On Cpu, tensors that share memory in the file share it here; strided views become dense. throws as
-/// read_torch(); ArgumentError for a file without a dictionary of tensors; CudaUnavailable
+/// The prefix "module." is removed if all names have it. Given an index of several files, pytorch_model.bin.index.json,
+/// reads them all as one state. Values that are no tensors, and tensors of types that Locus lacks, are not read:
+/// .unread() of the state names them. On Cpu, tensors that share memory in the file share it here; strided views become
+/// dense.
+/// throws as read_torch(); ArgumentError for a file without a dictionary of tensors; CudaUnavailable
 ///
 ///     nn::load_state_dict(model, io::load_torch<D>("resnet18-f37072fd.pth"));
 ///     auto weights = io::load_torch("run.pt", {.key = "ema"});

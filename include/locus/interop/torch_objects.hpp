@@ -58,7 +58,7 @@ class TorchObjects final : public PickleObjects {
   }
 
   [[nodiscard]] ValueIndex call(const std::string& function, ValueIndex arguments) override {
-    const std::vector<ValueIndex> given = tree_.nodes[arguments].parts;
+    const std::vector<ValueIndex> given = arguments_in(arguments);
     if (function == "collections.OrderedDict" || function == "collections.Counter") return dictionary(given);
     if (function == "builtins.set" || function == "__builtin__.set" || function == "torch.Size")
       return given.empty() ? arguments : ((void)node(given, 0, ValueKind::list), given[0]);
@@ -82,7 +82,7 @@ class TorchObjects final : public PickleObjects {
 
   /// ("storage", class, key, device, number of elements), in older files with a view of another storage, None.
   [[nodiscard]] ValueIndex persistent(ValueIndex id) override {
-    const std::vector<ValueIndex> parts = tree_.nodes[id].parts;
+    const std::vector<ValueIndex> parts = arguments_in(id);
     if (node(parts, 0, ValueKind::text).text != "storage") refuse("has a persistent object that is no storage");
     if (parts.size() > 5 && tree_.nodes[parts[5]].kind != ValueKind::none)
       refuse("has a storage that is a view of another; save it again with PyTorch 1.6 or later");
@@ -94,7 +94,9 @@ class TorchObjects final : public PickleObjects {
     if (count.is_negative || !count.text.empty() ||
         __builtin_mul_overflow(count.bits, type ? type->bytes : 1, &bytes) || bytes > INT64_MAX)
       refuse("has a storage of more than 2^63 bytes, or of less than none");
+    constexpr std::size_t most = 256;
     const std::string& key = node(parts, 2, ValueKind::text).text;
+    if (key.size() > most) refuse("names a storage by ", key.size(), " bytes; expected at most ", most);
     auto [found, is_new] = by_key_.emplace(key, storages_.size());
     if (is_new) storages_.push_back({key, type, bytes});
     const TorchStorage& known = storages_[found->second];
@@ -107,6 +109,14 @@ class TorchObjects final : public PickleObjects {
   template <class... Text>
   [[noreturn]] void refuse(const Text&... why) const {
     fail<DataError>({what_, ": its pickle ", why...});
+  }
+  /// A copy of a list of arguments. throws DataError for more than any call of PyTorch has: a small file could have one
+  /// long list copied by each of millions of calls
+  [[nodiscard]] std::vector<ValueIndex> arguments_in(ValueIndex list) const {
+    constexpr std::size_t most = 16;
+    const std::vector<ValueIndex>& arguments = tree_.nodes[list].parts;
+    if (arguments.size() > most) refuse("gives ", arguments.size(), " arguments; expected at most ", most);
+    return arguments;
   }
   /// An argument of this kind. throws DataError
   [[nodiscard]] const ValueNode& node(const std::vector<ValueIndex>& given, std::size_t i, ValueKind kind) const {
@@ -198,9 +208,13 @@ class TorchObjects final : public PickleObjects {
     for (const std::int64_t extent : shape) result.shape.push_back(extent);
     for (const std::int64_t stride : strides) result.strides.push_back(stride);
   }
+  /// Extents or strides. They are limited because each tensor of a file may name the same long list.
   [[nodiscard]] std::vector<std::int64_t> numbers(const std::vector<ValueIndex>& given, std::size_t i) const {
+    constexpr std::size_t most = 64;
+    const std::vector<ValueIndex>& parts = node(given, i, ValueKind::list).parts;
+    if (parts.size() > most) refuse("has a tensor of ", parts.size(), " dimensions; expected at most ", most);
     std::vector<std::int64_t> result;
-    for (const ValueIndex part : node(given, i, ValueKind::list).parts) {
+    for (const ValueIndex part : parts) {
       const ValueNode& number = tree_.nodes[part];
       if (number.kind != ValueKind::integer || number.is_negative || !number.text.empty() || number.bits > INT64_MAX)
         refuse("has a tensor with an extent or a stride that is no number from 0");

@@ -102,6 +102,7 @@ inline void take_room(std::uint64_t& room, std::uint64_t bytes, const std::strin
     const bool overflows = __builtin_mul_overflow(elements(tensor.shape), size, &bytes);
     take_room(room.copies, overflows ? UINT64_MAX : static_cast<std::uint64_t>(bytes), file);
   }
+  tensor.memory.buffer().require_readable();
   const auto dense = [&]<class Word>(Word) {
     const Tensor<Word, Cpu> view(tensor.memory.buffer(), reinterpret_cast<Word*>(tensor.memory.data() + tensor.begin),
                                  tensor.shape, tensor.strides);
@@ -191,6 +192,7 @@ class Value {
     if (stored.type != element_type<T>)
       refuse(join(dtype_name<T>(), ", not ", dtype_name(stored.type),
                   "; get it as what it holds and convert with .as<T>()"));
+    stored.memory.buffer().require_readable();
     return {stored.memory.buffer(), reinterpret_cast<T*>(stored.memory.data() + stored.begin), stored.shape,
             stored.strides};
   }

@@ -27,14 +27,13 @@ namespace detail {
 /// Maps the tensors of a safetensors file into memory: pages come from the disk when they are first touched, and are
 /// shared with other processes that map the file. Copy on write: in-place changes stay in this process and never reach
 /// the file. The mapping ends with the last tensor. Tensors of bool, which are checked, and misaligned tensors are read
-/// into separate memory.
+/// into separate memory. Given an index of several files, maps them all, as load() reads them.
 ///
 /// While the file is mapped, replace it by a new file, as io::save does; do not change it in place. get(), to() and
 /// clone() of the state throw DataError if the file was truncated. Reading a tensor after a later truncation ends the
 /// program (SIGBUS), as with every mapping: clone() tensors that must outlive such a file.
 /// throws as load(), and DataError where the file system cannot map
 /// cost: reads the header; memory only for tensors that are read
-/// Of an index of several files, maps all, as load() reads them.
 ///
 ///     nn::load_state_dict(model, io::load_mapped("model.safetensors"));             // one copy, not two
 ///     auto part = io::load_mapped("large.safetensors").get<float>("embedding");     // reads nothing else

@@ -67,11 +67,7 @@ class SafetensorsFile {
  public:
   /// throws DataError for a file that is missing, truncated or malformed, which it names; OutOfMemory
   explicit SafetensorsFile(const std::string& path) : mapping_(detail::InputFile(path, "a safetensors file")) {
-    const std::string_view text(reinterpret_cast<const char*>(mapping_.data()), mapping_.bytes());
-    detail::Contents contents = detail::parse_contents(text, join("cannot read '", path, "' as safetensors"));
-    metadata_ = std::move(contents.metadata);
-    views_ = detail::views_of(std::move(contents.tensors), std::as_bytes(std::span(text)).subspan(contents.begin));
-    for (std::size_t i = 0; i < views_.size(); ++i) positions_.emplace(views_[i].name, i);
+    locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"}, [&] { read(path); });
   }
 
   /// Views in the order of their bytes.
@@ -92,6 +88,14 @@ class SafetensorsFile {
   [[nodiscard]] const SafetensorsMetadata& metadata() const { return metadata_; }
 
  private:
+  void read(const std::string& path) {
+    const std::string_view text(reinterpret_cast<const char*>(mapping_.data()), mapping_.bytes());
+    detail::Contents contents = detail::parse_contents(text, join("cannot read '", path, "' as safetensors"));
+    metadata_ = std::move(contents.metadata);
+    views_ = detail::views_of(std::move(contents.tensors), std::as_bytes(std::span(text)).subspan(contents.begin));
+    for (std::size_t i = 0; i < views_.size(); ++i) positions_.emplace(views_[i].name, i);
+  }
+
   detail::FileMapping mapping_;
   std::vector<SafetensorsView> views_;
   SafetensorsMetadata metadata_;
@@ -108,7 +112,12 @@ class SafetensorsFile {
 inline void write_safetensors(const std::string& path, const std::vector<SafetensorsView>& tensors,
                               const SafetensorsMetadata& metadata = {}) {
   locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"}, [&] {
-    std::set<std::string_view> names;
+    std::set<std::string_view> names, keys;
+    for (const auto& [key, text] : metadata) {
+      const std::string shown = join("write_safetensors: the metadata '", locus::detail::printable(key), "'");
+      if (!is_utf8(key) || !is_utf8(text)) fail<ArgumentError>({shown, " is not UTF-8"});
+      if (!keys.insert(key).second) fail<ArgumentError>({shown, " is there twice"});
+    }
     detail::HeaderWriter header(metadata);
     std::vector<std::string_view> parts(1);
     const auto add = [&](const SafetensorsView& tensor, std::uint64_t element) {

@@ -22,10 +22,12 @@ struct ShardIndex {
   std::set<std::string> files;
 };
 
-/// Whether a name means a file beside the index, without a folder.
+/// Whether a name means a file beside the index, without a folder, and without control characters, which messages would
+/// send to a terminal.
 [[nodiscard]] inline bool is_file_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
-         name.find('\0') == std::string_view::npos;
+  for (const char c : name)
+    if (c == '/' || c == '\x7f' || static_cast<unsigned char>(c) < 0x20) return false;
+  return !name.empty() && name != "." && name != "..";
 }
 
 /// Parses the text of an index. what: begins messages. throws DataError

@@ -78,8 +78,8 @@ using ShardEntries = std::vector<const nn::StateDict<Cpu>::Entry*>;
 /// load_mapped(). Files of an earlier save stay: write each save to a folder of its own.
 /// throws as save(); ArgumentError also for a path that does not end in .safetensors
 ///
-///     const auto index = io::save_shards("folder/model.safetensors", nn::state_dict(model), {.max_bytes =
-///     2'000'000'000}); nn::load_state_dict(other, io::load<D>(index));
+///     const auto index = io::save_shards("folder/model.safetensors", nn::state_dict(model), {.max_bytes = 2'000'000});
+///     nn::load_state_dict(other, io::load<D>(index));
 template <class D>
 std::string save_shards(const std::string& path, const nn::StateDict<D>& state, const ShardOptions& options = {}) {
   return locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"},
