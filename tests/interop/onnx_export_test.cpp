@@ -119,6 +119,17 @@ TEST_CASE("models that a graph cannot follow are refused") {
         }).starts_with("onnx: the model uses a number that is "));
 }
 
+TEST_CASE("integers are divided as in Locus, and bits of bool are logic") {
+  const auto of = [](const auto& f, const auto& x) { return operators(onnx::record(f, x)); };
+  const auto half_of = [](const auto& x) { return x / 2; };
+  CHECK(of(half_of, from<std::int64_t>({{-7, 7}})) == std::vector<std::string>{"Mod", "Sub", "Div"});
+  CHECK(of(half_of, two_rows()) == std::vector<std::string>{"Div"});
+  CHECK(of([](const auto& x) { return x % 4; }, from<std::int8_t>({{-7, 7}})) == std::vector<std::string>{"Mod"});
+  CHECK(of([](const auto& x) { return x & 4; }, from<std::int8_t>({{-7, 7}})) ==
+        std::vector<std::string>{"BitwiseAnd"});
+  CHECK(of([](const auto& x) { return ~x | x; }, from<bool>({{1, 0}})) == std::vector<std::string>{"Not", "Or"});
+}
+
 TEST_CASE("options that fit no input are refused") {
   const auto f = [](const auto& x) { return relu(x); };
   CHECK(complaint(f, {.opset = 20}) == "onnx: .opset = 20; expected 21 to 23");
