@@ -130,6 +130,19 @@ TEST_CASE("integers are divided as in Locus, and bits of bool are logic") {
   CHECK(of([](const auto& x) { return ~x | x; }, from<bool>({{1, 0}})) == std::vector<std::string>{"Not", "Or"});
 }
 
+TEST_CASE("several inputs have one extent of one name, which is not multiplied by itself") {
+  const Tensor row = from({{1, 2}});
+  const auto model = onnx::record([](const auto& x, const auto& y) { return x + y; }, onnx::inputs(row, row));
+  CHECK(operators(model) == std::vector<std::string>{"Add"});
+  CHECK(text(model.graph.inputs.at(0)) == "input_0 batch 2");
+  CHECK(text(model.graph.inputs.at(1)) == "input_1 batch 2");
+  CHECK(text(model.graph.outputs.at(0)) == "output batch 2");
+  const auto squared = [](const auto& x, const auto& y) { return expand(sum(x), {x.size(0) * y.size(0), 1}); };
+  CHECK(locus_test::message_of<ArgumentError>([&] {
+          (void)onnx::record(squared, onnx::inputs(row, row));
+        }).starts_with("onnx: the model uses a number that is "));
+}
+
 TEST_CASE("options that fit no input are refused") {
   const auto f = [](const auto& x) { return relu(x); };
   CHECK(complaint(f, {.opset = 20}) == "onnx: .opset = 20; expected 21 to 23");
