@@ -32,6 +32,31 @@ std::string text(const onnx::ValueInfo& value) {
   return result;
 }
 
+/// A function whose to_onnx writes nothing.
+struct Forgetful {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return x;
+  }
+  template <class T>
+  LOCUS_FN T by_output(T) const {
+    return T(1);
+  }
+  onnx::Value to_onnx(onnx::Recorder&, const onnx::Value&) const { return {}; }
+};
+/// A node without inputs, whose type nothing tells.
+struct Rootless {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return x;
+  }
+  template <class T>
+  LOCUS_FN T by_output(T) const {
+    return T(1);
+  }
+  onnx::Value to_onnx(onnx::Recorder& graph, const onnx::Value&) const { return graph.node("Constant", {}); }
+};
+
 const auto two_rows = [] { return from({{1, 2, 3, 4}, {5, 6, 7, 8}}); };
 template <class F>
 std::string complaint(const F& f, const onnx::ExportOptions& options = {}) {
@@ -117,6 +142,14 @@ TEST_CASE("models that a graph cannot follow are refused") {
   CHECK(complaint([](const auto& x) {
           return expand(slice(x, 0, 0, 1), {x.size(0) * x.size(0), 4});
         }).starts_with("onnx: the model uses a number that is "));
+}
+
+TEST_CASE("forms of a program that give no value are refused") {
+  CHECK(locus_test::contains(complaint([](const auto& x) { return elementwise(Forgetful{}, x); }),
+                             "returned no value; return that of its last node"));
+  CHECK(complaint([](const auto& x) {
+          return elementwise(Rootless{}, x);
+        }).starts_with("onnx: node(\"Constant\") without inputs"));
 }
 
 TEST_CASE("integers are divided as in Locus, and bits of bool are logic") {
