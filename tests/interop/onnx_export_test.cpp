@@ -32,6 +32,31 @@ std::string text(const onnx::ValueInfo& value) {
   return result;
 }
 
+/// A function whose to_onnx writes nothing.
+struct Forgetful {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return x;
+  }
+  template <class T>
+  LOCUS_FN T by_output(T) const {
+    return T(1);
+  }
+  onnx::Value to_onnx(onnx::Recorder&, const onnx::Value&) const { return {}; }
+};
+/// A node without inputs, whose type nothing tells.
+struct Rootless {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return x;
+  }
+  template <class T>
+  LOCUS_FN T by_output(T) const {
+    return T(1);
+  }
+  onnx::Value to_onnx(onnx::Recorder& graph, const onnx::Value&) const { return graph.node("Constant", {}); }
+};
+
 const auto two_rows = [] { return from({{1, 2, 3, 4}, {5, 6, 7, 8}}); };
 template <class F>
 std::string complaint(const F& f, const onnx::ExportOptions& options = {}) {
@@ -116,6 +141,38 @@ TEST_CASE("models that a graph cannot follow are refused") {
   CHECK(complaint([](const auto& x) { return diagonal(x); }).starts_with("onnx: diagonal has no form in ONNX"));
   CHECK(complaint([](const auto& x) {
           return expand(slice(x, 0, 0, 1), {x.size(0) * x.size(0), 4});
+        }).starts_with("onnx: the model uses a number that is "));
+}
+
+TEST_CASE("forms of a program that give no value are refused") {
+  CHECK(locus_test::contains(complaint([](const auto& x) { return elementwise(Forgetful{}, x); }),
+                             "returned no value; return that of its last node"));
+  CHECK(complaint([](const auto& x) {
+          return elementwise(Rootless{}, x);
+        }).starts_with("onnx: node(\"Constant\") without inputs"));
+}
+
+TEST_CASE("integers are divided as in Locus, and bits of bool are logic") {
+  const auto of = [](const auto& f, const auto& x) { return operators(onnx::record(f, x)); };
+  const auto half_of = [](const auto& x) { return x / 2; };
+  CHECK(of(half_of, from<std::int64_t>({{-7, 7}})) == std::vector<std::string>{"Mod", "Sub", "Div"});
+  CHECK(of(half_of, two_rows()) == std::vector<std::string>{"Div"});
+  CHECK(of([](const auto& x) { return x % 4; }, from<std::int8_t>({{-7, 7}})) == std::vector<std::string>{"Mod"});
+  CHECK(of([](const auto& x) { return x & 4; }, from<std::int8_t>({{-7, 7}})) ==
+        std::vector<std::string>{"BitwiseAnd"});
+  CHECK(of([](const auto& x) { return ~x | x; }, from<bool>({{1, 0}})) == std::vector<std::string>{"Not", "Or"});
+}
+
+TEST_CASE("several inputs have one extent of one name, which is not multiplied by itself") {
+  const Tensor row = from({{1, 2}});
+  const auto model = onnx::record([](const auto& x, const auto& y) { return x + y; }, onnx::inputs(row, row));
+  CHECK(operators(model) == std::vector<std::string>{"Add"});
+  CHECK(text(model.graph.inputs.at(0)) == "input_0 batch 2");
+  CHECK(text(model.graph.inputs.at(1)) == "input_1 batch 2");
+  CHECK(text(model.graph.outputs.at(0)) == "output batch 2");
+  const auto squared = [](const auto& x, const auto& y) { return expand(sum(x), {x.size(0) * y.size(0), 1}); };
+  CHECK(locus_test::message_of<ArgumentError>([&] {
+          (void)onnx::record(squared, onnx::inputs(row, row));
         }).starts_with("onnx: the model uses a number that is "));
 }
 

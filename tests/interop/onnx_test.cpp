@@ -150,6 +150,8 @@ TEST_CASE("external data lies in the folder of the model") {
   CHECK(contains(message_of<DataError>([&] { (void)onnx::read_onnx(path); }),
                  "ONNX tensor 'weight' is 16 bytes from byte 0 of external file 'model.data', which has 5"));
   CHECK_THROWS_AS(onnx::write_onnx(path, model, {.external_data = "../x"}), DataError);
+  CHECK(contains(message_of<DataError>([&] { onnx::write_onnx(path, model, {.external_data = "model.onnx"}); }),
+                 "is the model's own file"));
 
   const auto location = [](const std::string& name) {
     return model_of_tensor(field(1, 4u) + field(2, 2u) + field(14, 1u) +

@@ -223,6 +223,49 @@ TEST_CASE("graphs that cannot be run are refused with the node and the value") {
                  "ONNX node 'm' (MatMul): input 1 holds int64; expected floating-point numbers"));
 }
 
+TEST_CASE("attributes and inputs out of range are refused with the node") {
+  const auto refused = [](const onnx::Node& node, const Tensor<float, Cpu>& x,
+                          const std::vector<onnx::TensorData>& initializers = {}) {
+    const models::Onnx<float> net(model_of({node}, initializers));
+    return message_of<DataError>([&] { (void)net(x); });
+  };
+  for (const char* operation : {"DepthToSpace", "SpaceToDepth"})
+    CHECK(contains(
+        refused(
+            {.op_type = operation, .inputs = {"x"}, .outputs = {"y"}, .attributes = {{"blocksize", std::int64_t{0}}}},
+            zeros({1, 4, 2, 2})),
+        "blocksize 0; expected 1 or more"));
+  CHECK(contains(refused({.op_type = "MaxPool",
+                          .inputs = {"x"},
+                          .outputs = {"y"},
+                          .attributes = {{"kernel_shape", std::vector<std::int64_t>{2, 2}}, {"auto_pad", "SAME"}}},
+                         zeros({1, 1, 4, 4})),
+                 "auto_pad = 'SAME', which Locus does not run"));
+  CHECK(contains(refused({.op_type = "Mean", .inputs = {"i", "i"}, .outputs = {"y"}}, zeros({1}),
+                         {onnx::tensor_data("i", from<std::int64_t>({1, 2}))}),
+                 "input 0 holds int64; expected floating-point numbers"));
+  CHECK(contains(refused({.op_type = "GatherND",
+                          .inputs = {"x", "i"},
+                          .outputs = {"y"},
+                          .attributes = {{"batch_dims", std::int64_t{1}}}},
+                         zeros({2, 2}), {onnx::tensor_data("i", from<std::int64_t>({{0}, {1}, {0}, {1}}))}),
+                 "indices of shape (4, 1) for a tensor of shape (2, 2)"));
+  CHECK(contains(refused({.op_type = "Resize", .inputs = {"x", "", "s"}, .outputs = {"y"}}, zeros({1, 1, 1, 10}),
+                         {onnx::tensor_data("s", from({1.f, 1.f, 1.f, __builtin_inff()}))}),
+                 "expected more than 0, and fewer than 2^53 elements"));
+}
+
+TEST_CASE("powers of integers are exact, and sizes of Resize are onnxruntime's") {
+  const models::Onnx<float> power(model_of({{.op_type = "Pow", .inputs = {"base", "exponent"}, .outputs = {"y"}}},
+                                           {onnx::tensor_data("base", from<std::int64_t>({3, -2})),
+                                            onnx::tensor_data("exponent", from<std::int64_t>({21, 3}))},
+                                           {}, {{"y", DataType::int64, {2}}}));
+  CHECK_CLOSE(power.run({}).get<std::int64_t>("y") - from<std::int64_t>({10460353203, -8}), Reference({2}, {0, 0}));
+  const models::Onnx<float> resize(model_of({{.op_type = "Resize", .inputs = {"x", "", "s"}, .outputs = {"y"}}},
+                                            {onnx::tensor_data("s", from({1, 1, 1, 0.7}))}));
+  CHECK(resize(zeros({1, 1, 1, 10})).shape() == Shape{1, 1, 1, 7});
+}
+
 TEST_CASE("every operator of the list has a function") {
   using F = Tensor<float, Cpu>;
   for (int i = 0; i < onnx::detail::operator_count; ++i)

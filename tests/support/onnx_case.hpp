@@ -63,8 +63,9 @@ std::string problem_of_case(const std::string& folder) {
   for (const onnx::TensorData& tensor : data.graph.initializers)
     if (tensor.name.starts_with("in:")) inputs.push_back(input_of<D>(tensor.name.substr(3), tensor));
   const nn::StateDict<D> results = net.run(inputs);
-  int compared = 0;
-  for (const onnx::TensorData& tensor : data.graph.initializers)
+  int compared = 0, expected = 0;
+  for (const onnx::TensorData& tensor : data.graph.initializers) {
+    expected += tensor.name.starts_with("out:");
     for (const auto& result : results) {
       if (tensor.name != "out:" + result.name) continue;
       const nn::StateDict<Cpu>::Entry on_host{result.name, result.type, result.shape, result.bytes.template to<Cpu>()};
@@ -72,7 +73,8 @@ std::string problem_of_case(const std::string& folder) {
       if (!problem.empty()) return result.name + " has " + problem;
       ++compared;
     }
-  return compared > 0 ? "" : "no output was compared";
+  }
+  return compared > 0 && compared == expected ? "" : join(compared, " of ", expected, " outputs were compared");
 }
 
 }  // namespace locus_test

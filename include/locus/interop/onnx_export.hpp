@@ -183,8 +183,9 @@ template <class M, class... X>
   for (std::size_t run = 0; run < count; ++run) {
     for (const DynamicExtent& extent : dynamic)
       shapes[static_cast<std::size_t>(extent.input)][extent.dim] = extent.in_runs[run];
-    std::size_t i = 0;
-    const Tuple<Tensor<value_of<X>, Recording>...> inputs{input_for(examples.eval(), shapes[i++], run)...};
+    const auto inputs = [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return Tuple<Tensor<value_of<X>, Recording>...>{input_for(examples.eval(), shapes[i], run)...};
+    }(std::index_sequence_for<X...>());
     locus::detail::unpack(inputs, [&](const auto&... x) { runs.push_back(run_of(model, names, x...)); });
   }
   const auto outputs = names_or(options.outputs, "output", runs[0].outputs.size());

@@ -47,6 +47,7 @@ class Onnx final : public nn::Layer<Onnx<T, D>, T, D> {
  public:
   using input_type = T;
 
+  /// Initial values of T on the host share the memory of `model` where they are aligned: train a clone() to keep it.
   /// throws DataError for a graph that cannot be run, naming all operators that Locus lacks; OutOfMemory
   explicit Onnx(const onnx::Model& model, D device = {}) : Onnx(model, device, "ONNX model") {}
 

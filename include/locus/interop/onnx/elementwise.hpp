@@ -105,17 +105,21 @@ void clip(const Call<F>& call) {
   });
 }
 
+/// Input i, numbers or integers, as another floating-point type.
+template <class R, class F>
+[[nodiscard]] Tensor<R, device_of<F>> floating_input(const Call<F>& call, std::size_t i) {
+  if (call.input(i).numbers()) return call.plain(i).template as<R>();
+  return call.integers(i).there(call.device()).template as<R>();
+}
+/// Powers of integers are computed in double: T may have as few as 8 bits.
 template <class F>
 void power(const Call<F>& call) {
-  const Value<F>&base = call.input(0), &exponent = call.input(1);
-  const auto numbers = [&](std::size_t i) -> F {
-    if (const F* found = call.input(i).numbers()) return *found;
-    return call.handle(call.integers(i).there(call.device()).template as<value_of<F>>().eval());
-  };
-  if (base.numbers() && exponent.numbers()) return call.give_like(pow(*base.numbers(), *exponent.numbers()));
-  const F result = pow(numbers(0), numbers(1)).eval();
-  if (base.numbers()) return call.give_like(result);
-  call.give_wrapped(base.type(), round(plain_of(result)).template as<std::int64_t>());
+  if (const F* base = call.input(0).numbers()) {
+    if (const F* exponent = call.input(1).numbers()) return call.give_like(pow(*base, *exponent));
+    return call.give_like(pow(*base, floating_input<value_of<F>>(call, 1)));
+  }
+  const Tensor<double, device_of<F>> result = pow(floating_input<double>(call, 0), floating_input<double>(call, 1));
+  call.give_wrapped(call.input(0).type(), round(result).template as<std::int64_t>());
 }
 
 /// Value i as another type. Floating-point types are all computed as T.
@@ -140,7 +144,7 @@ void cast(const Call<F>& call, DataType to) {
   });
 }
 
-/// The one where the other holds; both of one type.
+/// where(condition, x, y); x and y have one type.
 template <class F>
 void choose(const Call<F>& call) {
   const Value<F>& x = call.input(1);
@@ -160,7 +164,7 @@ void prelu_of(const Call<F>& call) {
   call.give_like(where(call.plain(0) < 0, x * slope.eval(), x));
 }
 
-/// The numbers of one input times alpha where they are not above it, and so on: formulas with attributes.
+/// Activation functions; attributes hold the coefficients of some.
 template <class F>
 inline constexpr Operation<F> activations[] = {
     {"Celu", [](const Call<F>& c) { map_numbers(c, [&](const F& x) { return celu(x, c.number("alpha", 1)); }); }},
@@ -258,6 +262,7 @@ inline constexpr Operation<F> arithmetic[] = {
     {"Max", [](const Call<F>& c) { fold_inputs(c, [](const auto& a, const auto& b) { return maximum(a, b); }); }},
     {"Mean",
      [](const Call<F>& c) {
+       (void)c.numbers(0);  // ONNX has no mean of integers
        fold_inputs(
            c, [](const auto& a, const auto& b) { return a + b; }, true);
      }},

@@ -14,8 +14,9 @@
 namespace locus { inline namespace LOCUS_ABI { namespace onnx {
 
 /// Reads a model. Tensors are in the mapped memory of the file, and of external files in the model's folder: pages are
-/// read when they are first touched, and the mapping ends with the last tensor. Fields without a name in Model and its
-/// parts are kept, and written back by write_onnx. Operators are not checked.
+/// read when they are first touched, and the mapping ends with the last tensor. Fields of Model, Graph, Node and
+/// ValueInfo without a name here are kept, and written back by write_onnx; other messages lose them, such as the
+/// documentation of tensors and attributes. Operators are not checked.
 ///
 /// While tensors refer to a file, replace it by a new one, as write_onnx does; do not change it in place.
 /// cost: memory for nodes and names, not for tensors
@@ -51,11 +52,14 @@ struct WriteOptions {
 /// Writes a model; the file appears whole or not at all. With `.external_data`, initial values of 1024 bytes and more
 /// are written to a file of this name in the same folder first, each at a multiple of 64 bytes.
 /// cost: memory for the file without external data
-/// throws DataError for a folder that does not exist or may not be written, for a name of external data with a folder,
-/// and for a model of 2 GiB and more, which protobuf cannot hold; OutOfMemory
+/// throws DataError for a folder that does not exist or may not be written, for a name of external data with a folder
+/// or of the model's own file, and for a model of 2 GiB and more, which protobuf cannot hold; OutOfMemory
 ///
 ///     onnx::write_onnx("net.onnx", model, {.external_data = "net.onnx.data"});
 inline void write_onnx(const std::string& path, const Model& model, const WriteOptions& options = {}) {
+  if (!options.external_data.empty() && path.substr(path.find_last_of('/') + 1) == options.external_data)
+    fail<DataError>({"write_onnx: .external_data = '", options.external_data,
+                     "' is the model's own file, which would replace it; expected another name"});
   if (options.external_data.find('/') != std::string::npos || options.external_data == "..")
     fail<DataError>({"write_onnx: .external_data = '", options.external_data,
                      "'; expected the name of a file without a folder: it is written beside the model"});

@@ -49,6 +49,11 @@ inline constexpr TypePair type_pairs[] = {
     {DataType::uint8, ElementType::uint8},     {DataType::uint16, ElementType::uint16},
     {DataType::uint32, ElementType::uint32},   {DataType::uint64, ElementType::uint64},
     {DataType::boolean, ElementType::boolean}};
+/// Whether Locus has floating-point numbers of this type.
+[[nodiscard]] constexpr bool is_floating(DataType type) {
+  return type == DataType::float32 || type == DataType::float64 || type == DataType::float16 ||
+         type == DataType::bfloat16;
+}
 }  // namespace detail
 
 /// Whether Locus has tensors of this type.

@@ -44,7 +44,11 @@ class JoinedRuns {
  public:
   /// outputs: names. throws ArgumentError where the runs differ in another way than by dynamic extents
   JoinedRuns(const std::vector<Run>& runs, std::vector<DynamicExtent> dynamic, const std::vector<std::string>& outputs)
-      : runs_(runs), dynamic_(std::move(dynamic)), names_(first().values().size()), live_(first().values().size()) {
+      : runs_(runs),
+        dynamic_(std::move(dynamic)),
+        distinct_(distinct(dynamic_)),
+        names_(first().values().size()),
+        live_(first().values().size()) {
     require_same_nodes();
     for (const int output : runs_[0].outputs) mark(output);
     name_inputs();
@@ -59,6 +63,14 @@ class JoinedRuns {
   [[nodiscard]] Graph graph() && { return std::move(graph_); }
 
  private:
+  /// The first dynamic extent of each name: those of one name are equal.
+  [[nodiscard]] static std::vector<DynamicExtent> distinct(const std::vector<DynamicExtent>& dynamic) {
+    std::vector<DynamicExtent> result;
+    std::set<std::string> names;
+    for (const DynamicExtent& extent : dynamic)
+      if (names.insert(extent.name).second) result.push_back(extent);
+    return result;
+  }
   [[nodiscard]] static std::size_t index(int number) { return static_cast<std::size_t>(number); }
   [[nodiscard]] const Recorder& first() const { return runs_[0].recorder; }
   [[nodiscard]] const RecordedValue& value(int number, std::size_t run = 0) const {
@@ -238,7 +250,7 @@ class JoinedRuns {
   /// A list of one number: factor * product of some dynamic extents + offset.
   struct Formula {
     std::int64_t factor, offset;
-    unsigned extents;  ///< a bit for each
+    unsigned extents;  ///< a bit for each of distinct_
   };
   /// throws ArgumentError for numbers that no such formula gives
   [[nodiscard]] std::string add_computed(const std::vector<std::int64_t>& numbers) {
@@ -246,11 +258,12 @@ class JoinedRuns {
     if (!known.empty()) return known;
     const Formula formula = formula_of(numbers);
     if (formula.extents == 0)
-      fail<ArgumentError>({"onnx: the model uses a number that is ", numbers[0], " in one run and ", numbers[1],
+      fail<ArgumentError>({"onnx: the model uses a number that is ", numbers[0], " in one run and ",
+                           other_than(numbers),
                            " in another, which is not an integer times dynamic extents plus an integer; leave the ",
                            "extent that decides it out of .dynamic"});
     std::string name;
-    for (std::size_t i = 0; i < dynamic_.size(); ++i) {
+    for (std::size_t i = 0; i < distinct_.size(); ++i) {
       if ((formula.extents >> i & 1u) == 0) continue;
       const std::string extent = add_extent(i);
       name = name.empty() ? extent : add_node("Mul", {name, extent});
@@ -259,9 +272,15 @@ class JoinedRuns {
     if (formula.offset != 0) name = add_node("Add", {name, add_numbers({formula.offset})});
     return known = name;
   }
+  /// The first number that differs from the one of the first run.
+  [[nodiscard]] static std::int64_t other_than(const std::vector<std::int64_t>& numbers) {
+    for (const std::int64_t number : numbers)
+      if (number != numbers[0]) return number;
+    return numbers[0];
+  }
   [[nodiscard]] std::string add_extent(std::size_t i) {
     std::string& name = extents_[i];
-    const DynamicExtent& dynamic = dynamic_[i];
+    const DynamicExtent& dynamic = distinct_[i];
     if (name.empty())
       name = add_node("Shape", {graph_.inputs[index(dynamic.input)].name},
                       {{"start", std::int64_t{dynamic.dim}}, {"end", std::int64_t{dynamic.dim} + 1}});
@@ -270,11 +289,11 @@ class JoinedRuns {
   /// Without extents if there is none. A formula without an offset is preferred.
   [[nodiscard]] Formula formula_of(const std::vector<std::int64_t>& numbers) const {
     for (const bool has_offset : {false, true}) {
-      for (unsigned extents = 1; extents < 1u << dynamic_.size(); ++extents) {
+      for (unsigned extents = 1; extents < 1u << distinct_.size(); ++extents) {
         const auto products = in_runs([&](std::size_t run) {
           std::int64_t product = 1;
-          for (std::size_t i = 0; i < dynamic_.size(); ++i)
-            if ((extents >> i & 1u) != 0) product *= dynamic_[i].in_runs[run];
+          for (std::size_t i = 0; i < distinct_.size(); ++i)
+            if ((extents >> i & 1u) != 0) product *= distinct_[i].in_runs[run];
           return product;
         });
         Formula formula{numbers[0] / products[0], 0, extents};
@@ -314,7 +333,7 @@ class JoinedRuns {
   }
 
   const std::vector<Run>& runs_;
-  std::vector<DynamicExtent> dynamic_;
+  std::vector<DynamicExtent> dynamic_, distinct_;
   std::vector<std::string> names_;  ///< of values
   std::vector<bool> live_;          ///< values that outputs are computed from
   std::set<std::string> taken_;

@@ -111,7 +111,8 @@ template <class F>
     call.fail_here({"input ", i, " of shape ", x.shape(), " in ", heads, " heads"});
   return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), 1, 2);
 }
-/// What queries may attend to, and what is added to their scores; without memory: everything, and nothing.
+/// The keys that queries may attend to, and the numbers that are added to scores. A tensor without memory stands for
+/// all keys, and for no numbers.
 template <class F>
 struct KeyMasks {
   using Mask = AttentionMask<value_of<F>, device_of<F>>;
@@ -133,7 +134,7 @@ struct KeyMasks {
   [[nodiscard]] static auto lowest() { return static_cast<compute_t<value_of<F>>>(-__builtin_inf()); }
 };
 /// The keys that is_causal, windows and lengths of keys allow: (queries, keys), or of each batch (batch, 1, queries,
-/// keys). Query i has the position past + i, or, with lengths, the last query that of the last key.
+/// keys). Query i has the position past + i. With lengths, the last query has the position of the last key.
 template <class F>
 [[nodiscard]] Tensor<bool, device_of<F>> allowed_keys(const Call<F>& call, std::int64_t queries, std::int64_t keys,
                                                       std::int64_t past) {

@@ -55,8 +55,8 @@ void gather_elements(const Call<F>& call) {
                [&](const auto& x, const auto& indices) { return gather(x, axis, from_front(indices, x.size(axis))); });
 }
 
-/// The numbers of slices that the last dimension of `indices` names: `batch` dimensions of `shape` are walked along
-/// with the first of the indices.
+/// The numbers of the slices whose coordinates are the last dimension of `indices`. The first `batch` dimensions are
+/// those of `shape`. Coordinates out of range give a negative number.
 template <class E>
 [[nodiscard]] Tensor<std::int64_t, E> slice_numbers(const Tensor<std::int64_t, E>& indices, const Shape& shape,
                                                     int batch) {
@@ -72,15 +72,16 @@ template <class E>
   }
   return number.flatten();
 }
-/// The shape as rows of the slices that indices of a depth name.
+/// The shape as a matrix, with a row for each slice that has `depth` coordinates.
 [[nodiscard]] inline Shape slices_of(const Shape& shape, int batch, std::int64_t depth) {
   return matrix_at(shape, batch + static_cast<int>(depth));
 }
 template <class F>
 void require_depth(const Call<F>& call, int batch) {
   const Shape &x = call.shape(0), &indices = call.shape(1);
-  if (indices.rank() < 1 || batch >= indices.rank() || indices[-1] < 1 || indices[-1] + batch > x.rank())
-    call.fail_here({"indices of shape ", indices, " for a tensor of shape ", x});
+  bool fits = batch >= 0 && batch < indices.rank() && indices[-1] >= 1 && indices[-1] <= x.rank() - batch;
+  for (int d = 0; d < batch && fits; ++d) fits = indices[d] == x[d];
+  if (!fits) call.fail_here({"indices of shape ", indices, " for a tensor of shape ", x});
 }
 template <class F>
 void gather_by_coordinates(const Call<F>& call) {
@@ -129,7 +130,9 @@ void scatter_elements(const Call<F>& call) {
 
 template <class F>
 void one_hot_of(const Call<F>& call) {
-  const auto depth = static_cast<std::int64_t>(call.host_number(1));
+  const double wanted = call.host_number(1);
+  if (!(wanted >= 0 && wanted < 0x1p53)) call.fail_here({"depth ", wanted, "; expected 0 or more"});
+  const auto depth = static_cast<std::int64_t>(wanted);
   const int rank = call.shape(0).rank() + 1, axis = call.axis_of(call.integer("axis", -1), rank);
   Shape along = Dims::filled(rank, 1);
   along[axis] = depth;
@@ -207,7 +210,7 @@ void range_of(const Call<F>& call) {
       arange<std::int64_t>(0, size, 1, call.device()).template as<R>() * static_cast<R>(step) + static_cast<R>(start);
   call.give_as(call.input(0).type(), numbers.eval().template as<value_of<F>>());
 }
-/// A tensor of one number, which an attribute holds.
+/// A tensor filled with the number of the attribute `value`.
 template <class F>
 void constant_of_shape(const Call<F>& call) {
   const Shape shape(call.host_list(0));

@@ -28,12 +28,19 @@ concept HasForm = requires(const F& f, Recorder& graph, const V&... x) {
                        "out of forward"});
 }
 
-/// The value of a functor or operation of these values. throws ArgumentError for one without a form
+/// The value of a functor or operation of these values. throws ArgumentError for one without a form, or whose to_onnx
+/// returns no value
 template <class F, class... V>
 [[nodiscard]] Value written(Recorder& graph, std::string_view name, const F& f, const V&... x) {
-  if constexpr (WritesItself<F, V...>) return f.to_onnx(graph, x...);
-  else if constexpr (HasForm<F, V...>) return write(graph, f, x...);
-  else fail_unknown(name, typeid(F));
+  if constexpr (WritesItself<F, V...>) {
+    const Value result = f.to_onnx(graph, x...);
+    if (!result) fail<ArgumentError>({"onnx: to_onnx of ", name, " returned no value; return that of its last node"});
+    return result;
+  } else if constexpr (HasForm<F, V...>) {
+    return write(graph, f, x...);
+  } else {
+    fail_unknown(name, typeid(F));
+  }
 }
 
 /// Trees of expressions.

@@ -92,8 +92,10 @@ class Recorder {
   using Attributes = std::initializer_list<Attribute>;
 
   /// The first result of a node of ONNX's own operators, of the first input's type. The names and attributes are
-  /// ONNX's; a value without a number is an input that is left out.
+  /// ONNX's; a default-constructed Value is an input that is left out. throws ArgumentError if there are no inputs
   Value node(std::string_view op_type, Inputs inputs, Attributes attributes = {}) {
+    if (inputs.size() == 0)
+      fail<ArgumentError>({"onnx: node(\"", op_type, "\") without inputs has no element type; use typed_node"});
     return typed_node(op_type, inputs.begin()->type(), inputs, attributes);
   }
   /// A result of another type, as of Cast and comparisons.
@@ -158,7 +160,7 @@ class Recorder {
     return keep(x, place,
                 value({exporting::Origin::constant, place.type, place.shape, {}, exporting::bytes_on_host(x)}));
   }
-  /// The matrix whose transposed `x` is, or a node that transposes x.
+  /// The matrix of which `x` is the transpose, or a node that transposes x.
   Value transposed(const Value& x) {
     const int made_by = values_[static_cast<std::size_t>(x.number_)].node;
     if (made_by >= 0 && nodes_[static_cast<std::size_t>(made_by)].op_type == "Transpose")

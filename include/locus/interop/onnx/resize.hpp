@@ -127,8 +127,11 @@ template <class F>
     ResizedAxis& axis = axes[static_cast<std::size_t>(call.axis_of(named[i], rank))];
     const auto extent = static_cast<double>(axis.extent);
     axis.scale = by_sizes ? static_cast<double>(sizes[i]) / extent : scales[i];
-    axis.size = by_sizes ? sizes[i] : static_cast<std::int64_t>(__builtin_floor(extent * axis.scale));
-    if (!(axis.scale > 0) || axis.size < 0) call.fail_here({"scale ", axis.scale, "; expected more than 0"});
+    if (!(axis.scale > 0 && extent * axis.scale < 0x1p53))
+      call.fail_here({"scale ", axis.scale, " of ", axis.extent,
+                      " elements; expected more than 0, and fewer than 2^53 ", "elements"});
+    // The product is rounded to float, as in onnxruntime: 10 elements times 0.7f are 7, although 0.7f is below 0.7.
+    axis.size = by_sizes ? sizes[i] : static_cast<std::int64_t>(static_cast<float>(extent * axis.scale));
     common = policy == "not_larger" ? (axis.scale < common ? axis.scale : common)
                                     : (axis.scale > common ? axis.scale : common);
   }

@@ -1,6 +1,7 @@
 #pragma once
 // Running the steps of a plan.
 
+#include <locus/core/system/out_of_memory.hpp>
 #include <locus/interop/onnx/layers.hpp>
 #include <locus/interop/onnx/lookups.hpp>
 #include <locus/interop/onnx/reductions.hpp>
@@ -32,12 +33,12 @@ class Functions {
   void (*run_[operator_count])(const Call<F>& call) = {};
 };
 
-/// f(), with errors of operations preceded by the node.
+/// f(), with errors of operations, and OutOfMemory for std::bad_alloc, preceded by the node.
 template <class Do>
 void naming_node(const Node& node, const Do& f) {
   const auto named = [&](const Error& error) { return join("ONNX ", text_of(node), ": ", error.what()); };
   try {
-    f();
+    locus::detail::or_out_of_memory({"out of memory"}, f);
   } catch (const ShapeError& error) {
     throw ShapeError(named(error));
   } catch (const ArgumentError& error) {

@@ -188,15 +188,24 @@ void pad_input(const Call<F>& call) {
   reshape_by(call, [&]<class X>(const X& x) {
     using E = value_of<X>;
     if constexpr (std::is_same_v<E, bool>) return pad(x, amounts, mode, value != 0);
+    else if constexpr (std::is_same_v<E, std::int64_t>)  // exactly, beyond 2^53 too
+      return pad(x, amounts, mode, call.has_input(2) ? call.host_integer(2) : std::int64_t{0});
     else return pad(x, amounts, mode, static_cast<compute_t<E>>(value));
   });
 }
 
+/// The attribute blocksize of an operator on images.
+template <class F>
+[[nodiscard]] std::int64_t block_size(const Call<F>& call) {
+  if (call.shape(0).rank() != 4) call.fail_here({"images of shape ", call.shape(0), "; expected four dimensions"});
+  const std::int64_t size = call.integer("blocksize", 0);
+  if (size < 1) call.fail_here({"blocksize ", size, "; expected 1 or more"});
+  return size;
+}
 template <class F>
 void depth_to_space(const Call<F>& call) {
   const Shape& s = call.shape(0);
-  if (s.rank() != 4) call.fail_here({"images of shape ", s, "; expected four dimensions"});
-  const std::int64_t b = call.integer("blocksize", 1), channels = s[1] / (b * b);
+  const std::int64_t b = block_size(call), channels = s[1] / b / b;
   const bool is_crd = call.text("mode", "DCR") == "CRD";
   if (!is_crd) call.require_text("mode", "DCR");
   reshape_by(call, [&](const auto& x) {
@@ -208,8 +217,7 @@ void depth_to_space(const Call<F>& call) {
 template <class F>
 void space_to_depth(const Call<F>& call) {
   const Shape& s = call.shape(0);
-  if (s.rank() != 4) call.fail_here({"images of shape ", s, "; expected four dimensions"});
-  const std::int64_t b = call.integer("blocksize", 1);
+  const std::int64_t b = block_size(call);
   const bool is_crd = call.text("mode", "DCR") == "CRD";
   if (!is_crd) call.require_text("mode", "DCR");
   const Axes order = is_crd ? Axes{0, 1, 3, 5, 2, 4} : Axes{0, 3, 5, 1, 2, 4};

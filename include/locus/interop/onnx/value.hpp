@@ -48,14 +48,6 @@ class Placed<I, Cpu> {
   Tensor<I, Cpu> host_;
 };
 
-[[nodiscard]] constexpr bool is_integer(DataType type) {
-  return (type >= DataType::uint8 && type <= DataType::int64) || type == DataType::uint32 || type == DataType::uint64;
-}
-[[nodiscard]] constexpr bool is_floating(DataType type) {
-  return type == DataType::float32 || type == DataType::float64 || type == DataType::float16 ||
-         type == DataType::bfloat16;
-}
-
 /// Integers that were computed in 64 bits, wrapped to their type.
 template <class E>
 [[nodiscard]] Tensor<std::int64_t, E> wrapped(DataType type, const Tensor<std::int64_t, E>& x) {
@@ -85,7 +77,6 @@ class Value {
       : type_(type), data_(Placed<std::int64_t, D>(integers)) {}
   template <class E>
   Value(DataType, const Tensor<bool, E>& bools) : type_(DataType::boolean), data_(Placed<bool, D>(bools)) {}
-
   template <class I>
   Value(DataType type, Placed<I, D> placed) : type_(type), data_(std::move(placed)) {}
 

@@ -50,6 +50,8 @@ struct Windows {
   require("kernel_shape", w.kernel.size(), count), require("strides", w.strides.size(), count);
   require("dilations", w.dilations.size(), count), require("pads", pads.size(), 2 * count);
   const auto word = call.text("auto_pad", "NOTSET");
+  const bool is_same = word == "SAME_UPPER" || word == "SAME_LOWER";
+  if (!is_same && word != "VALID") call.require_text("auto_pad", "NOTSET");
   for (std::size_t d = 0; d < count; ++d) {
     if (w.kernel[d] < 1 || w.strides[d] < 1 || w.dilations[d] < 1)
       call.fail_here({"kernel ", w.kernel[d], ", stride ", w.strides[d], ", dilation ", w.dilations[d],
@@ -57,7 +59,7 @@ struct Windows {
     w.before[d] = pads[d];
     w.after[d] = pads[d + count];
     if (word == "VALID") w.before[d] = w.after[d] = 0;
-    if (word != "SAME_UPPER" && word != "SAME_LOWER") continue;
+    if (!is_same) continue;
     const std::int64_t extent = x[static_cast<int>(d) + 2], outputs = (extent + w.strides[d] - 1) / w.strides[d];
     const std::int64_t reach = (outputs - 1) * w.strides[d] + w.dilations[d] * (w.kernel[d] - 1) + 1;
     const std::int64_t total = reach > extent ? reach - extent : 0;
@@ -187,7 +189,7 @@ void average_pool(const Call<F>& call) {
   const Windows inner = without_border(by);
   const F padded = pad(x, border(by));
   if (counts_border) return call.give_like(mean_pool(padded, inner, {.ceil_mode = ceils}));
-  // The sums of windows by the numbers of elements that are none of the border's.
+  // The sum of each window, divided by the number of its elements that are not border.
   const auto inside = pad(ones<value_of<F>>(x.shape(), call.device()), border(by));
   const AvgPoolOptions sums{.ceil_mode = ceils, .divisor_override = 1};
   call.give_like(mean_pool(padded, inner, sums) / mean_pool(inside, inner, sums));

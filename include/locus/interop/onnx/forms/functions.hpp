@@ -36,6 +36,11 @@ inline Value predicate(Recorder& graph, std::string_view op_type, Recorder::Inpu
   inline Value write(Recorder& graph, const functor::Functor&, const Value& x, const Value& y) {    \
     return exporting::predicate(graph, Operator, {x, y});                                              \
   }
+// An operator of integers, and one of bool.
+#define LOCUS_ONNX_BITWISE(Functor, Operator, Logical)                                              \
+  inline Value write(Recorder& graph, const functor::Functor&, const Value& x, const Value& y) {    \
+    return graph.node(x.type() == DataType::boolean ? Logical : Operator, {x, y});                  \
+  }
 // A formula of several operators.
 #define LOCUS_ONNX_FORMULA(Functor, ...)                                                            \
   inline Value write(Recorder& g, const functor::Functor&, const Value& x) { return __VA_ARGS__; }
@@ -47,13 +52,18 @@ inline Value write(Recorder&, const functor::Identity&, const Value& x) { return
 LOCUS_ONNX_BINARY(Add, "Add")
 LOCUS_ONNX_BINARY(Subtract, "Sub")
 LOCUS_ONNX_BINARY(Multiply, "Mul")
-LOCUS_ONNX_BINARY(Divide, "Div")
+/// ONNX rounds quotients of integers towards zero, Locus down: without the remainder, which has the divisor's sign, the
+/// quotient is exact.
+inline Value write(Recorder& graph, const functor::Divide&, const Value& x, const Value& y) {
+  if (detail::is_floating(x.type())) return graph.node("Div", {x, y});
+  return graph.node("Div", {graph.node("Sub", {x, graph.node("Mod", {x, y})}), y});
+}
 LOCUS_ONNX_UNARY(Negate, "Neg")
 LOCUS_ONNX_BINARY(Power, "Pow")
 LOCUS_ONNX_BINARY(Minimum, "Min")
 LOCUS_ONNX_BINARY(Maximum, "Max")
 inline Value write(Recorder& graph, const functor::Remainder&, const Value& x, const Value& y) {
-  if (x.type() == DataType::int64 || x.type() == DataType::int32) return graph.node("Mod", {x, y});
+  if (!detail::is_floating(x.type())) return graph.node("Mod", {x, y});
   return graph.node("Sub", {x, graph.node("Mul", {y, graph.node("Floor", {graph.node("Div", {x, y})})})});
 }
 inline Value write(Recorder& graph, const functor::Fmod&, const Value& x, const Value& y) {
@@ -149,10 +159,10 @@ LOCUS_ONNX_FORMULA(IsNan, exporting::predicate(g, "IsNaN", {x}))
 LOCUS_ONNX_FORMULA(IsInf, exporting::predicate(g, "IsInf", {x}))
 LOCUS_ONNX_FORMULA(IsFinite, g.node("Not", {g.node("Or", {exporting::predicate(g, "IsNaN", {x}),
                                                           exporting::predicate(g, "IsInf", {x})})}))
-LOCUS_ONNX_BINARY(BitAnd, "BitwiseAnd")
-LOCUS_ONNX_BINARY(BitOr, "BitwiseOr")
-LOCUS_ONNX_BINARY(BitXor, "BitwiseXor")
-LOCUS_ONNX_UNARY(BitNot, "BitwiseNot")
+LOCUS_ONNX_BITWISE(BitAnd, "BitwiseAnd", "And")
+LOCUS_ONNX_BITWISE(BitOr, "BitwiseOr", "Or")
+LOCUS_ONNX_BITWISE(BitXor, "BitwiseXor", "Xor")
+LOCUS_ONNX_FORMULA(BitNot, g.node(x.type() == DataType::boolean ? "Not" : "BitwiseNot", {x}))
 
 // Activations
 
@@ -212,6 +222,7 @@ inline Value write(Recorder& graph, const functor::ChosenActivation& f, const Va
 #undef LOCUS_ONNX_UNARY
 #undef LOCUS_ONNX_BINARY
 #undef LOCUS_ONNX_COMPARISON
+#undef LOCUS_ONNX_BITWISE
 #undef LOCUS_ONNX_FORMULA
 
 }}}  // namespace locus::LOCUS_ABI::onnx

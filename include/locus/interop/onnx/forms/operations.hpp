@@ -49,9 +49,7 @@ inline Value reduced(Recorder& graph, const char* op_type, const Value& x, const
 }
 /// x as int64 where it holds integers or bool, as sums of them are.
 inline Value summable(Recorder& graph, const Value& x) {
-  const bool is_floating = x.type() == DataType::float32 || x.type() == DataType::float64 ||
-                           x.type() == DataType::float16 || x.type() == DataType::bfloat16;
-  return is_floating ? x : cast(graph, x, DataType::int64);
+  return detail::is_floating(x.type()) ? x : cast(graph, x, DataType::int64);
 }
 /// The mean square distance from the mean, times n / (n - correction).
 inline Value variance(Recorder& graph, const char* name, const Value& x, const ReduceAxes& axes,
