@@ -13,11 +13,11 @@ namespace {
 namespace nb = nanobind;
 
 // The functions by number, in the order of the symbols below.
-#define LOCUS_EVERY_LAPACK(X)                                                                                   \
-  X(sgetrf)                                                                                                     \
-  X(sgetrs)                                                                                                     \
-  X(spotrf) X(sgeqrf) X(sorgqr) X(sgesdd) X(ssyevd) X(dgetrf) X(dgetrs) X(dpotrf) X(dgeqrf) X(dorgqr) X(dgesdd) \
-      X(dsyevd)
+#define LOCUS_EVERY_LAPACK(X) \
+  X(sgetrf)                   \
+  X(sgetrs)                   \
+  X(spotrf)                   \
+  X(sgeqrf) X(sorgqr) X(sgesdd) X(ssyevd) X(dgetrf) X(dgetrs) X(dpotrf) X(dgeqrf) X(dorgqr) X(dgesdd) X(dsyevd)
 
 struct Addresses {
 #define LOCUS_LAPACK_ADDRESS(name) void* name = nullptr;

@@ -104,6 +104,10 @@ void add_attention(nb::module_& m) {
         constexpr const char* caller = "scaled_dot_product_attention(query, key, value)";
         std::optional<Array> given;
         if (mask) given = array_of(caller, *mask);
+        if (given && given->is_recorded())
+          fail<ArgumentError>(
+              {"scaled_dot_product_attention: the mask is recorded, and gets no gradient; give it "
+               ".detach()"});
         return differentiable(
             caller, Floats{},
             [&]<class Q>(const Q& q, const auto& k, const auto& v) {
