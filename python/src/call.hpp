@@ -280,6 +280,16 @@ template <class... T, class F, class... P>
   return detail::call<detail::Gradient::yes>(caller, types, f, std::move(parameters)...);
 }
 
+/// The class Tensor, for operators.
+[[nodiscard]] inline nb::class_<Array> tensor_class() { return nb::borrow<nb::class_<Array>>(nb::type<Array>()); }
+
+/// Values and indices of one of Locus's results, for named<"ValuesAndIndices">.
+template <class R>
+[[nodiscard]] auto both(const R& result) {
+  const auto& [values, indices] = result;
+  return std::tuple(values, indices);
+}
+
 /// A name of a NamedTuple of locus._results.
 template <std::size_t n>
 struct ResultName {

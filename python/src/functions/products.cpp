@@ -21,7 +21,7 @@ void add_matrices(nb::module_& m) {
         "matmul(a, b)", Numbers{}, [](const auto& a, const auto& b) { return matmul(a, b); }, Main{a}, Main{b});
   };
   m.def("matmul", product, "a"_a, "b"_a, "The matrix product; dimensions before the last two broadcast.");
-  nb::borrow<nb::class_<Array>>(nb::type<Array>())
+  tensor_class()
       .def(
           "__matmul__", [product](nb::handle a, Operand b) { return product({a}, b); }, "b"_a, nb::is_operator())
       .def(
