@@ -36,12 +36,17 @@ bool is_number(nb::handle object) {
   return nb::hasattr(object, "__float__");  // a scalar of NumPy
 }
 
+std::int64_t integer_of(nb::handle object) {
+  const long long number = PyLong_AsLongLong(object.ptr());
+  if (number == -1 && PyErr_Occurred()) throw nb::python_error();
+  return number;
+}
+
 void take_in(const char* caller, NumberOr& parameter) {
   const nb::handle object = parameter.operand.object;
   if (!is_number(object)) parameter.array = array_here(caller, parameter.operand);
   else if (PyBool_Check(object.ptr())) parameter.number = nb::cast<bool>(object);
-  else if (nb::hasattr(object, "__index__"))
-    parameter.number = nb::cast<std::int64_t>(nb::int_(nb::object(nb::borrow(object))));
+  else if (nb::hasattr(object, "__index__")) parameter.number = integer_of(object);
   else parameter.number = nb::cast<double>(nb::float_(nb::object(nb::borrow(object))));
 }
 

@@ -20,25 +20,26 @@ struct Numerals {
   [[nodiscard]] Dims dims() const { return Dims(values); }
 };
 
-/// The parameters of a function that are tensors. `names` are as in the messages of the C++ functions.
+// The kinds of parameters that are tensors. Main, Optional, NumberOr and List share the element type of the first of
+// them, and are all traced if one is recorded.
 
-/// Tensors of one element type, which the first one chooses, and of one role.
+/// A tensor.
 struct Main {
   Operand operand;
   Array array = {};
 };
-/// As Main, or none: an empty handle.
+/// A tensor or None, which becomes an empty tensor.
 struct Optional {
   std::optional<Operand> operand;
   Array array = {};
 };
-/// A number takes the element type of the other operands.
+/// A tensor, or a number, which takes the element type of the other operands.
 struct NumberOr {
   Operand operand;
   Array array = {};
   std::variant<std::monostate, bool, std::int64_t, double> number = {};
 };
-/// A list of tensors of one element type and role.
+/// A list of tensors.
 struct List {
   std::vector<Operand> operands;
   std::vector<Array> arrays = {};
@@ -68,6 +69,8 @@ namespace detail {
 using Places = std::vector<Place>;
 /// Whether an object is a number, of Python or a scalar of NumPy.
 [[nodiscard]] bool is_number(nb::handle object);
+/// throws Python's OverflowError for an integer of more than 64 bits
+[[nodiscard]] std::int64_t integer_of(nb::handle object);
 
 inline void add_place(const char* caller, Places& places, const Operand& operand) {
   places.push_back(place_of(caller, operand));
@@ -137,24 +140,28 @@ template <class T, bool recorded>
   using X = decltype(tensor_in<T, recorded>(parameter.array));
   return parameter.operand ? tensor_in<T, recorded>(parameter.array) : X();
 }
-template <class T, bool recorded>
-[[nodiscard]] auto operand_in(const char* caller, const NumberOr& parameter) {
-  if (parameter.number.index() == 0) return tensor_in<T, recorded>(parameter.array);
-  const auto value = std::visit(
+/// The number of a parameter that has one. throws ArgumentError for a fraction or an integer that T does not represent
+template <class T>
+[[nodiscard]] T number_in(const char* caller, const NumberOr& parameter) {
+  return std::visit(
       [&]<class N>(const N& number) -> T {
         if constexpr (std::is_same_v<N, std::monostate>) return T();
         else if constexpr (std::is_same_v<N, double> && !FloatingDType<T>)
           fail<ArgumentError>({caller, ": the number ", number, " beside a tensor of ", name_of(element_type<T>),
-                               "; convert the tensor with .astype(\"float32\")"});
+                               "; choose another element type, as with .astype(\"float32\")"});
         else if constexpr (std::is_same_v<N, std::int64_t> && !FloatingDType<T>) {
           if (number != static_cast<std::int64_t>(static_cast<T>(number)))
             fail<ArgumentError>({caller, ": the number ", number, " does not fit ", name_of(element_type<T>),
-                                 "; convert the tensor with .astype(\"int64\")"});
+                                 "; choose another element type, as with .astype(\"int64\")"});
           return static_cast<T>(number);
         } else return static_cast<T>(number);
       },
       parameter.number);
-  const Tensor<T, Cpu> scalar = full<T>({}, value);
+}
+template <class T, bool recorded>
+[[nodiscard]] auto operand_in(const char* caller, const NumberOr& parameter) {
+  if (parameter.number.index() == 0) return tensor_in<T, recorded>(parameter.array);
+  const Tensor<T, Cpu> scalar = full<T>({}, number_in<T>(caller, parameter));
   if constexpr (recorded) return trace(scalar);
   else return scalar;
 }
@@ -243,7 +250,7 @@ template <Gradient gradient, class... T, class F, class... P>
   (take_in(caller, parameters), ...);
   Common common;
   (meet(caller, common, parameters), ...);
-  if (!common.type) fail<ArgumentError>({caller, ": no tensor was given; expected one at least"});
+  if (!common.type) fail<ArgumentError>({caller, ": no tensor was given; expected at least one"});
 
   using First = std::tuple_element_t<0, std::tuple<T...>>;
   using Result = decltype(compute<gradient, First>(caller, false, f, parameters...));
@@ -261,7 +268,8 @@ template <Gradient gradient, class... T, class F, class... P>
 
 }  // namespace detail
 
-/// Calls f with the tensors of the parameters, plain. The lists of element types are those of the first tensor.
+/// Calls f with the plain tensors of the parameters. `types` are the element types that f computes with.
+/// throws TypeError for another element type
 template <class... T, class F, class... P>
 [[nodiscard]] auto call(const char* caller, Types<T...> types, const F& f, P... parameters) {
   return detail::call<detail::Gradient::no>(caller, types, f, std::move(parameters)...);
@@ -270,6 +278,16 @@ template <class... T, class F, class... P>
 template <class... T, class F, class... P>
 [[nodiscard]] auto differentiable(const char* caller, Types<T...> types, const F& f, P... parameters) {
   return detail::call<detail::Gradient::yes>(caller, types, f, std::move(parameters)...);
+}
+
+/// The class Tensor, for operators.
+[[nodiscard]] inline nb::class_<Array> tensor_class() { return nb::borrow<nb::class_<Array>>(nb::type<Array>()); }
+
+/// Values and indices of one of Locus's results, for named<"ValuesAndIndices">.
+template <class R>
+[[nodiscard]] auto both(const R& result) {
+  const auto& [values, indices] = result;
+  return std::tuple(values, indices);
 }
 
 /// A name of a NamedTuple of locus._results.

@@ -29,7 +29,7 @@ constexpr const char* versioned_name = "dltensor_versioned";
 
 // Whether a tensor of Locus can have these strides: none below 0, and a place for each element.
 [[nodiscard]] bool is_plain(const DLTensor& tensor) {
-  if (!tensor.strides) return true;
+  if (!tensor.strides || !tensor.shape) return true;  // from_dlpack refuses a shape that is missing
   Layout layout{{}, {}};
   bool is_empty = false, is_reversed = false;
   for (int d = 0; d < tensor.ndim; ++d) {

@@ -12,12 +12,12 @@ namespace {
 
 namespace nb = nanobind;
 
-// The functions by number, in the order of the symbols below.
-#define LOCUS_EVERY_LAPACK(X)                                                                                   \
-  X(sgetrf)                                                                                                     \
-  X(sgetrs)                                                                                                     \
-  X(spotrf) X(sgeqrf) X(sorgqr) X(sgesdd) X(ssyevd) X(dgetrf) X(dgetrs) X(dpotrf) X(dgeqrf) X(dorgqr) X(dgesdd) \
-      X(dsyevd)
+// The functions that cpu/lapack.hpp calls.
+// clang-format off
+#define LOCUS_EVERY_LAPACK(X)                                           \
+  X(sgetrf) X(sgetrs) X(spotrf) X(sgeqrf) X(sorgqr) X(sgesdd) X(ssyevd) \
+  X(dgetrf) X(dgetrs) X(dpotrf) X(dgeqrf) X(dorgqr) X(dgesdd) X(dsyevd)
+// clang-format on
 
 struct Addresses {
 #define LOCUS_LAPACK_ADDRESS(name) void* name = nullptr;

@@ -58,7 +58,7 @@ struct Part {
   }
   if (named > array.shape().rank() || ellipses > 1)
     fail<IndexError>({"x[...]: ", named, " subscripts and ", ellipses, " ellipses for shape ", array.shape(),
-                      "; expected at most one each dimension, and one ellipsis"});
+                      "; expected at most one for each dimension, and one ellipsis"});
   Array result = array;
   int d = 0;
   for (const nb::handle part : parts) {
@@ -72,7 +72,7 @@ struct Part {
       result = view_of(result, [&](const auto& x) { return x.slice(d, start, stop, step); });
       ++d;
     } else if (nb::hasattr(part, "__index__") && !PyBool_Check(part.ptr()) && !nb::hasattr(part, "__dlpack__")) {
-      const auto index = nb::cast<std::int64_t>(nb::int_(nb::object(nb::borrow(part))));
+      const auto index = detail::integer_of(part);
       result = view_of(result, [&](const auto& x) { return x.select(d, index); });
     } else {
       throw nb::type_error(join("x[...]: a subscript of type ", nb::inst_name(part).c_str(),
@@ -99,9 +99,17 @@ struct Part {
   return std::visit([](const auto& x) { return to_string(x); }, array.plain);
 }
 
+[[nodiscard]] Array cloned(const Array& array) {
+  if (array.is_recorded())
+    fail<ArgumentError>({"clone: the tensor is recorded, and its copy would not be; clone .detach()"});
+  const nb::gil_scoped_release released;
+  return std::visit([](const auto& x) { return Array(x.clone()); }, array.plain);
+}
+
 [[nodiscard]] Array converted(const Array& array, const Dtype& dtype) {
   const ElementType type = dtype.element_type("astype");
   if (type == array.type()) return array;
+  const nb::gil_scoped_release released;
   if (array.is_recorded()) {
     if (type != ElementType::float32 && type != ElementType::float64)
       fail<ArgumentError>(
@@ -195,8 +203,8 @@ void add_exchange(nb::class_<Array>& tensor) {
             if (dl_device && *dl_device != std::pair(1, 0))
               throw nb::buffer_error("__dlpack__: the tensor is on Cpu, and another device was asked for");
             const bool versioned = max_version && max_version->first >= 1;
-            if (!copy.value_or(false)) return capsule_of(x, versioned);
-            return capsule_of(std::visit([](const auto& x) { return Array(x.clone()); }, x.plain), versioned);
+            if (!copy.value_or(false) || x.is_recorded()) return capsule_of(x, versioned);
+            return capsule_of(cloned(x), versioned);
           },
           nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(), "dl_device"_a = nb::none(),
           "copy"_a = nb::none(), "A capsule that shares the memory.")
@@ -206,12 +214,10 @@ void add_exchange(nb::class_<Array>& tensor) {
           "A NumPy array that shares the memory.", nb::sig("def numpy(self) -> numpy.ndarray"))
       .def(
           "__array__",
-          [](nb::handle self, nb::object dtype, std::optional<bool> copy) {
+          [](nb::handle self, nb::object dtype, nb::object copy) {
             const nb::object numpy = nb::module_::import_("numpy");
             const nb::object shared = numpy.attr("from_dlpack")(self);
-            if (dtype.is_none() && !copy.value_or(false)) return shared;
-            if (dtype.is_none()) return nb::object(shared.attr("copy")());
-            return nb::object(shared.attr("astype")(dtype, nb::arg("copy") = copy.value_or(false)));
+            return numpy.attr("asarray")(shared, nb::arg("dtype") = dtype, nb::arg("copy") = copy);
           },
           "dtype"_a = nb::none(), "copy"_a = nb::none());
 }
@@ -250,9 +256,7 @@ void add_views(nb::class_<Array>& tensor) {
           "unsqueeze",
           [](const Array& x, int axis) { return view_of(x, [&](const auto& x) { return x.unsqueeze(axis); }); },
           "axis"_a)
-      .def(
-          "clone", [](const Array& x) { return std::visit([](const auto& x) { return Array(x.clone()); }, x.plain); },
-          "A dense copy in new memory.")
+      .def("clone", &cloned, "A dense copy in new memory.")
       .def("astype", &converted, "dtype"_a, "The elements converted; the tensor itself if it has the type.")
       .def(
           "to",

@@ -1,5 +1,6 @@
 """The exchange of arrays between locus, NumPy and, where it is installed, PyTorch. Run by a Python that has locus."""
 
+import ctypes
 import gc
 import sys
 import weakref
@@ -10,6 +11,7 @@ import numpy as np
 import locus
 
 case, main = cases_of.registry()
+NAME = b"dltensor"  # of a capsule, which keeps the pointer to it
 
 
 def address(tensor):
@@ -111,12 +113,14 @@ def memory_outlives_the_array_that_brought_it():
 
 @case
 def capsules_are_used_once_or_freed():
-    t = locus.asarray(np.zeros(1 << 20)).clone()
     for versioned in (None, (1, 0)):
-        before = sys.getrefcount(t)
-        for _ in range(100):
-            t.__dlpack__(max_version=versioned)  # nobody takes it
-        assert sys.getrefcount(t) == before
+        x = np.zeros(4)
+        t, alive = locus.asarray(x), weakref.ref(x)
+        t.__dlpack__(max_version=versioned)  # nobody takes it
+        del x, t
+        gc.collect()
+        assert alive() is None
+    t = locus.asarray(np.zeros(4)).clone()
     capsule = t.__dlpack__(max_version=(1, 0))
 
     class Once:
@@ -168,6 +172,28 @@ def errors_of_a_library_are_passed_on():
     cases_of.raises(TypeError, "expected a capsule", lambda: locus.asarray(NoCapsule()))
 
 
+@case
+def a_shape_that_is_missing_is_refused():
+    class Struct(ctypes.Structure):  # DLManagedTensor: int32 of one dimension, without a shape
+        _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32),
+                    ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                    ("shape", ctypes.c_void_p), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                    ("byte_offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+    struct = Struct(device=(1, 0), ndim=1, bits=32, lanes=1, strides=(ctypes.c_int64 * 1)(1))
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+        ("PyCapsule_New", ctypes.pythonapi))
+
+    class NoShape:
+        def __dlpack__(self):
+            return new(ctypes.addressof(struct), NAME, None)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    cases_of.raises(ValueError, "null pointer to the shape", lambda: locus.asarray(NoShape()))
+
+
 class Elsewhere:
     """An array on a device; its memory must not be asked for where operands do not fit."""
 
@@ -207,6 +233,8 @@ def mistakes_are_python_exceptions_that_teach():
     cases_of.raises(TypeError, "float16; expected float32", lambda: locus.cumsum(x.astype(np.float16), 0))
     cases_of.raises(ValueError, "does not fit int32", lambda: locus.add(np.ones(2, dtype=np.int32), 1 << 40))
     cases_of.raises(ValueError, "beside a tensor of int32", lambda: locus.add(np.ones(2, dtype=np.int32), 0.5))
+    cases_of.raises(OverflowError, "", lambda: locus.add(x, 1 << 70))
+    cases_of.raises(OverflowError, "", lambda: locus.asarray(x)[1 << 70])
     cases_of.raises(ValueError, "dtype is", lambda: locus.asarray(x).astype("complex64"))
     assert issubclass(locus.ShapeError, locus.Error)
 
@@ -229,6 +257,7 @@ def tensors_have_operators_and_subscripts():
     assert len(t) == 3 and float(t[1, 1]) == 5 and "Tensor<float32, cpu> (3, 4)" in repr(t)
     np.testing.assert_array_equal(np.asarray(t.transpose()), x.T)
     np.testing.assert_array_equal(np.asarray(t, dtype=np.int64), x.astype(np.int64))
+    cases_of.raises(ValueError, "copy", lambda: np.array(t, dtype=np.int64, copy=False))
     assert t.astype("int32").dtype == t.astype(np.int32).dtype == t.astype(np.dtype("i4")).dtype == "int32"
 
 
@@ -245,6 +274,8 @@ def gradients_are_recorded():
     x.zero_grad()
     assert x.grad is None
     cases_of.raises(BufferError, "detach", lambda: (x * 2).numpy())
+    cases_of.raises(BufferError, "detach", lambda: np.from_dlpack(x * 2, copy=True))
+    cases_of.raises(ValueError, "detach", lambda: (x * 2).clone())
     cases_of.raises(locus.GraphError, "backward", lambda: y.backward(np.ones(3)))  # the first pass freed the graph
 
 
@@ -254,7 +285,8 @@ def other_threads_run_while_locus_computes():
     import time
 
     x = np.random.default_rng(1).standard_normal((2000, 2000))
-    counted, done = [0], threading.Event()
+    counted, done, interval = [0], threading.Event(), sys.getswitchinterval()
+    sys.setswitchinterval(100)  # the other thread runs only where this one releases the GIL
 
     def count():
         while not done.is_set():
@@ -267,9 +299,11 @@ def other_threads_run_while_locus_computes():
     start = time.perf_counter()
     while time.perf_counter() - start < 0.3:
         locus.cumsum(x, 0)
+    ended = counted[0]
+    sys.setswitchinterval(interval)
     done.set()
     thread.join()
-    assert counted[0] > began
+    assert ended > began
 
 
 if __name__ == "__main__":

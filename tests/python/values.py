@@ -4,11 +4,11 @@ without PyTorch, no case runs. Functions that this build of the module lacks are
 import importlib.util
 import sys
 
-
 if importlib.util.find_spec("torch") is None:
     print("skipped values: PyTorch is not installed\n0 passed, 0 failed, 1 skipped")
     sys.exit()
 
+import cases_of
 import torch
 import torch.nn.functional as F
 
@@ -284,9 +284,12 @@ def compare(case, dtype):
     mine, other = operands(), operands()
     found, expected = parts_of(case.ours(*mine)), parts_of(case.theirs(*other))
     assert len(found) == len(expected), f"{len(found)} results, not {len(expected)}"
-    for y, wanted in zip(found, expected):
+    with torch.no_grad():
+        unrecorded = parts_of(case.ours(*mine))  # another path than recorded operands take
+    for y, plain, wanted in zip(found, unrecorded, expected, strict=True):
         assert isinstance(y, torch.Tensor) and y.dtype == wanted.dtype, f"{y.dtype}, not {wanted.dtype}"
         torch.testing.assert_close(y.detach(), wanted.detach(), **tolerance)
+        torch.testing.assert_close(plain, wanted.detach(), **tolerance)
     weights = [torch.randn_like(y) if y.requires_grad else None for y in expected]
     if not any(w is not None for w in weights):
         return
@@ -338,6 +341,12 @@ def gradients_have_memory_of_their_own():
     assert torch.equal(first, 2 * expected) and torch.equal(x.grad, 2 * expected)
 
 
+def refuses_a_mask_that_would_lose_its_gradient():
+    q, mask = normal(1, 3, 4), normal(3, 3).requires_grad_()
+    cases_of.raises(ValueError, "mask is recorded", lambda: lt.scaled_dot_product_attention(q, q, q, mask))
+    lt.scaled_dot_product_attention(q, q, q, mask.detach())
+
+
 def names_linear_algebra():
     assert locus.linalg.solve is locus._core.linalg_solve and locus.linalg.svd(torch.eye(2)).s.numpy().tolist() == [1, 1]
 
@@ -348,6 +357,8 @@ def makes_tensors():
         "linspace": (lt.linspace(-1, 2, 7, "float64"), torch.linspace(-1, 2, 7, dtype=torch.float64)),
         "eye": (lt.eye(3), torch.eye(3)),
         "full": (lt.full((2, 3), 7, "int64"), torch.full((2, 3), 7)),
+        "full of a large integer": (lt.full(2, 2**60 + 1, "int64"), torch.full((2,), 2**60 + 1)),
+        "full of a fraction": (lt.full(2, 0.5), torch.full((2,), 0.5)),
         "ones": (lt.ones((2, 0), "bool"), torch.ones((2, 0), dtype=torch.bool)),
         "zeros": (lt.zeros(4, torch.bfloat16), torch.zeros(4, dtype=torch.bfloat16)),
         "interp": (lt.interp(torch.tensor([-1.0, 0.5, 9]), torch.tensor([0.0, 1, 2]), torch.tensor([3.0, 5, 6])),
@@ -355,6 +366,9 @@ def makes_tensors():
     }
     for name, (found, expected) in made.items():
         torch.testing.assert_close(found, expected, rtol=1e-15, atol=1e-15, msg=lambda text, name=name: f"{name}: {text}")
+    for value in (0.5, float("nan"), 1 << 40):
+        cases_of.raises(ValueError, "int32", lambda value=value: lt.full(2, value, "int32"))
+    cases_of.raises(TypeError, "no number", lambda: lt.full(2, torch.ones(2)))
 
 
 def draws_random_numbers():
@@ -385,7 +399,8 @@ def draws_random_numbers():
 
 passed = failed = skipped = 0
 CHECKS = [refuses_a_backward_pass_after_a_change, records_only_where_asked, gradients_have_memory_of_their_own]
-for check in [*CHECKS, names_linear_algebra, makes_tensors, draws_random_numbers] if hasattr(lt, "rand") else CHECKS:
+WHOLE = [refuses_a_mask_that_would_lose_its_gradient, names_linear_algebra, makes_tensors, draws_random_numbers]
+for check in [*CHECKS, *WHOLE] if hasattr(lt, "rand") else CHECKS:
     try:
         check()
         passed += 1

@@ -1,16 +1,12 @@
 // A layer's weights stand in two places.
 #include <locus/locus.hpp>
 
+#include "elsewhere.hpp"
 #include "verdict.hpp"
 
 using namespace locus;
 
 int main() {
-#ifdef MISTAKE
-  using Other = Cuda;
-#else
-  using Other = Cpu;
-#endif
   Tensor<float> x = ones({4, 2}), w = ones({3, 2});
   Tensor<float, Other> bias = ones({3}, Other{});
   Tensor y = linear(x, w, bias);

@@ -1,16 +1,12 @@
 // A random generator of another device.
 #include <locus/locus.hpp>
 
+#include "elsewhere.hpp"
 #include "verdict.hpp"
 
 using namespace locus;
 
 int main() {
-#ifdef MISTAKE
-  using Other = Cuda;
-#else
-  using Other = Cpu;
-#endif
   Generator<Other> generator{1};
   Tensor<float> x = rand<float, Cpu>({8}, generator);
   passed();

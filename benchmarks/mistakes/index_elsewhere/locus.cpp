@@ -1,16 +1,12 @@
 // Indices elsewhere than the table.
 #include <locus/locus.hpp>
 
+#include "elsewhere.hpp"
 #include "verdict.hpp"
 
 using namespace locus;
 
 int main() {
-#ifdef MISTAKE
-  using Other = Cuda;
-#else
-  using Other = Cpu;
-#endif
   Tensor<float> table = ones({4, 2});
   Tensor<std::int64_t, Other> rows = from<std::int64_t>({0, 3}).to<Other>();
   Tensor y = index_select(table, 0, rows);

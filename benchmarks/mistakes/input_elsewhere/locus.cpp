@@ -1,16 +1,12 @@
 // A model is applied to an input elsewhere.
 #include <locus/locus.hpp>
 
+#include "elsewhere.hpp"
 #include "verdict.hpp"
 
 using namespace locus;
 
 int main() {
-#ifdef MISTAKE
-  using Other = Cuda;
-#else
-  using Other = Cpu;
-#endif
   nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{2, 3}};
   Tensor<float, Other> x = ones({4, 2}, Other{});
   Tensor y = model(x);

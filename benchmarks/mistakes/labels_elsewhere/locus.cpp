@@ -1,16 +1,12 @@
 // Labels on another device than the scores.
 #include <locus/locus.hpp>
 
+#include "elsewhere.hpp"
 #include "verdict.hpp"
 
 using namespace locus;
 
 int main() {
-#ifdef MISTAKE
-  using Other = Cuda;
-#else
-  using Other = Cpu;
-#endif
   Tensor<float> scores = ones({2, 3});
   Tensor<std::int64_t, Other> labels = from<std::int64_t>({0, 2}).to<Other>();
   Tensor loss = cross_entropy(scores, labels);

@@ -1,7 +1,7 @@
 // Activations of layers; each is one pass over its input, forward and backward.
 
-#include "../call.hpp"
 #include "../functions.hpp"
+#include "unary.hpp"
 
 #include <locus/expr/activations.hpp>
 #include <locus/ops/prelu.hpp>
@@ -11,11 +11,6 @@ namespace locus::python {
 using namespace nb::literals;
 
 namespace {
-template <class F>
-void add(nb::module_& m, const char* name, F f, const char* text) {
-  m.def(
-      name, [name, f](Operand x) { return differentiable(name, Floats{}, f, Main{x}); }, "x"_a, text);
-}
 template <class F>
 void add(nb::module_& m, const char* name, F f, const char* option, double value, const char* text) {
   m.def(
@@ -29,26 +24,27 @@ void add(nb::module_& m, const char* name, F f, const char* option, double value
 }  // namespace
 
 void add_activations(nb::module_& m) {
-  add(
-      m, "relu", [](const auto& x) { return relu(x); }, "max(x, 0).");
-  add(
-      m, "relu6", [](const auto& x) { return relu6(x); }, "min(max(x, 0), 6).");
-  add(
-      m, "sigmoid", [](const auto& x) { return sigmoid(x); }, "1 / (1 + exp(-x)).");
-  add(
-      m, "silu", [](const auto& x) { return silu(x); }, "x sigmoid(x).");
-  add(
-      m, "mish", [](const auto& x) { return mish(x); }, "x tanh(softplus(x)).");
-  add(
-      m, "softplus", [](const auto& x) { return softplus(x); }, "log(1 + exp(x)).");
-  add(
-      m, "softsign", [](const auto& x) { return softsign(x); }, "x / (1 + abs(x)).");
-  add(
-      m, "selu", [](const auto& x) { return selu(x); }, "1.0507 x where x > 0, 1.7581 (exp(x) - 1) elsewhere.");
-  add(
-      m, "hardswish", [](const auto& x) { return hardswish(x); }, "x min(max(x + 3, 0), 6) / 6.");
-  add(
-      m, "hardsigmoid", [](const auto& x) { return hardsigmoid(x); }, "min(max(x + 3, 0), 6) / 6.");
+  add_unary(
+      m, "relu", Floats{}, [](const auto& x) { return relu(x); }, "max(x, 0).");
+  add_unary(
+      m, "relu6", Floats{}, [](const auto& x) { return relu6(x); }, "min(max(x, 0), 6).");
+  add_unary(
+      m, "sigmoid", Floats{}, [](const auto& x) { return sigmoid(x); }, "1 / (1 + exp(-x)).");
+  add_unary(
+      m, "silu", Floats{}, [](const auto& x) { return silu(x); }, "x sigmoid(x).");
+  add_unary(
+      m, "mish", Floats{}, [](const auto& x) { return mish(x); }, "x tanh(softplus(x)).");
+  add_unary(
+      m, "softplus", Floats{}, [](const auto& x) { return softplus(x); }, "log(1 + exp(x)).");
+  add_unary(
+      m, "softsign", Floats{}, [](const auto& x) { return softsign(x); }, "x / (1 + abs(x)).");
+  add_unary(
+      m, "selu", Floats{}, [](const auto& x) { return selu(x); },
+      "1.0507 x where x > 0, 1.7581 (exp(x) - 1) elsewhere.");
+  add_unary(
+      m, "hardswish", Floats{}, [](const auto& x) { return hardswish(x); }, "x min(max(x + 3, 0), 6) / 6.");
+  add_unary(
+      m, "hardsigmoid", Floats{}, [](const auto& x) { return hardsigmoid(x); }, "min(max(x + 3, 0), 6) / 6.");
   add(
       m, "leaky_relu", [](const auto& x, double slope) { return leaky_relu(x, slope); }, "slope", 0.01,
       "x where x > 0, slope * x elsewhere.");

@@ -1,7 +1,7 @@
 // Arithmetic of operands that broadcast, each of which may be a number, and the operators of Tensor.
 
-#include "../call.hpp"
 #include "../functions.hpp"
+#include "unary.hpp"
 
 #include <locus/expr/functions/special.hpp>
 #include <locus/expr/functions/trigonometric.hpp>
@@ -11,9 +11,6 @@ namespace locus::python {
 using namespace nb::literals;
 
 namespace {
-// The class Tensor, for operators.
-[[nodiscard]] nb::class_<Array> tensor_class() { return nb::borrow<nb::class_<Array>>(nb::type<Array>()); }
-
 template <class... T, class F>
 [[nodiscard]] auto function_of(const char* formula, Types<T...> types, F f) {
   return
@@ -36,11 +33,6 @@ void add_operator(nb::module_& m, const char* name, const char* word, const char
       .def(
           join("__r", word, "__").c_str(), [function](nb::handle b, Operand a) { return function(a, {b}); }, "a"_a,
           nb::is_operator());
-}
-template <class... T, class F>
-void add_unary(nb::module_& m, const char* name, Types<T...> types, F f, const char* text) {
-  m.def(
-      name, [name, types, f](Operand x) { return differentiable(name, types, f, Main{x}); }, "x"_a, text);
 }
 
 void add_operators(nb::module_& m) {

@@ -18,10 +18,9 @@ void add(nb::module_& m, const char* name, const char* word, const char* formula
     return call(formula, Ordered{}, f, NumberOr{a}, NumberOr{b});
   };
   m.def(name, function, "a"_a, "b"_a, text);
-  nb::borrow<nb::class_<Array>>(nb::type<Array>())
-      .def(
-          join("__", word, "__").c_str(), [function](nb::handle a, Operand b) { return function({a}, b); }, "b"_a,
-          nb::is_operator());
+  tensor_class().def(
+      join("__", word, "__").c_str(), [function](nb::handle a, Operand b) { return function({a}, b); }, "b"_a,
+      nb::is_operator());
 }
 }  // namespace
 

@@ -17,13 +17,6 @@ namespace locus::python {
 using namespace nb::literals;
 
 namespace {
-// Values and indices of one of Locus's results.
-template <class R>
-[[nodiscard]] auto both(const R& result) {
-  const auto& [values, indices] = result;
-  return std::tuple(values, indices);
-}
-
 [[nodiscard]] Interpolation interpolation_of(const std::string& name) {
   if (name == "linear") return Interpolation::linear;
   if (name == "lower") return Interpolation::lower;

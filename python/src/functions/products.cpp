@@ -21,7 +21,7 @@ void add_matrices(nb::module_& m) {
         "matmul(a, b)", Numbers{}, [](const auto& a, const auto& b) { return matmul(a, b); }, Main{a}, Main{b});
   };
   m.def("matmul", product, "a"_a, "b"_a, "The matrix product; dimensions before the last two broadcast.");
-  nb::borrow<nb::class_<Array>>(nb::type<Array>())
+  tensor_class()
       .def(
           "__matmul__", [product](nb::handle a, Operand b) { return product({a}, b); }, "b"_a, nb::is_operator())
       .def(
@@ -104,6 +104,10 @@ void add_attention(nb::module_& m) {
         constexpr const char* caller = "scaled_dot_product_attention(query, key, value)";
         std::optional<Array> given;
         if (mask) given = array_of(caller, *mask);
+        if (given && given->is_recorded())
+          fail<ArgumentError>(
+              {"scaled_dot_product_attention: the mask is recorded, and gets no gradient; give it "
+               ".detach()"});
         return differentiable(
             caller, Floats{},
             [&]<class Q>(const Q& q, const auto& k, const auto& v) {

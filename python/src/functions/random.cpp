@@ -34,8 +34,12 @@ void add_filled(nb::module_& m) {
       "shape"_a, "dtype"_a = Dtype{"float32"}, "A tensor of ones.");
   m.def(
       "full",
-      [](Numerals shape, double value, const Dtype& dtype) {
-        return made("full", Numbers{}, dtype, [&]<class T>() { return full<T>(shape.dims(), static_cast<T>(value)); });
+      [](Numerals shape, Operand value, const Dtype& dtype) {
+        if (!detail::is_number(value.object)) throw nb::type_error("full: value is no number");
+        NumberOr number{value};
+        detail::take_in("full", number);
+        return made("full", Numbers{}, dtype,
+                    [&]<class T>() { return full<T>(shape.dims(), detail::number_in<T>("full", number)); });
       },
       "shape"_a, "value"_a, "dtype"_a = Dtype{"float32"}, "A tensor of one number.");
   m.def(
@@ -102,8 +106,12 @@ void add_draws(nb::module_& m) {
       },
       "probability"_a, "shape"_a, "dtype"_a = Dtype{"float32"}, "1 with a probability, else 0.");
   m.def(
-      "randperm", [](std::int64_t n) { return Array(randperm(n)); }, "n"_a,
-      "The numbers 0 ... n - 1 in random order, of int64.");
+      "randperm",
+      [](std::int64_t n) {
+        const nb::gil_scoped_release released;
+        return Array(randperm(n));
+      },
+      "n"_a, "The numbers 0 ... n - 1 in random order, of int64.");
   m.def(
       "multinomial",
       [](Operand weights, std::int64_t count, bool replacement) {

@@ -40,24 +40,14 @@ void add_scans(nb::module_& m) {
       "cummax",
       [](Operand x, int axis) {
         return named<"ValuesAndIndices">(differentiable(
-            "cummax", Numbers{},
-            [=](const auto& x) {
-              const auto [values, indices] = cummax(x, axis);
-              return std::tuple(values, indices);
-            },
-            Main{x}));
+            "cummax", Numbers{}, [=](const auto& x) { return both(cummax(x, axis)); }, Main{x}));
       },
       "x"_a, "axis"_a, "The largest element so far along an axis, and its position: the last of equals.");
   m.def(
       "cummin",
       [](Operand x, int axis) {
         return named<"ValuesAndIndices">(differentiable(
-            "cummin", Numbers{},
-            [=](const auto& x) {
-              const auto [values, indices] = cummin(x, axis);
-              return std::tuple(values, indices);
-            },
-            Main{x}));
+            "cummin", Numbers{}, [=](const auto& x) { return both(cummin(x, axis)); }, Main{x}));
       },
       "x"_a, "axis"_a, "The smallest element so far along an axis, and its position: the last of equals.");
   m.def(

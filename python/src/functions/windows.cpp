@@ -86,18 +86,27 @@ void add_convolutions(nb::module_& m) {
       "dilation"_a = 1, "The adjoint of conv2d, of weights (in, out / groups, kh, kw).");
 }
 
+/// The window that a pool moves over images; its stride is its size by default.
+struct Window {
+  Size2d size, stride, padding;
+};
+[[nodiscard]] Window window_of(const char* caller, const Numerals& kernel, const std::optional<Numerals>& stride,
+                               const Numerals& padding) {
+  const Size2d size = size_of(caller, "kernel", kernel);
+  return {size, stride ? size_of(caller, "stride", *stride) : size, size_of(caller, "padding", padding)};
+}
+
 void add_pooling(nb::module_& m) {
   m.def(
       "max_pool2d",
       [](Operand x, Numerals kernel, std::optional<Numerals> stride, Numerals padding, Numerals dilation,
          bool ceil_mode) {
         constexpr const char* caller = "max_pool2d";
-        const Size2d window = size_of(caller, "kernel", kernel);
-        const Size2d step = stride ? size_of(caller, "stride", *stride) : window;
-        const Size2d border = size_of(caller, "padding", padding);
+        const Window window = window_of(caller, kernel, stride, padding);
         const MaxPool2dOptions options{.dilation = size_of(caller, "dilation", dilation), .ceil_mode = ceil_mode};
         return differentiable(
-            caller, Floats{}, [=](const auto& x) { return max_pool2d(x, window, step, border, options); }, Main{x});
+            caller, Floats{},
+            [=](const auto& x) { return max_pool2d(x, window.size, window.stride, window.padding, options); }, Main{x});
       },
       "x"_a, "kernel"_a, "stride"_a = nb::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
       "The largest element of each window of images; the stride is the kernel by default.");
@@ -106,12 +115,11 @@ void add_pooling(nb::module_& m) {
       [](Operand x, Numerals kernel, std::optional<Numerals> stride, Numerals padding, bool ceil_mode,
          bool count_include_pad) {
         constexpr const char* caller = "avg_pool2d";
-        const Size2d window = size_of(caller, "kernel", kernel);
-        const Size2d step = stride ? size_of(caller, "stride", *stride) : window;
-        const Size2d border = size_of(caller, "padding", padding);
+        const Window window = window_of(caller, kernel, stride, padding);
         const AvgPoolOptions options{.ceil_mode = ceil_mode, .count_include_pad = count_include_pad};
         return differentiable(
-            caller, Floats{}, [=](const auto& x) { return avg_pool2d(x, window, step, border, options); }, Main{x});
+            caller, Floats{},
+            [=](const auto& x) { return avg_pool2d(x, window.size, window.stride, window.padding, options); }, Main{x});
       },
       "x"_a, "kernel"_a, "stride"_a = nb::none(), "padding"_a = 0, "ceil_mode"_a = false, "count_include_pad"_a = true,
       "The mean of each window of images; the stride is the kernel by default.");
