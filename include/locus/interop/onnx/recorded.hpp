@@ -106,10 +106,7 @@ template <class T>
 struct Materialize<Role::traced, T, onnx::Recording> {
   using type = Traced<T, onnx::Recording>;
   struct Origin {};
-  template <class Tree, class... H>
-  static type remembered(const Part<Tree, H...>& part, Origin) {
-    return run(part);
-  }
+  template <class Tree, class... H> static type remembered(const Part<Tree, H...>& part, Origin) { return run(part); }
   template <class Tree, class... H>
   static type run(const Part<Tree, H...>& part) {
     Tensor<T, onnx::Recording> value = Materialize<Role::plain, T, onnx::Recording>::run(part);
