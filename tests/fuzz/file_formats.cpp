@@ -1,30 +1,49 @@
-// Readers of files of weights under libFuzzer, which makes inputs. By hand, a format at a time:
+// Readers of files of weights and networks under libFuzzer, which makes inputs. file_formats_test.py builds and runs
+// this program:
 //
-//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -DLOCUS_FUZZED=torch -Iinclude \
-//       tests/fuzz/file_formats.cpp -o fuzz_torch -lz
-//   ./fuzz_torch -max_total_time=600 -rss_limit_mb=4096 CORPUS tests/golden/torch
+//   LOCUS_FUZZED=gguf ./file_formats -max_total_time=600 -rss_limit_mb=1024 -malloc_limit_mb=256 CORPUS SEEDS
+//   LOCUS_FUZZ_SEEDS=FOLDER ./file_formats      # writes FOLDER/FORMAT/NAME, small valid files, and ends
 //
-// LOCUS_FUZZED is torch, pickle, gguf, safetensors, shards or npz. Readers may throw exceptions of Locus; others, and
-// reads outside of memory, are errors.
+// LOCUS_FUZZED names one of `formats`. Readers may throw exceptions of Locus; others, reads outside of memory, and
+// allocations that no byte of the file accounts for are errors.
+// -DLOCUS_FUZZ_NETWORKS=1 adds the format "network": networks of ONNX that are run, which takes minutes to compile.
 
 #include <locus/interop/gguf_file.hpp>
+#include <locus/interop/onnx.hpp>
 #include <locus/interop/torch_file.hpp>
+#include <locus/io/mapped.hpp>
 #include <locus/io/npy.hpp>
 #include <locus/io/safetensors_view.hpp>
+#include <locus/io/shards.hpp>
+#include <locus/tensor/factory.hpp>
+#include <locus/tensor/from.hpp>
+
+#if LOCUS_FUZZ_NETWORKS
+#include <locus/models/onnx.hpp>
+#include <locus/device/memory.hpp>
+#endif
+
+#include <support/temporary_folder.hpp>
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <iostream>
 
 #include <sys/mman.h>
 
 namespace {
 using namespace locus;
+using locus_test::content_of;
+using locus_test::TemporaryFolder;
+using Seeds = std::vector<std::pair<std::string, std::string>>;  ///< contents of files by name
 
 /// A file in memory with this content, and its path.
 class MemoryFile {
  public:
-  MemoryFile(const std::uint8_t* data, std::size_t size) : number_(memfd_create("input", 0)) {
-    if (number_ < 0 || write(number_, data, size) != static_cast<ssize_t>(size)) std::abort();
+  explicit MemoryFile(std::string_view content) : number_(memfd_create("input", 0)) {
+    if (number_ < 0 || write(number_, content.data(), content.size()) != static_cast<ssize_t>(content.size()))
+      std::abort();
   }
   MemoryFile(const MemoryFile&) = delete;
   ~MemoryFile() { (void)close(number_); }
@@ -42,44 +61,238 @@ void use(const nn::StateDict<Cpu>& state) {
     for (std::int64_t i = 0; i < entry.bytes.elements(); i += 64) sink = sink ^ entry.bytes.data()[i];
   }
 }
-
-[[maybe_unused]] void fuzz_torch(const std::uint8_t* data, std::size_t size) {
-  const MemoryFile file(data, size);
-  use(io::read_torch(file.path(), {.mapped = size % 2 == 0}).state_dict());
+/// A state of several types, one of its tensors without elements.
+[[nodiscard]] nn::StateDict<Cpu> sample_state() {
+  nn::StateDict<Cpu> state;
+  state.add("weight", from({{1, 2, 3}, {4, 5, 6}}));
+  state.add("bias", from<half>({1, 2, 3}));
+  state.add("mask", from<bool>({1, 0, 1}));
+  state.add("count", full<std::int64_t>({}, 7));
+  state.add("none", zeros<double>({2, 0}));
+  return state;
 }
-/// The archive around a pickle, with a storage of 24 bytes.
-[[maybe_unused]] void fuzz_pickle(const std::uint8_t* data, std::size_t size) {
+/// The file that write(path) writes.
+template <class F>
+[[nodiscard]] std::string written_by(const F& write, const char* name = "file") {
+  const TemporaryFolder folder;
+  write(folder.path / name);
+  return content_of(folder.path / name);
+}
+[[nodiscard]] Seeds golden(const std::string& folder, const char* ending) {
+  Seeds seeds;
+  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(LOCUS_GOLDEN) / folder))
+    if (file.path().extension() == ending) seeds.emplace_back(file.path().filename(), content_of(file.path()));
+  return seeds;
+}
+
+void read_torch(std::string_view content) {
+  const MemoryFile file(content);
+  use(io::read_torch(file.path(), {.mapped = content.size() % 2 == 0}).state_dict());
+}
+Seeds torch_seeds() { return golden("torch", ".pt"); }
+
+/// The pickle of an archive, which has a storage of 24 bytes.
+void read_pickle(std::string_view content) {
   io::detail::ZipWriter archive("fuzz", 2);
-  archive.add("a/data.pkl", "", {reinterpret_cast<const char*>(data), size});
+  archive.add("a/data.pkl", "", content);
   archive.add("a/data/0", std::string(24, '\1'), "");
   std::string whole;
   for (const auto part : archive.parts()) whole += part;
-  fuzz_torch(reinterpret_cast<const std::uint8_t*>(whole.data()), whole.size());
+  read_torch(whole);
 }
-[[maybe_unused]] void fuzz_gguf(const std::uint8_t* data, std::size_t size) {
-  const MemoryFile file(data, size);
+Seeds pickle_seeds() {
+  Seeds seeds;
+  for (const auto& [name, content] : torch_seeds()) {
+    if (!content.starts_with("PK")) continue;
+    const MemoryFile memory(content);
+    io::detail::InputFile file(memory.path(), "a seed");
+    const io::detail::ZipDirectory directory(file, name, "torch.save");
+    for (const io::detail::ZipEntry& entry : directory) {
+      if (!entry.name.ends_with("data.pkl")) continue;
+      std::string pickle(entry.bytes, ' ');
+      io::detail::ZipReader(file, directory, entry, name).read(pickle.data(), pickle.size());
+      seeds.emplace_back(name, pickle);
+    }
+  }
+  return seeds;
+}
+
+void read_gguf(std::string_view content) {
+  const MemoryFile file(content);
   use(io::load_gguf(file.path()));
 }
-[[maybe_unused]] void fuzz_safetensors(const std::uint8_t* data, std::size_t size) {
-  for (const auto& view : io::parse_safetensors({reinterpret_cast<const std::byte*>(data), size}))
-    if (view.data.size() > size) std::abort();
+Seeds gguf_seeds() { return golden("", ".gguf"); }
+
+void read_safetensors(std::string_view content) {
+  try {
+    for (const auto& view : io::parse_safetensors({reinterpret_cast<const std::byte*>(content.data()), content.size()}))
+      if (view.data.size() > content.size()) std::abort();
+  } catch (const DataError&) {}
+  const MemoryFile file(content);
+  use(content.size() % 2 == 0 ? io::load(file.path()) : io::load_mapped(file.path()));
 }
-[[maybe_unused]] void fuzz_shards(const std::uint8_t* data, std::size_t size) {
-  for (const auto& name : io::detail::parse_shard_index({reinterpret_cast<const char*>(data), size}, "fuzz").files)
-    if (name.find('/') != std::string::npos) std::abort();
+Seeds safetensors_seeds() {
+  return {{"state", written_by([](const std::string& path) { io::save(path, sample_state()); })}};
 }
-[[maybe_unused]] void fuzz_npz(const std::uint8_t* data, std::size_t size) {
-  const MemoryFile file(data, size);
+
+/// An index of two files, which have the tensors of sample_state().
+void read_shards(std::string_view content) {
+  static const TemporaryFolder folder;
+  [[maybe_unused]] static const std::string written =
+      io::save_shards(folder.path / "m.safetensors", sample_state(), {.max_bytes = 20});
+  const std::string index = folder.write("m.safetensors.index.json", content);
+  use(content.size() % 2 == 0 ? io::load(index) : io::load_mapped(index));
+}
+Seeds shards_seeds() {
+  const auto write = [](const std::string& path) {
+    (void)io::save_shards(path.substr(0, path.rfind(".index")), sample_state(), {.max_bytes = 20});
+  };
+  return {{"index", written_by(write, "m.safetensors.index.json")}};
+}
+
+void read_npz(std::string_view content) {
+  const MemoryFile file(content);
   use(io::load_npz(file.path()));
+}
+Seeds npz_seeds() {
+  Seeds seeds;
+  for (const bool is_compressed : {false, true})
+    seeds.emplace_back(is_compressed ? "deflated" : "stored", written_by([&](const std::string& path) {
+                         io::save_npz(path, sample_state(), {.compressed = is_compressed});
+                       }));
+  return seeds;
+}
+
+void read_npy(std::string_view content) {
+  const MemoryFile file(content);
+  const Tensor array = io::load_npy<float>(file.path());
+  if (array.elements() * static_cast<std::int64_t>(sizeof(float)) > static_cast<std::int64_t>(content.size()))
+    std::abort();
+}
+Seeds npy_seeds() {
+  const auto write = [](const std::string& path) { io::save_npy(path, from({{1, 2, 3}, {4, 5, 6}})); };
+  return {{"matrix", written_by(write)}};
+}
+
+/// A model with attributes of many types, and nested graphs.
+[[nodiscard]] onnx::Model sample_model() {
+  const onnx::Graph branch{.name = "branch",
+                           .nodes = {{.op_type = "Identity", .inputs = {"x"}, .outputs = {"z"}}},
+                           .outputs = {{"z", onnx::DataType::float32, {}}}};
+  return {.operator_sets = {{"", 21}, {"com.example", 1}},
+          .graph = {.name = "sample",
+                    .nodes = {{.op_type = "Everything",
+                               .inputs = {"x", "", "weight"},
+                               .outputs = {"y"},
+                               .attributes = {{"number", 0.5f},
+                                              {"integer", std::int64_t{-3}},
+                                              {"text", "t"},
+                                              {"numbers", std::vector<float>{1, -2.5f}},
+                                              {"integers", std::vector<std::int64_t>{INT64_MIN, 0, INT64_MAX}},
+                                              {"texts", std::vector<std::string>{"a", ""}},
+                                              {"tensor", onnx::tensor_data("", from<std::int64_t>({7, 8}))},
+                                              {"branch", onnx::Graphs{{branch}}},
+                                              {"branches", onnx::Graphs{{branch, branch}, true}}}}},
+                    .initializers = {onnx::tensor_data("weight", from({{1, 2}, {3, 4}})),
+                                     onnx::tensor_data("mask", from<bool>({1, 0}))},
+                    .inputs = {{"x", onnx::DataType::float32, {"batch", 2, onnx::Dimension()}}},
+                    .outputs = {{.name = "y", .type = onnx::DataType::int32, .has_shape = false}}},
+          .metadata = {{"author", "somebody"}}};
+}
+/// A model that is read, written and read again is the same.
+void read_onnx(std::string_view content) {
+  const onnx::Model model = onnx::parse_onnx(content);
+  for (const onnx::TensorData& tensor : model.graph.initializers) {
+    if (tensor.bytes.elements() > 16 * static_cast<std::int64_t>(content.size())) std::abort();
+    try {
+      (void)onnx::tensor_as<float>(tensor);
+    } catch (const DataError&) {}
+  }
+  const std::string again = onnx::encode_onnx(model);
+  if (onnx::encode_onnx(onnx::parse_onnx(again)) != again) std::abort();
+}
+Seeds onnx_seeds() { return {{"sample", onnx::encode_onnx(sample_model())}}; }
+
+#if LOCUS_FUZZ_NETWORKS
+/// Runs a network on inputs of the shapes that it states, where they are small.
+void run_network(std::string_view content) {
+  static const bool is_limited = (set_memory_limit(Cpu{}, std::int64_t{1} << 24), true);
+  const models::Onnx<float> net(onnx::parse_onnx(content));
+  std::vector<models::OnnxInput<float, Cpu>> inputs;
+  for (const onnx::ValueInfo& input : net.inputs()) {
+    Shape shape;
+    for (const onnx::Dimension& d : input.shape) shape.push_back(d.extent < 0 ? 2 : d.extent);
+    if (elements(shape) > 10'000 || !is_limited) return;
+    if (onnx::detail::is_floating(input.type)) inputs.emplace_back(input.name, full<float>(shape, 0.5f));
+    else if (input.type == onnx::DataType::boolean) inputs.emplace_back(input.name, full<bool>(shape, true));
+    else if (input.type == onnx::DataType::uint8) inputs.emplace_back(input.name, full<std::uint8_t>(shape, 1));
+    else if (input.type == onnx::DataType::int32) inputs.emplace_back(input.name, full<std::int32_t>(shape, 1));
+    else inputs.emplace_back(input.name, full<std::int64_t>(shape, 1));
+  }
+  use(net.run(inputs));
+}
+/// Two layers; file_formats_test.py adds ONNX's node tests where the package onnx is installed.
+Seeds network_seeds() {
+  const onnx::Model model{
+      .graph = {.name = "net",
+                .nodes = {{.op_type = "MatMul", .inputs = {"x", "w"}, .outputs = {"p"}},
+                          {.op_type = "Relu", .inputs = {"p"}, .outputs = {"a"}},
+                          {.op_type = "Reshape", .inputs = {"a", "s"}, .outputs = {"y"}}},
+                .initializers = {onnx::tensor_data("w", from({{1, 2}, {3, 4}})),
+                                 onnx::tensor_data("s", from<std::int64_t>({-1}))},
+                .inputs = {{"x", onnx::DataType::float32, {"n", 2}}},
+                .outputs = {{.name = "y", .type = onnx::DataType::float32, .has_shape = false}}}};
+  return {{"two layers", onnx::encode_onnx(model)}};
+}
+#endif
+
+struct Format {
+  std::string_view name;
+  void (*read)(std::string_view content);
+  Seeds (*seeds)();
+};
+constexpr Format formats[] = {
+    {"torch", &read_torch, &torch_seeds},
+    {"pickle", &read_pickle, &pickle_seeds},
+    {"gguf", &read_gguf, &gguf_seeds},
+    {"safetensors", &read_safetensors, &safetensors_seeds},
+    {"shards", &read_shards, &shards_seeds},
+    {"npz", &read_npz, &npz_seeds},
+    {"npy", &read_npy, &npy_seeds},
+    {"onnx", &read_onnx, &onnx_seeds},
+#if LOCUS_FUZZ_NETWORKS
+    {"network", &run_network, &network_seeds},
+#endif
+};
+const Format* chosen = nullptr;
+
+void write_seeds(const std::filesystem::path& folder) {
+  for (const Format& format : formats) {
+    std::filesystem::create_directories(folder / format.name);
+    for (const auto& [name, content] : format.seeds())
+      std::ofstream(folder / format.name / name, std::ios::binary) << content;
+  }
 }
 }  // namespace
 
-#define LOCUS_JOINED_(a, b) a##b
-#define LOCUS_JOINED(a, b) LOCUS_JOINED_(a, b)
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  if (const char* const folder = std::getenv("LOCUS_FUZZ_SEEDS")) {
+    write_seeds(folder);
+    std::exit(0);
+  }
+  const char* const name = std::getenv("LOCUS_FUZZED");
+  for (const Format& format : formats)
+    if (name && format.name == name) chosen = &format;
+  if (chosen) return 0;
+  std::cerr << "LOCUS_FUZZED names no format; expected";
+  for (const Format& format : formats) std::cerr << " " << format.name;
+  std::cerr << "\n";
+  std::exit(1);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    LOCUS_JOINED(fuzz_, LOCUS_FUZZED)(data, size);
+    chosen->read({reinterpret_cast<const char*>(data), size});
   } catch (const Error&) {}
   return 0;
 }
