@@ -155,7 +155,7 @@ TEST_CASE("it accepts what another reader of JSON accepts, and decodes the same"
 }
 
 TEST_CASE("headers of weights are JSON for another reader, too") {
-  io::detail::HeaderWriter header(Span<const io::detail::SafetensorsText>{});
+  io::detail::HeaderWriter header("save", Span<const io::detail::SafetensorsText>{});
   header.add("a \"\\\n\x01 \xc3\xa4", "F32", Shape{2, 3}, 24);
   header.add("", "BOOL", Shape{}, 1);
   const std::string text = header.text();

@@ -3,6 +3,7 @@
 
 #include <locus/interop/gguf_types.hpp>
 #include <locus/interop/value.hpp>
+#include <locus/io/little_endian.hpp>
 #include <locus/io/utf8.hpp>
 
 #include <map>
@@ -53,13 +54,7 @@ class GgufHeaderReader {
     at_ += count;
     return part;
   }
-  /// A little-endian number.
-  [[nodiscard]] std::uint64_t number(int size) {
-    const std::string_view digits = bytes(static_cast<std::uint64_t>(size));
-    std::uint64_t result = 0;
-    for (int i = size; i-- > 0;) result = result << 8 | static_cast<unsigned char>(digits[static_cast<std::size_t>(i)]);
-    return result;
-  }
+  [[nodiscard]] std::uint64_t number(int size) { return number_at(bytes(static_cast<std::uint64_t>(size)), 0, size); }
   [[nodiscard]] std::string_view string() { return bytes(number(8)); }
 
   void read_begin() {

@@ -9,9 +9,10 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 /// Read and write files in host memory: D is Cpu. Defined in safetensors_file.hpp, or in the compiled library.
 template <class D>
 [[nodiscard]] nn::StateDict<D> read_safetensors(const std::string& path);
-/// `run`: a text of the metadata.
+/// caller: for messages. `run`: a text of the metadata.
 template <class D>
-void write_safetensors(const std::string& path, const nn::StateDict<D>& state, const std::string& run = {});
+void write_safetensors(const char* caller, const std::string& path, const nn::StateDict<D>& state,
+                       const std::string& run = {});
 /// The text that a file was written with; empty if there was none.
 template <class D>
 [[nodiscard]] std::string read_run(const std::string& path);
@@ -20,7 +21,7 @@ template <class D>
 #ifdef LOCUS_COMPILED
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 extern template nn::StateDict<Cpu> read_safetensors(const std::string&);
-extern template void write_safetensors(const std::string&, const nn::StateDict<Cpu>&, const std::string&);
+extern template void write_safetensors(const char*, const std::string&, const nn::StateDict<Cpu>&, const std::string&);
 extern template std::string read_run<Cpu>(const std::string&);
 }}}  // namespace locus::LOCUS_ABI::io::detail
 #else
@@ -56,7 +57,7 @@ template <class D = Cpu>
 template <class D>
 void save(const std::string& path, const nn::StateDict<D>& state) {
   locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"},
-                                  [&] { detail::write_safetensors<Cpu>(path, state.template to<Cpu>()); });
+                                  [&] { detail::write_safetensors<Cpu>("save", path, state.template to<Cpu>()); });
 }
 
 }}}  // namespace locus::LOCUS_ABI::io

@@ -23,8 +23,7 @@ inline constexpr std::uint64_t header_length_bytes = 8;
 [[nodiscard]] inline std::uint64_t header_length(std::string_view begin, std::uint64_t bytes, const std::string& what) {
   constexpr std::uint64_t most = 100'000'000;  // as in the reference implementation
   if (bytes < header_length_bytes) fail<DataError>({what, ": it has ", bytes, " bytes; expected at least 8"});
-  std::uint64_t length = 0;
-  for (std::size_t i = header_length_bytes; i-- > 0;) length = length << 8 | static_cast<unsigned char>(begin[i]);
+  const std::uint64_t length = number_at(begin, 0, static_cast<int>(header_length_bytes));
   const std::uint64_t rest = bytes - header_length_bytes;
   if (length > rest || length > most)
     fail<DataError>({what, ": it is no safetensors file, or cut off. Its first 8 bytes promise a header of ", length,

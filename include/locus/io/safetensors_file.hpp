@@ -79,14 +79,14 @@ std::string read_run(const std::string& path) {
 /// Writes some entries of a state, large elements first, so that every tensor is aligned. throws
 /// ArgumentError, DataError
 template <class D>
-void write_entries(const std::string& path, const std::vector<const typename nn::StateDict<D>::Entry*>& given,
-                   const std::string& run) {
+void write_entries(const char* caller, const std::string& path,
+                   const std::vector<const typename nn::StateDict<D>::Entry*>& given, const std::string& run) {
   std::vector<const typename nn::StateDict<D>::Entry*> entries;
   for (const std::size_t size : {8u, 4u, 2u, 1u})
     for (const auto* entry : given)
       if (size_of(entry->type) == size) entries.push_back(entry);
   const SafetensorsText text_of_run{run_key, run};
-  HeaderWriter header(Span<const SafetensorsText>(&text_of_run, run.empty() ? 0 : 1));
+  HeaderWriter header(caller, Span<const SafetensorsText>(&text_of_run, run.empty() ? 0 : 1));
   for (const auto* entry : entries)
     header.add(entry->name, safetensors_name(entry->type), entry->shape,
                static_cast<std::uint64_t>(entry->bytes.elements()));
@@ -99,11 +99,12 @@ void write_entries(const std::string& path, const std::vector<const typename nn:
 }
 
 template <class D>
-void write_safetensors(const std::string& path, const nn::StateDict<D>& state, const std::string& run) {
-  state.require_all_read("save");
+void write_safetensors(const char* caller, const std::string& path, const nn::StateDict<D>& state,
+                       const std::string& run) {
+  state.require_all_read(caller);
   std::vector<const typename nn::StateDict<D>::Entry*> entries;
   for (const auto& entry : state) entries.push_back(&entry);
-  write_entries<D>(path, entries, run);
+  write_entries<D>(caller, path, entries, run);
 }
 
 }}}}  // namespace locus::LOCUS_ABI::io::detail

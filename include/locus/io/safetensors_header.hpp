@@ -6,6 +6,7 @@
 #include <locus/core/std/span.hpp>
 #include <locus/io/json.hpp>
 #include <locus/io/json_reader.hpp>
+#include <locus/io/little_endian.hpp>
 
 #include <map>
 #include <set>
@@ -227,8 +228,8 @@ class HeaderReader {
 /// Builds the beginning of a file: the header's length and its text, padded so that the data is aligned.
 class HeaderWriter {
  public:
-  /// metadata: texts by key, without "format", which is written first
-  explicit HeaderWriter(Span<const SafetensorsText> metadata) {
+  /// caller: for messages. metadata: texts by key, without "format", which is written first
+  HeaderWriter(const char* caller, Span<const SafetensorsText> metadata) : caller_(caller) {
     json_.begin_object().key("__metadata__").begin_object().member("format", "pt");
     for (const auto& [key, text] : metadata)
       if (key != "format") json_.member(key, text);
@@ -238,9 +239,9 @@ class HeaderWriter {
   /// The next tensor, of a type in words of the format. throws ArgumentError for a name that cannot be written
   template <class Extents>
   void add(const std::string& name, std::string_view type, const Extents& shape, std::uint64_t bytes) {
-    if (name == "__metadata__") fail<ArgumentError>({"save: no tensor can have the name '__metadata__'"});
+    if (name == "__metadata__") fail<ArgumentError>({caller_, ": no tensor can have the name '__metadata__'"});
     if (!is_utf8(name))
-      fail<ArgumentError>({"save: the name of a tensor, '", locus::detail::printable(name), "', is not UTF-8"});
+      fail<ArgumentError>({caller_, ": the name of a tensor, '", locus::detail::printable(name), "', is not UTF-8"});
     json_.key(name).begin_object().member("dtype", type).key("shape").begin_array();
     for (const auto extent : shape) json_.value(extent);
     json_.end_array().key("data_offsets").begin_array().value(offset_).value(offset_ + bytes).end_array().end_object();
@@ -252,11 +253,12 @@ class HeaderWriter {
     text.back() = ' ';  // Replaces the final newline, so that the padding is spaces.
     while (text.size() % 8) text += ' ';
     std::string whole;
-    for (std::size_t i = 0; i < 8; ++i) whole += static_cast<char>(text.size() >> 8 * i & 0xff);
+    append_number(whole, text.size(), 8);
     return whole + text;
   }
 
  private:
+  const char* caller_;
   JsonWriter json_{JsonWriter::Form::compact};
   std::uint64_t offset_ = 0;
 };

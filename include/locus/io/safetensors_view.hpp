@@ -18,7 +18,7 @@ struct SafetensorsView {
   std::span<const std::byte> data{};  ///< dense, row-major, little-endian
 
   /// The elements of a tensor of T. throws ArgumentError for another type, and for data at an address that is no
-  /// multiple of T's size: copy the bytes then
+  /// multiple of T's size: copy the bytes then; DataError for bool of other bytes than 0 and 1
   ///
   ///     for (float x : file["bias"].values<float>()) ...
   template <DType T>
@@ -29,6 +29,10 @@ struct SafetensorsView {
     if (reinterpret_cast<std::uintptr_t>(data.data()) % sizeof(T) != 0)
       fail<ArgumentError>({"'", locus::detail::printable(name), "' lies at an address that is no multiple of ",
                            sizeof(T), "; copy its bytes"});
+    if constexpr (std::is_same_v<T, bool>)
+      for (const std::byte each : data)
+        if (each > std::byte{1})
+          fail<DataError>({"'", locus::detail::printable(name), "' of bool holds other bytes than 0 and 1"});
     return {reinterpret_cast<const T*>(data.data()), data.size() / sizeof(T)};
   }
 };
@@ -118,7 +122,7 @@ inline void write_safetensors(const std::string& path, const std::vector<Safeten
       if (!is_utf8(key) || !is_utf8(text)) fail<ArgumentError>({shown, " is not UTF-8"});
       if (!keys.insert(key).second) fail<ArgumentError>({shown, " is there twice"});
     }
-    detail::HeaderWriter header(metadata);
+    detail::HeaderWriter header("write_safetensors", metadata);
     std::vector<std::string_view> parts(1);
     const auto add = [&](const SafetensorsView& tensor, std::uint64_t element) {
       const std::string name = join("write_safetensors: '", locus::detail::printable(tensor.name), "'");

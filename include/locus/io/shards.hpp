@@ -48,14 +48,14 @@ using ShardEntries = std::vector<const nn::StateDict<Cpu>::Entry*>;
   state.require_all_read("save_shards");
   const auto files = divided_entries(state, options.max_bytes);
   if (files.size() < 2) {
-    write_safetensors<Cpu>(path, state, {});
+    write_safetensors<Cpu>("save_shards", path, state, {});
     return path;
   }
   std::int64_t bytes = 0;
   std::map<std::string, std::string> file_of;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string shard = shard_path(path, i + 1, files.size());
-    write_entries<Cpu>(shard, files[i], {});
+    write_entries<Cpu>("save_shards", shard, files[i], {});
     for (const auto* entry : files[i]) {
       file_of.emplace(entry->name, shard.substr(shard.find_last_of('/') + 1));
       bytes += entry->bytes.elements();

@@ -361,7 +361,7 @@ void save_training(const std::string& path, const Parts&... parts) {
       for (const auto& entry : state) all.add({join(part, ".", entry.name), entry.type, entry.shape, entry.bytes});
     JsonWriter run(JsonWriter::Form::compact);
     detail::write_record(run, detail::record_with(parts...));
-    detail::write_safetensors<Cpu>(path, all, run.text());
+    detail::write_safetensors<Cpu>("save_training", path, all, run.text());
   });
 }
 

@@ -6,6 +6,7 @@
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/system/input_file.hpp>
 #include <locus/core/system/out_of_memory.hpp>
+#include <locus/io/little_endian.hpp>
 
 #include <algorithm>
 #include <array>
@@ -37,17 +38,6 @@ namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
   for (std::size_t i = 0; i < count; ++i) crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
   return ~crc;
 #endif
-}
-
-/// Reads a little-endian number in a text; append_number appends one.
-[[nodiscard]] inline std::uint64_t number_at(std::string_view text, std::size_t at, int bytes) {
-  std::uint64_t number = 0;
-  for (int i = bytes; i-- > 0;)
-    number = number << 8 | static_cast<unsigned char>(text[at + static_cast<std::size_t>(i)]);
-  return number;
-}
-inline void append_number(std::string& text, std::uint64_t number, int bytes) {
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(number >> 8 * i & 0xff);
 }
 
 /// A file of an archive.

@@ -145,7 +145,7 @@ struct PreparedSave {
     if (stat(folder.c_str(), &info) != 0)
       fail<DataError>({"save_parts: there is no folder '", folder, "', which rank 0 made, on this rank: ",
                        std::strerror(errno), "; save to a file system that all ranks share"});
-    io::detail::write_safetensors<Cpu>(file, tensors);
+    io::detail::write_safetensors<Cpu>("save_parts", file, tensors);
   }
   /// On rank 0, after all ranks have written. throws DataError
   void publish() {

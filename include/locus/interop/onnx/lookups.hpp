@@ -2,6 +2,8 @@
 // ONNX's operators that pick, put or make elements by number.
 
 #include <locus/interop/onnx/shaping.hpp>
+#include <locus/ops/cumulative.hpp>
+#include <locus/ops/extreme.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/scatter.hpp>
 #include <locus/ops/sort.hpp>
@@ -96,35 +98,91 @@ void gather_by_coordinates(const Call<F>& call) {
     return reshape(index_select(slices, 0, slice_numbers(indices, x_shape, batch)), result);
   });
 }
+/// What becomes of an element and the updates for its place.
+enum class Scattering { replace, add, multiply, largest, smallest };
 template <class F>
-[[nodiscard]] bool adds(const Call<F>& call) {
-  if (call.text("reduction", "none") == "add") return true;
+[[nodiscard]] Scattering scattering_of(const Call<F>& call) {
+  const auto word = call.text("reduction", "none");
+  if (word == "add") return Scattering::add;
+  if (word == "mul") return Scattering::multiply;
+  if (word == "max") return Scattering::largest;
+  if (word == "min") return Scattering::smallest;
   call.require_text("reduction", "none");
-  return false;
+  return Scattering::replace;
+}
+/// Combines updates of one place, by an associative f. Each pass combines neighbours in pairs, so that there are as many
+/// passes as the logarithm of the most updates of a place.
+template <class I, class X, class Do>
+void combine_equal(I& places, X& updates, const Do& f) {
+  const I order = argsort(places);
+  const auto pick = [&](const I& at) { places = index_select(places, 0, at), updates = index_select(updates, 0, at); };
+  pick(order);
+  const I number = arange<std::int64_t>(0, places.elements(), 1, places.device());
+  const I before = pad(places, {1, -1}, PadMode::constant, std::int64_t{-1});
+  I rank = number - cummax(where(places == before, std::int64_t{0}, number), 0).values;  // among updates of its place
+  while (places.elements() > 0 && max(rank).item() > 0) {
+    const I next_rank = pad(rank, {-1, 1}, PadMode::constant, std::int64_t{0});
+    const X next = pad(updates, {-1, 1});
+    updates = where(rank % 2 == 0 && next_rank == rank + 1, f(updates, next), updates);
+    const I kept = nonzero((rank % 2 == 0).eval()).flatten();
+    pick(kept);
+    rank = index_select(rank, 0, kept) / 2;
+  }
+}
+/// x, flat, with updates combined with its elements at places.
+template <class X, class I>
+[[nodiscard]] X scatter_by(Scattering how, const X& x, I places, X updates) {
+  const auto put = [&](const auto& f) -> X {
+    combine_equal(places, updates, f);
+    return index_copy(x, 0, places, X(f(index_select(x, 0, places), updates)));
+  };
+  if (how == Scattering::multiply) return put([](const auto& a, const auto& b) { return (a * b).eval(); });
+  if (how == Scattering::largest) return put([](const auto& a, const auto& b) { return maximum(a, b).eval(); });
+  return put([](const auto& a, const auto& b) { return minimum(a, b).eval(); });
+}
+/// The positions of the elements of slices, given the numbers of the slices. Numbers below 0 stay out of range.
+template <class E>
+[[nodiscard]] Tensor<std::int64_t, E> positions_in(const Tensor<std::int64_t, E>& slices, std::int64_t size) {
+  const auto within = arange<std::int64_t>(0, size, 1, slices.device());
+  return (slices.unsqueeze(1) * size + within).eval().flatten();
 }
 template <class F>
 void scatter_by_coordinates(const Call<F>& call) {
   require_depth(call, 0);
-  const bool accumulates = adds(call);
+  const Scattering how = scattering_of(call);
   const Shape& shape = call.shape(0);
   with_updates(call, [&]<class X>(const X& x, const auto& indices, const auto& updates) -> X {
     const auto slices = reshape(x, slices_of(shape, 0, call.shape(1)[-1]));
     const auto rows = reshape(updates, {-1, slices.size(1)});
     const auto numbers = slice_numbers(indices, shape, 0);
-    if constexpr (!std::is_same_v<value_of<X>, bool>)
-      if (accumulates) return reshape(index_add(slices, 0, numbers, rows), shape);
-    return reshape(index_copy(slices, 0, numbers, rows), shape);
+    if (how == Scattering::replace) return reshape(index_copy(slices, 0, numbers, rows), shape);
+    if constexpr (!std::is_same_v<value_of<X>, bool>) {
+      if (how == Scattering::add) return reshape(index_add(slices, 0, numbers, rows), shape);
+      return reshape(
+          scatter_by(how, X(reshape(x, {-1})), positions_in(numbers, slices.size(1)), X(reshape(updates, {-1}))), shape);
+    } else {
+      call.fail_type(0, "numbers or integers, for a reduction");
+    }
   });
 }
 template <class F>
 void scatter_elements(const Call<F>& call) {
   const int axis = call.axis_of(call.integer("axis", 0), call.shape(0).rank());
-  const bool accumulates = adds(call);
+  const Scattering how = scattering_of(call);
   with_updates(call, [&]<class X>(const X& x, const auto& given, const auto& updates) -> X {
     const auto indices = from_front(given, x.size(axis));
-    if constexpr (!std::is_same_v<value_of<X>, bool>)
-      if (accumulates) return scatter_add(x, axis, indices, updates);
-    return scatter(x, axis, indices, updates);
+    if (how == Scattering::replace) return scatter(x, axis, indices, updates);
+    if constexpr (!std::is_same_v<value_of<X>, bool>) {
+      if (how == Scattering::add) return scatter_add(x, axis, indices, updates);
+      const auto numbers = reshape(arange<std::int64_t>(0, x.elements(), 1, indices.device()), x.shape());
+      Tensor<std::int64_t, std::remove_cvref_t<decltype(indices.device())>> within = numbers;
+      for (int d = 0; d < x.rank(); ++d)
+        if (d != axis && d < indices.rank()) within = slice(within, d, 0, indices.size(d));
+      const auto places = gather(within, axis, indices).flatten();
+      return reshape(scatter_by(how, X(reshape(x, {-1})), Tensor(places), X(reshape(updates, {-1}))), x.shape());
+    } else {
+      call.fail_type(0, "numbers or integers, for a reduction");
+    }
   });
 }
 

@@ -55,26 +55,30 @@ struct Taps {
   const auto mode = call.text("mode", "nearest");
   const bool is_linear = mode == "linear" || mode == "bilinear", is_cubic = mode == "cubic";
   if (!is_linear && !is_cubic) call.require_text("mode", "nearest");
-  const std::int64_t last = axis.extent - 1, taps = is_cubic ? 4 : is_linear ? 2 : 1;
+  // With antialias, the kernel is as wide as an element of a smaller result.
+  const bool widens = call.flag("antialias") && axis.scale < 1 && axis.size > 0 && (is_linear || is_cubic);
+  const double shrink = widens ? axis.scale : 1, reach = (is_cubic ? 2 : 1) / shrink;
+  const std::int64_t last = axis.extent - 1,
+                     taps = is_linear || is_cubic ? 2 * static_cast<std::int64_t>(__builtin_ceil(reach)) : 1;
   const double a = call.number("cubic_coeff_a", -0.75);
   Taps result(static_cast<std::size_t>(taps), axis.size);
   for (std::int64_t at = 0; at < axis.size; ++at) {
     const double x = source_of(call, axis, at);
     const std::int64_t first =
-        taps == 1 ? nearest_of(call, x) : static_cast<std::int64_t>(__builtin_floor(x)) - (taps / 2 - 1);
+        taps == 1 ? nearest_of(call, x) : static_cast<std::int64_t>(__builtin_floor(x - reach)) + 1;
     double total = 0;
     const auto i = static_cast<std::size_t>(at);
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       const auto t = static_cast<std::size_t>(tap);
       const std::int64_t source = first + tap;
-      const double distance = x - static_cast<double>(source);
-      double weight = taps == 1 ? 1 : is_cubic ? cubic_weight(a, distance) : 1 - (distance < 0 ? -distance : distance);
+      const double away = (x - static_cast<double>(source)) * shrink, distance = away < 0 ? -away : away;
+      double weight = taps == 1 ? 1 : is_cubic ? cubic_weight(a, distance) : distance < 1 ? 1 - distance : 0;
       if (call.flag("exclude_outside") && (source < 0 || source > last)) weight = 0;
       result.sources[t][i] = source < 0 ? 0 : source > last ? last : source;
       result.weights[t][i] = weight;
       total += weight;
     }
-    if (call.flag("exclude_outside"))
+    if (widens || call.flag("exclude_outside"))
       for (auto& weights : result.weights) weights[i] /= total;
   }
   return result;
@@ -148,6 +152,7 @@ template <class F>
 [[nodiscard]] inline bool is_interpolation(const Attributes& call, const std::vector<ResizedAxis>& axes) {
   if (axes.size() != 4 || axes[0].scale != 1 || axes[1].scale != 1 || call.opset() < 11) return false;
   if (call.text("mode", "nearest") != "linear" || call.flag("exclude_outside")) return false;
+  if (call.flag("antialias") && (axes[2].scale < 1 || axes[3].scale < 1)) return false;
   if (call.text("coordinate_transformation_mode", "half_pixel") != "half_pixel") return false;
   for (const std::size_t d : {std::size_t{2}, std::size_t{3}})
     if (axes[d].size < 1 || axes[d].scale != static_cast<double>(axes[d].size) / static_cast<double>(axes[d].extent))
@@ -156,7 +161,6 @@ template <class F>
 }
 template <class F>
 void resize_input(const Call<F>& call) {
-  call.require_integer("antialias", 0);
   const auto axes = resized_axes(call);
   F x = call.numbers(0);
   if (is_interpolation(call, axes))

@@ -3,7 +3,9 @@
 
 #include <locus/core/system/out_of_memory.hpp>
 #include <locus/interop/onnx/layers.hpp>
-#include <locus/interop/onnx/lookups.hpp>
+#include <locus/interop/onnx/losses.hpp>
+#include <locus/interop/onnx/pools.hpp>
+#include <locus/interop/onnx/quantized.hpp>
 #include <locus/interop/onnx/reductions.hpp>
 #include <locus/interop/onnx/resize.hpp>
 
@@ -19,7 +21,8 @@ class Functions {
  private:
   Functions() {
     add(activations<F>), add(functions<F>), add(arithmetic<F>), add(comparisons<F>), add(shapings<F>);
-    add(lookups<F>), add(reductions<F>), add(windows<F>), add(resizings<F>), add(layers<F>);
+    add(lookups<F>), add(reductions<F>), add(windows<F>), add(pools<F>), add(resizings<F>);
+    add(layers<F>), add(losses<F>), add(quantized<F>);
   }
   template <std::size_t n>
   void add(const Operation<F> (&list)[n]) {

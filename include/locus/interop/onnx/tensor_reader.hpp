@@ -1,9 +1,9 @@
 #pragma once
 // Reading tensors of ONNX files: bytes in the file itself, lists of numbers, and external files.
 
-#include <locus/data/files/mapped_file.hpp>
 #include <locus/interop/onnx/fields.hpp>
 #include <locus/interop/onnx/graph.hpp>
+#include <locus/io/mapped_memory.hpp>
 
 #include <climits>
 #include <cstdlib>
@@ -35,14 +35,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "ONNX files hold little
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> new_bytes(std::uint64_t count) {
   return Tensor<std::uint8_t, Cpu>(Shape{static_cast<std::int64_t>(count)});
 }
-/// A tensor on part of a file's memory.
-[[nodiscard]] inline Tensor<std::uint8_t, Cpu> bytes_in(const Buffer<Cpu>& memory, void* begin, std::uint64_t count) {
-  const Shape shape{static_cast<std::int64_t>(count)};
-  return {memory.part(begin, count), static_cast<std::uint8_t*>(begin), shape, row_major(shape)};
-}
 [[nodiscard]] inline Buffer<Cpu> mapped(io::detail::InputFile opened) {
-  auto* const file = new io::detail::MappedFile(std::move(opened));
-  return Buffer<Cpu>(Cpu{}, file->data(), file->bytes(), Shared<const MemoryOwner>(file));
+  return io::detail::memory_of(new io::detail::MappedFile(std::move(opened)));
 }
 
 /// The files of a model: its own memory, its folder, and the external files that were mapped.
@@ -54,7 +48,8 @@ class Files {
   [[nodiscard]] const std::string& what() const { return what_; }
   /// Bytes of the model file, shared.
   [[nodiscard]] Tensor<std::uint8_t, Cpu> own(protozero::data_view view) const {
-    return bytes_in(memory_, const_cast<char*>(view.data()), view.size());
+    const auto begin = static_cast<std::uint64_t>(view.data() - static_cast<const char*>(memory_.data()));
+    return io::detail::bytes_in(memory_, begin, view.size());
   }
   /// Bytes of an external file, shared. throws DataError for a file outside the model's folder, or one too short
   [[nodiscard]] Tensor<std::uint8_t, Cpu> external(const std::string& tensor, const std::string& location,
@@ -64,7 +59,7 @@ class Files {
       fail<DataError>({what_, ": ", tensor, " is ", count, " bytes from byte ", offset, " of external file '",
                        locus::detail::printable(location), "', which has ", file.bytes()});
     if (count == 0) return new_bytes(0);
-    return bytes_in(file, static_cast<char*>(file.data()) + offset, count);
+    return io::detail::bytes_in(file, offset, count);
   }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// ONNX's convolutions, pools and changes of size.
+// ONNX's convolutions, and pools of whole images and of channels.
 
 #include <locus/interop/onnx/shaping.hpp>
 #include <locus/ops/conv.hpp>
@@ -158,43 +158,6 @@ void conv_transpose(const Call<F>& call) {
 }
 
 template <class F>
-void max_pool(const Call<F>& call) {
-  F x = call.numbers(0);
-  Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 2);
-  if (!by.is_symmetric() || !by.fits_pool()) {
-    x = pad(x, border(by), PadMode::constant, static_cast<compute_t<value_of<F>>>(-__builtin_inf()));
-    by = without_border(by);
-  }
-  const bool ceils = call.flag("ceil_mode");
-  if (by.dims() == 1)
-    return call.give_like(
-        max_pool1d(x, by.kernel[0], by.strides[0], by.before[0], {.dilation = by.dilations[0], .ceil_mode = ceils}));
-  call.give_like(max_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before),
-                            {.dilation = by.size_2d(by.dilations), .ceil_mode = ceils}));
-}
-template <class X>
-[[nodiscard]] X mean_pool(const X& x, const Windows& by, const AvgPoolOptions& options) {
-  if (by.dims() == 1) return avg_pool1d(x, by.kernel[0], by.strides[0], by.before[0], options);
-  return avg_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before), options);
-}
-template <class F>
-void average_pool(const Call<F>& call) {
-  const F& x = call.numbers(0);
-  const Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 2);
-  for (const std::int64_t dilation : by.dilations)
-    if (dilation != 1) call.fail_here({"dilation ", dilation, ", which Locus does not run; expected 1"});
-  const bool counts_border = call.flag("count_include_pad"), ceils = call.flag("ceil_mode");
-  if (by.is_symmetric() && by.fits_pool())
-    return call.give_like(mean_pool(x, by, {.ceil_mode = ceils, .count_include_pad = counts_border}));
-  const Windows inner = without_border(by);
-  const F padded = pad(x, border(by));
-  if (counts_border) return call.give_like(mean_pool(padded, inner, {.ceil_mode = ceils}));
-  // The sum of each window, divided by the number of its elements that are not border.
-  const auto inside = pad(ones<value_of<F>>(x.shape(), call.device()), border(by));
-  const AvgPoolOptions sums{.ceil_mode = ceils, .divisor_override = 1};
-  call.give_like(mean_pool(padded, inner, sums) / mean_pool(inside, inner, sums));
-}
-template <class F>
 [[nodiscard]] Axes spatial_axes(const Call<F>& call) {
   Axes axes;
   for (int d = 2; d < call.shape(0).rank(); ++d) axes.push_back(d);
@@ -216,13 +179,11 @@ void normalize_locally(const Call<F>& call) {
 
 template <class F>
 inline constexpr Operation<F> windows[] = {
-    {"AveragePool", &average_pool<F>},
     {"Conv", &conv<F>},
     {"ConvTranspose", &conv_transpose<F>},
     {"GlobalAveragePool", [](const Call<F>& c) { c.give_like(mean(c.numbers(0), spatial_axes(c), true)); }},
     {"GlobalMaxPool", [](const Call<F>& c) { c.give_like(max(c.numbers(0), spatial_axes(c), true)); }},
     {"LRN", &normalize_locally<F>},
-    {"MaxPool", &max_pool<F>},
 };
 
 }}}  // namespace locus::LOCUS_ABI::onnx::detail
