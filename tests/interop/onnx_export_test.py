@@ -81,7 +81,8 @@ def check_gpt2(model):
 
 
 FURTHER = {"resnet18": check_resnet, "gpt2": check_gpt2}
-MODELS = {"gpt2", "halves", "lenet5", "mixed", "mlp", "resnet18", "signals", "vision", "words"}
+MODELS = {"angles", "arranged", "gpt2", "halves", "lenet5", "mixed", "mlp", "ordered", "places", "positions", "resnet18",
+          "signals", "vision", "words"}
 
 
 def check_all(report):

@@ -9,6 +9,7 @@
 #include <locus/models/lenet5.hpp>
 #include <locus/models/mlp.hpp>
 #include <locus/models/resnet.hpp>
+#include <locus/ops/sort.hpp>
 
 #include <iostream>
 
@@ -158,6 +159,31 @@ void write_all() {
   batches("words", words, [](std::int64_t size) { return randint<std::int64_t>(0, 11, {size, 3}); });
   batches("mixed", Mixed<float, Cpu>{8}, [](std::int64_t size) { return randn<float>({size, 6, 8}); });
   batches("halves", models::mlp<float>({12, 16, 5}).as<half>(), [](std::int64_t n) { return randn<half>({n, 12}); });
+
+  const auto arranged = [](const auto& x) {
+    const std::int64_t batch = x.size(0);
+    const auto row = [&](const auto& y) { return reshape(y, {batch, -1}).eval(); };
+    return concat(1, row(roll(x, {2, -3}, {1, 2})), row(unfold(x, 2, 3, 2)), row(unfold(x, -1, 2, 1, 3)),
+                  row(diagonal(x, 1, 1, 2)), row(diagonal(x, -2, 2, 1)));
+  };
+  batches("arranged", arranged, features);
+  const auto ordered = [](const auto& x) {
+    const auto [sorted, order] = sort(x, 1);
+    const auto [largest, places] = topk(x, 3);
+    const auto [best, position] = max_with_indices(x, 2);
+    const auto smallest = gather(square(x).eval(), 1, argmin(x, 1, true));
+    const auto again = gather(square(x).eval(), 1, order) + sorted;
+    return concat(2, largest, gather(tanh(x).eval(), 2, places), again.eval(), best.unsqueeze(2)) + sum(smallest);
+  };
+  batches("ordered", ordered, features);
+  batches("positions", [](const auto& x) { return argmax(x, 1, true); }, features);
+  batches("places", [](const auto& x) { return sort(x, -1, true).indices; }, features);
+  const auto angles = [](const auto& x) {
+    const auto y = slice(x, 1, 0, 6), z = slice(x, 1, 6, 12);
+    const auto on_axes = atan2(where(y > 0.5, y, 0), where(z > 0.5, z, 0)).eval();
+    return concat(1, atan2(y, z).eval(), on_axes, erfinv(tanh(x)).eval(), erfinv(x * 1e-3).eval());
+  };
+  batches("angles", angles, rows);
 
   const auto gpt2 = models::gpt2<float>({.vocab_size = 31, .n_positions = 12, .n_embd = 16, .n_layer = 2, .n_head = 2});
   const auto tokens = [](std::int64_t size, std::int64_t length) {

@@ -135,7 +135,7 @@ SUBJECTS = [
      ["layer_without_forward_in_a_network", "network_with_forward_not_const", "layer_with_forward_for_some",
       "final_layer_without_forward", "network_with_a_private_layer", "member_without_members",
       "network_of_a_layer_without_members", "network_of_a_member_without_members", "member_that_is_no_layer",
-      "member_elsewhere", "buffer_elsewhere", "member_without_twin", "optimizer_of_a_model", "group_of_a_model", "skip_flag_of_numbers", "optimizer_of_a_number", "clip_a_model"]),
+      "member_elsewhere", "buffer_elsewhere", "member_without_twin", "onnx_of_a_model_without_twin", "optimizer_of_a_model", "group_of_a_model", "skip_flag_of_numbers", "optimizer_of_a_number", "clip_a_model"]),
     ("16-bit element types",
      "A model of 16 bits takes 16 bits. Gradients of `half` vanish below 6e-8, so its optimizers are stepped by an "
      "`optim::GradScaler`, whose scaled loss is no tensor. [Mixed precision](mixed-precision.md) has the whole loop. "

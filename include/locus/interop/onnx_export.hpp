@@ -27,15 +27,20 @@ struct ExportOptions {
 
 namespace exporting {
 
+template <class M>
+[[nodiscard]] consteval bool is_copied_to_recording() {
+  if constexpr (!locus::detail::HasPlace<M>) return true;
+  else return nn::detail::Copies<M, value_of<M>, device_of<M>, value_of<M>, Recording>;
+}
+template <class M>
+concept Recordable = is_copied_to_recording<M>();
+
 /// The model as Recording has it. Models without parameters are copied as they are.
 template <class... Own, class M>
 [[nodiscard]] auto recordable(const M& model) {
   if constexpr (!locus::detail::HasPlace<M>) {
     return model;
   } else {
-    static_assert(nn::detail::Copies<M, value_of<M>, device_of<M>, value_of<M>, Recording>,
-                  "onnx: the model is copied to another place: make its class a template of the place, with a member "
-                  "template <class U, class E> auto twin() const");
     nn::detail::ModelCopy<value_of<M>, device_of<M>, value_of<M>, Recording, Own...> copy(Recording{});
     return copy.layer(model);
   }
@@ -221,11 +226,11 @@ template <TensorLike... X>
 /// calls are in memory at once
 /// throws ArgumentError for a function without a form in ONNX, for a value that leaves the graph, such as item(), and
 /// for operations that follow from an extent; as the model's forward
-template <class... Own, class M, TensorLike X>
+template <class... Own, exporting::Recordable M, TensorLike X>
 [[nodiscard]] Model record(const M& model, const X& example, const ExportOptions& options = {}) {
   return exporting::recorded(exporting::recordable<Own...>(model), options, example.eval().value());
 }
-template <class... Own, class M, TensorLike... X>
+template <class... Own, exporting::Recordable M, TensorLike... X>
 [[nodiscard]] Model record(const M& model, const Inputs<X...>& example, const ExportOptions& options = {}) {
   return locus::detail::unpack(example.tensors, [&](const auto&... x) {
     return exporting::recorded(exporting::recordable<Own...>(model), options, x...);
@@ -237,9 +242,11 @@ template <class... Own, class M, TensorLike... X>
 ///
 ///     onnx::save("digits.onnx", model, zeros<float>({1, 784}));
 ///     onnx::save("gpt2.onnx", gpt2, tokens, {.inputs = {"tokens"}, .dynamic = {{"batch", 0}, {"length", 1}}});
-template <class... Own, class M, class X>
+template <class... Own, exporting::Recordable M, class X>
 void save(const std::string& path, const M& model, const X& example, const ExportOptions& options = {}) {
   write_onnx(path, record<Own...>(model, example, options));
 }
+
+#include <locus/refuse/interop/onnx_export.inc>
 
 }}}  // namespace locus::LOCUS_ABI::onnx

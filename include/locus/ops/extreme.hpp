@@ -92,11 +92,19 @@ template <detail::Operand X>
 }
 
 namespace detail {
+/// argmax and argmin, whose results are plain. A place that records graphs specializes it.
+template <class D>
+struct Locate {
+  template <bool largest, class X>
+  static auto run(std::string_view name, X&& x, const ReduceAxes& axes, bool keepdim) {
+    return reduce<std::int64_t>(name, fold::ArgExtreme<value_of<X>, largest>{}, std::forward<X>(x), axes, keepdim);
+  }
+};
 template <bool largest, class X>
 auto locate(std::string_view name, X&& x, const ReduceAxes& axes, bool keepdim) {
   if (axes.list().rank() > 1) fail<ArgumentError>({name, ": one axis or none expected, got ", axes.list()});
   require_elements(name, x.shape(), axes);
-  return reduce<std::int64_t>(name, fold::ArgExtreme<value_of<X>, largest>{}, std::forward<X>(x), axes, keepdim);
+  return Locate<device_of<X>>::template run<largest>(name, std::forward<X>(x), axes, keepdim);
 }
 }  // namespace detail
 

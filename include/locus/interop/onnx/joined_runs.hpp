@@ -57,7 +57,7 @@ class JoinedRuns {
       if (value(runs_[0].outputs[i]).origin == Origin::node && name.empty()) name = unique(outputs[i]);
     }
     for (const RecordedNode& node : first().nodes())
-      if (live_[index(node.output)]) add(node);
+      if (is_live(node)) add(node);
     for (std::size_t i = 0; i < outputs.size(); ++i) add_output(i, outputs[i]);
   }
   [[nodiscard]] Graph graph() && { return std::move(graph_); }
@@ -87,6 +87,12 @@ class JoinedRuns {
     for (const std::int64_t number : numbers)
       if (number != numbers[0]) return false;
     return true;
+  }
+
+  [[nodiscard]] bool is_live(const RecordedNode& node) const {
+    for (const int output : node.outputs)
+      if (live_[index(output)]) return true;
+    return false;
   }
 
   void require_same_nodes() const {
@@ -162,9 +168,11 @@ class JoinedRuns {
     if (colons != std::string::npos) node.domain = recorded.op_type.substr(0, colons);
     node.name = join("node_", graph_.nodes.size(), "_", node.op_type);
     node.attributes = recorded.attributes;
-    std::string& output = names_[index(recorded.output)];
-    if (output.empty()) output = unique(join("value_", recorded.output));
-    node.outputs = {output};
+    for (const int output : recorded.outputs) {
+      std::string& name = names_[index(output)];
+      if (name.empty()) name = unique(join("value_", output));
+      node.outputs.push_back(name);
+    }
     graph_.nodes.push_back(std::move(node));
   }
   /// The name of a value; of constants and extents, which become initializers or nodes when they are first used.

@@ -52,8 +52,8 @@ struct RecordedValue {
 };
 struct RecordedNode {
   std::string op_type;
-  std::vector<int> inputs;  ///< numbers of values; -1: left out
-  int output = -1;
+  std::vector<int> inputs;   ///< numbers of values; -1: left out
+  std::vector<int> outputs;  ///< likewise
   std::vector<Attribute> attributes = {};
 };
 
@@ -104,13 +104,20 @@ class Recorder {
   }
   Value typed_node(std::string_view op_type, DataType type, const std::vector<Value>& inputs,
                    Attributes attributes = {}) {
-    exporting::RecordedNode added{std::string(op_type), {}};
+    exporting::RecordedNode added{std::string(op_type), {}, {static_cast<int>(values_.size())}};
     for (const Value& input : inputs) added.inputs.push_back(input.number_);
     added.attributes = attributes;
-    added.output = static_cast<int>(values_.size());
     nodes_.push_back(std::move(added));
     exporting::RecordedValue result{exporting::Origin::node, type};
     result.node = static_cast<int>(nodes_.size()) - 1;
+    return value(std::move(result));
+  }
+  /// The next result of the node that was added last, such as the indices of TopK after its values.
+  Value next_result(DataType type) {
+    if (nodes_.empty()) fail<ArgumentError>({"onnx: next_result(", to_string(type), ") before any node"});
+    exporting::RecordedValue result{exporting::Origin::node, type};
+    result.node = static_cast<int>(nodes_.size()) - 1;
+    nodes_.back().outputs.push_back(static_cast<int>(values_.size()));
     return value(std::move(result));
   }
 

@@ -3,6 +3,7 @@
 // written to the recorder of the thread.
 
 #include <locus/cpu/backend.hpp>
+#include <locus/device/capabilities.hpp>
 #include <locus/device/place_queries.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
@@ -46,6 +47,24 @@ struct Backend<onnx::Recording> {
                    const E& epilogue) {
     Host::gemm({}, batch, a, b, c, epilogue);
   }
+};
+
+/// Sorting on the host, for programs that include ops/sort.hpp.
+template <>
+struct Sorting<onnx::Recording> {
+  template <class Key, class... N>
+  static void order(onnx::Recording, Key* keys, std::uint32_t* positions, N... numbers) {
+    Sorting<Host<Key>>::order(Cpu{}, keys, positions, numbers...);
+  }
+  template <class Flag>
+  static void select(onnx::Recording, const Flag* flags, std::int64_t n, std::int64_t* places) {
+    Sorting<Host<Flag>>::select(Cpu{}, flags, n, places);
+  }
+
+ private:
+  /// Cpu, but dependent: that header defines Sorting<Cpu>.
+  template <class T>
+  using Host = std::conditional_t<(sizeof(T) > 0), Cpu, T>;
 };
 
 namespace onnx::exporting {

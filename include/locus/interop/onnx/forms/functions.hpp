@@ -138,6 +138,48 @@ inline Value write(Recorder& graph, const functor::Xlogy&, const Value& x, const
   return graph.typed_node("Where", x.type(), {is_zero, zero, graph.node("Mul", {x, graph.node("Log", {y})})});
 }
 
+/// The quotient's angle, turned by half a circle where x is negative.
+inline Value write(Recorder& graph, const functor::Atan2&, const Value& y, const Value& x) {
+  const Value zero = graph.number(0, x), pi = graph.number(3.141592653589793, x);
+  const auto choose = [&](const char* condition, const Value& of, const Value& yes, const Value& no) {
+    return graph.typed_node("Where", x.type(), {exporting::predicate(graph, condition, {of, zero}), yes, no});
+  };
+  const Value angle = graph.node("Atan", {graph.node("Div", {y, x})});
+  const Value turn = choose("Less", y, graph.node("Neg", {pi}), pi);
+  const Value upright = graph.node("Mul", {graph.node("Sign", {y}), graph.number(1.5707963267948966, x)});
+  const Value beside = choose("Less", x, graph.node("Add", {angle, turn}), angle);
+  return choose("Equal", x, upright, beside);
+}
+/// Giles' polynomials in w = -log(1 - x^2) (Approximating the erfinv function, 2010), exact to 4e-7 of the result, and
+/// two steps of Newton's method, which ONNX's Erf allows; the end points are infinite.
+inline Value write(Recorder& graph, const functor::Erfinv&, const Value& x) {
+  const auto n = [&](double number) { return graph.number(number, x); };
+  const auto polynomial = [&](const Value& w, std::initializer_list<double> coefficients) {
+    Value result;
+    for (const double c : coefficients)
+      result = result ? graph.node("Add", {graph.node("Mul", {result, w}), n(c)}) : n(c);
+    return result;
+  };
+  const Value square = graph.node("Mul", {x, x}), one = n(1);
+  const Value w = graph.node("Neg", {graph.node("Log", {graph.node("Sub", {one, square})})});
+  const Value centre = polynomial(
+      graph.node("Sub", {w, n(2.5)}), {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                                       -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
+  const Value tail = polynomial(graph.node("Sub", {graph.node("Sqrt", {w}), n(3)}),
+                                {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                                 -0.0076224613, 0.00943887047, 1.00167406, 2.83297682});
+  const Value is_centre = exporting::predicate(graph, "Less", {w, n(5)});
+  Value y = graph.node("Mul", {x, graph.typed_node("Where", x.type(), {is_centre, centre, tail})});
+  const Value slope = n(0.8862269254527580);  // sqrt(pi) / 2
+  for (int step = 0; step < 2 && x.type() == DataType::float64; ++step) {
+    const Value error = graph.node("Sub", {graph.node("Erf", {y}), x});
+    const Value rise = graph.node("Mul", {slope, graph.node("Exp", {graph.node("Mul", {y, y})})});
+    y = graph.node("Sub", {y, graph.node("Mul", {error, rise})});
+  }
+  const Value is_end = exporting::predicate(graph, "Equal", {square, one});
+  return graph.typed_node("Where", x.type(), {is_end, graph.node("Mul", {x, n(__builtin_inf())}), y});
+}
+
 // Comparison and logic
 
 LOCUS_ONNX_COMPARISON(Equal, "Equal")

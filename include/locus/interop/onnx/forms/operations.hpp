@@ -18,9 +18,17 @@
 #include <locus/ops/scatter.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/ops/triangle.hpp>
+#include <locus/ops/unfold.hpp>
 #include <locus/ops/view.hpp>
 
-namespace locus { inline namespace LOCUS_ABI { namespace onnx {
+namespace locus { inline namespace LOCUS_ABI {
+
+namespace operation {
+template <class D, bool all>
+struct Sort;  // of ops/sort.hpp, which is opt-in
+}
+
+namespace onnx {
 
 namespace exporting {
 [[nodiscard]] inline std::vector<std::int64_t> numbers(const Dims& dims) { return {dims.begin(), dims.end()}; }
@@ -101,6 +109,72 @@ inline Value write(Recorder& graph, const operation::Flip& op, const Value& x) {
 inline Value write(Recorder& graph, const operation::Triangle& op, const Value& x) {
   return graph.node("Trilu", {x, graph.number(op.offset)}, {exporting::integer("upper", !op.lower)});
 }
+
+/// The parts behind and before the cut of each dimension change places.
+inline Value write(Recorder& graph, const operation::Roll& op, const Value& x) {
+  Value y = x;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (op.shifts.by[d] == 0) continue;
+    const Value last = exporting::slice(graph, y, d, -op.shifts.by[d], INT64_MAX);
+    const Value first = exporting::slice(graph, y, d, 0, -op.shifts.by[d]);
+    y = graph.node("Concat", {last, first}, {exporting::integer("axis", d)});
+  }
+  return y;
+}
+/// Every (columns + 1)-th element of the matrices, row by row.
+inline Value write(Recorder& graph, const operation::Diagonal& op, const Value& x) {
+  const int first = normalize_axis(op.first, x.rank(), op.name), second = normalize_axis(op.second, x.rank(), op.name);
+  std::vector<std::int64_t> order;
+  Shape flat;
+  for (int d = 0; d < x.rank(); ++d)
+    if (d != first && d != second) order.push_back(d), flat.push_back(x.shape()[d]);
+  order.push_back(first), order.push_back(second);
+  const std::int64_t rows = x.shape()[first], columns = x.shape()[second];
+  flat.push_back(rows * columns);
+  const std::int64_t above = op.offset > 0 ? op.offset : 0, below = op.offset < 0 ? -op.offset : 0;
+  const std::int64_t wide = columns - above, high = rows - below, count = wide < high ? wide : high;
+  const Value elements = graph.reshape(graph.node("Transpose", {x}, {exporting::ints("perm", std::move(order))}), flat);
+  const std::int64_t start = above + below * columns;
+  if (count <= 0) return exporting::slice(graph, elements, flat.rank() - 1, 0, 0);
+  return exporting::slice(graph, elements, flat.rank() - 1, start, start + (count - 1) * (columns + 1) + 1,
+                          columns + 1);
+}
+/// Element k of each window is a slice; the slices stand side by side in a new last dimension.
+inline Value write(Recorder& graph, const operation::Unfold& op, const Value& x) {
+  const int dim = normalize_axis(op.dim, x.rank(), op.name);
+  std::vector<Value> elements;
+  for (std::int64_t k = 0; k < op.size; ++k) {
+    const std::int64_t after = (op.size - 1 - k) * op.dilation;
+    const Value part = exporting::slice(graph, x, dim, k * op.dilation, after == 0 ? INT64_MAX : -after, op.step);
+    elements.push_back(graph.node("Unsqueeze", {part, graph.extents({x.rank()})}));
+  }
+  return graph.typed_node("Concat", x.type(), elements, {exporting::integer("axis", x.rank())});
+}
+
+// Order
+
+template <class D, bool all>
+Value write(Recorder& graph, const operation::Sort<D, all>& op, const Value& x) {
+  const Value row = x.rank() > 0 ? x : graph.reshape(x, {1});
+  const Value values = graph.node("TopK", {row, graph.extents({op.wanted.first})},
+                                  {exporting::integer("axis", op.wanted.axis),
+                                   exporting::integer("largest", op.wanted.descending)});
+  const Value indices = graph.next_result(DataType::int64);
+  graph.result(op.indices, x.rank() > 0 ? indices : graph.reshape(indices, {}));
+  return x.rank() > 0 ? values : graph.reshape(values, {});
+}
+namespace exporting {
+/// The positions of the largest or smallest elements of x along one axis, or in row-major order over all.
+inline Value position(Recorder& graph, const char* op_type, const Value& x, const ReduceAxes& axes, bool keepdim) {
+  const Axes& list = axes.list();
+  const Value along = list.empty() ? graph.reshape(x, {elements(x.shape())}) : x;
+  const std::int64_t axis = list.empty() ? 0 : normalize_axis(list[0], x.rank(), op_type);
+  const bool keeps = keepdim && !list.empty();
+  const Value found =
+      graph.typed_node(op_type, DataType::int64, {along}, {integer("axis", axis), integer("keepdims", keeps)});
+  return keepdim && list.empty() ? graph.reshape(found, Dims::filled(x.rank(), 1)) : found;
+}
+}  // namespace exporting
 
 // Reductions
 
@@ -202,4 +276,25 @@ Value write(Recorder& graph, const operation::Pad<T>& op, const Value& x) {
   return graph.node("Pad", {x, graph.extents(std::move(amounts)), value}, {{"mode", modes[static_cast<int>(op.mode)]}});
 }
 
-}}}  // namespace locus::LOCUS_ABI::onnx
+}  // namespace onnx
+
+namespace detail {
+/// Computes positions, and writes the node that does.
+template <>
+struct Locate<onnx::Recording> {
+  template <bool largest, class X>
+  static auto run(std::string_view name, const X& x, const ReduceAxes& axes, bool keepdim) {
+    const auto value = x.eval();
+    const auto found = [&] {
+      const onnx::exporting::Pause pause;
+      return reduce<std::int64_t>(name, fold::ArgExtreme<value_of<X>, largest>{}, value.value(), axes, keepdim);
+    }();
+    if (onnx::Recorder* const graph = onnx::exporting::recorder; graph && onnx::exporting::is_recording)
+      graph->result(found, onnx::exporting::position(*graph, largest ? "ArgMax" : "ArgMin",
+                                                     graph->operand(value.value()), axes, keepdim));
+    return found;
+  }
+};
+}  // namespace detail
+
+}}  // namespace locus::LOCUS_ABI
