@@ -15,7 +15,7 @@ import common  # noqa: E402
 PAGE = common.ROOT / "docs" / "onnx.md"
 HEADERS = [common.ROOT / "include" / "locus" / "interop" / "onnx" / "forms" / name for name in ("functions.hpp", "operations.hpp", "layers.hpp")]
 BEGIN, END = "<!-- forms: begin -->\n", "<!-- forms: end -->\n"
-FORM = re.compile(r"(?:LOCUS_ONNX_[A-Z]+\((?=[A-Z][a-z])|write\(Recorder&[^,]*, const (?:functor|operation)::)(\w+)")
+FORM = re.compile(r"(?:LOCUS_ONNX_[A-Z]+\((?=[A-Z][a-z])|write\(Recorder&[^,]*, const (?:functor|operation)::|inline Value (?=position\())(\w+)")
 OPERATOR = re.compile(r'"([A-Z]\w+)"')
 # Calls of these helpers write the operators that stand in them.
 HELPERS = {"as_bool": ["Cast"], "cast": ["Cast"], "summable": ["Cast"], "variance": ["ReduceMean", "Sub", "Mul", "ReduceSum", "Div"],
@@ -30,7 +30,7 @@ NAMES = {
     "IsNan": "isnan", "IsInf": "isinf", "IsFinite": "isfinite", "GeluTanh": "gelu<GeluForm::tanh>", "Prelu": "prelu",
     "Permute": "permute, transpose", "Slice": "slice, select, at", "Reshape": "reshape, flatten, squeeze, unsqueeze",
     "Triangle": "tril, triu", "Product": "prod", "Extreme": "max, min", "Variance": "var", "StandardDeviation": "stddev",
-    "LogSumExp": "logsumexp", "CumulativeSum": "cumsum", "Softmax": "softmax, log_softmax", "IndexSelect": "index_select, embedding",
+    "LogSumExp": "logsumexp", "Sort": "sort, topk", "position": "argmax, argmin", "CumulativeSum": "cumsum", "Softmax": "softmax, log_softmax", "IndexSelect": "index_select, embedding",
     "LayerNorm": "layer_norm, rms_norm", "GroupNorm": "group_norm, instance_norm", "Convolution": "conv1d, conv2d, conv3d, conv_transpose2d",
     "MaxPool": "max_pool1d, max_pool2d", "AvgPool": "avg_pool1d, avg_pool2d", "AdaptiveAvgPool": "adaptive_avg_pool2d",
     "Attention": "scaled_dot_product_attention", "PackedAttention": "packed_attention",

@@ -165,7 +165,8 @@ Value write(Recorder& graph, const operation::Sort<D, all>& op, const Value& x) 
 }
 namespace exporting {
 /// The positions of the largest or smallest elements of x along one axis, or in row-major order over all.
-inline Value position(Recorder& graph, const char* op_type, const Value& x, const ReduceAxes& axes, bool keepdim) {
+inline Value position(Recorder& graph, bool largest, const Value& x, const ReduceAxes& axes, bool keepdim) {
+  const char* const op_type = largest ? "ArgMax" : "ArgMin";
   const Axes& list = axes.list();
   const Value along = list.empty() ? graph.reshape(x, {elements(x.shape())}) : x;
   const std::int64_t axis = list.empty() ? 0 : normalize_axis(list[0], x.rank(), op_type);
@@ -290,8 +291,8 @@ struct Locate<onnx::Recording> {
       return reduce<std::int64_t>(name, fold::ArgExtreme<value_of<X>, largest>{}, value.value(), axes, keepdim);
     }();
     if (onnx::Recorder* const graph = onnx::exporting::recorder; graph && onnx::exporting::is_recording)
-      graph->result(found, onnx::exporting::position(*graph, largest ? "ArgMax" : "ArgMin",
-                                                     graph->operand(value.value()), axes, keepdim));
+      graph->result(found,
+                    onnx::exporting::position(*graph, largest, graph->operand(value.value()), axes, keepdim));
     return found;
   }
 };
