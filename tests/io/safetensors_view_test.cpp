@@ -72,11 +72,21 @@ TEST_CASE("what cannot be written as views is refused, and the old file stays") 
   refused({{"a", "F32", {2}, bytes_of_text(four)}}, "'a' has 4 bytes; its type and shape have 8");
   refused({{"a", "F33", {1}, bytes_of_text(four)}}, "'a' has dtype 'F33'; expected a type of the format");
   refused({{"a", "F32", {1}, bytes_of_text(four)}, {"a", "F32", {1}, bytes_of_text(four)}}, "'a' is there twice");
-  refused({{"\xff", "F32", {1}, bytes_of_text(four)}}, "is not UTF-8");
+  refused({{"\xff", "F32", {1}, bytes_of_text(four)}}, "write_safetensors: the name of a tensor, '\\xff', is not UTF-8");
+  refused({{"__metadata__", "F32", {1}, bytes_of_text(four)}}, "write_safetensors: no tensor can have the name");
   refused({{"a", "F64", {~std::uint64_t{0}, 2}, bytes_of_text(four)}}, "more than 2^63 bytes");
   refused({}, "the metadata 'a' is there twice", {{"a", "1"}, {"a", "2"}});
   refused({}, "the metadata '\\xff' is not UTF-8", {{"\xff", "1"}});
   refused({}, "the metadata 'a' is not UTF-8", {{"a", "\xff"}});
+}
+
+TEST_CASE("bytes of bool are checked where they are read as bool") {
+  const std::string bools("\0\1\1\2", 4);
+  const io::SafetensorsView view{"mask", "BOOL", {4}, bytes_of_text(bools)};
+  CHECK_THROWS_WITH_AS((void)view.values<bool>(), "'mask' of bool holds other bytes than 0 and 1", DataError);
+  const io::SafetensorsView right{"mask", "BOOL", {3}, bytes_of_text(bools).first(3)};
+  const auto values = right.values<bool>();
+  CHECK((values.size() == 3 && !values[0] && values[1] && values[2]));
 }
 
 TEST_CASE("a content in memory that is cut off anywhere is refused") {

@@ -115,10 +115,7 @@ class CapturePool {
   /// Work queued in `second` from now on follows the work queued in `first` so far.
   void order(cudaStream_t first, cudaStream_t second) const {
     try {
-      const OrdinalGuard guard(caller_.ordinal());
-      Event event(caller_.ordinal());
-      event.record(first);
-      event.block(second);
+      order_streams(caller_.ordinal(), first, second);
     } catch (...) {  // a caller that goes on must find the work done
       cuda::settle(first);
       throw;

@@ -83,6 +83,14 @@ class Event : public Counted {
   StreamClock clock_;  ///< of the stream when it was last recorded, where the order of streams is checked
 };
 
+/// Work queued in `second` from now on runs after the work queued in `first` so far. throws CudaError
+LOCUS_OUT_OF_LINE inline void order_streams(int ordinal, cudaStream_t first, cudaStream_t second) {
+  const OrdinalGuard guard(ordinal);
+  Event event(ordinal);
+  event.record(first);
+  event.block(second);
+}
+
 /// Waits for the stream's work, where an event that should order it could not be recorded or awaited.
 inline void settle(cudaStream_t stream) noexcept {
   disregard(cudaStreamSynchronize(stream));

@@ -16,13 +16,9 @@ inline constexpr std::intptr_t no_stream = -1, legacy_stream = 1, per_thread_str
 namespace detail {
 [[nodiscard]] inline cudaStream_t handle_of(std::intptr_t stream) { return reinterpret_cast<cudaStream_t>(stream); }
 
-/// Work queued in `second` from now on runs after the work queued in `first` so far.
-LOCUS_OUT_OF_LINE inline void order(int ordinal, cudaStream_t first, cudaStream_t second) {
-  if (first == second) return;
-  const OrdinalGuard guard(ordinal);
-  Event event(ordinal);
-  event.record(first);
-  event.block(second);
+/// As order_streams, which a stream and itself need not.
+inline void order(int ordinal, cudaStream_t first, cudaStream_t second) {
+  if (first != second) order_streams(ordinal, first, second);
 }
 
 /// The calling thread's context. throws ArgumentError unless `stream` names one stream; CaptureError
