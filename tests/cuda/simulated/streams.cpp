@@ -177,3 +177,31 @@ TEST_CASE("the streams of two libraries wait for each other, and the host for ne
   managed = to_dlpack(x, {.stream = cuda::per_thread_stream});
   std::thread([&] { managed = {}; }).join();  // a thread without a stream there
 }
+
+TEST_CASE("memory of another library is given back once this thread's work there is done") {
+  static float seen = 0;
+  float* memory = nullptr;
+  REQUIRE(cudaMalloc(reinterpret_cast<void**>(&memory), 4 * sizeof(float)) == cudaSuccess);
+  std::int64_t extent = 4;
+  dlpack::DLManagedTensor given{};
+  given.dl_tensor = {memory, {dlpack::kDLCUDA, 0}, 1, {dlpack::kDLFloat, 32, 1}, &extent, nullptr, 0};
+  given.deleter = [](dlpack::DLManagedTensor* self) { seen = static_cast<const float*>(self->dl_tensor.data)[3]; };
+  {
+    const auto x = from_dlpack<float, Cuda>(dlpack::Owner(&given), {.stream = cuda::no_stream});
+    x.fill_(3);
+  }
+  CHECK(seen == 3);
+  REQUIRE(cudaFree(memory) == cudaSuccess);
+}
+
+TEST_CASE("memory that another library gives back within a captured step is waited for, and the step is captured") {
+  const Tensor<float, Cuda> x = full<float, Cuda>({4}, 3);
+  auto managed = to_dlpack(x, {.stream = cuda::legacy_stream});
+  cuda::CapturedStep step(0);
+  const Tensor<float, Cuda> y({4});
+  step.capture([&] {
+    managed = {};
+    y.fill_(5);
+  });
+  CHECK(y.to<Cpu>().data()[3] == 5);
+}

@@ -110,21 +110,27 @@ template <class F>
   call.require_text("reduction", "none");
   return Scattering::replace;
 }
-/// Combines updates of one place, by an associative f. Each pass combines neighbours in pairs, so that there are as many
-/// passes as the logarithm of the most updates of a place.
-template <class I, class X, class Do>
-void combine_equal(I& places, X& updates, const Do& f) {
-  const I order = argsort(places);
+/// The product, maximum or minimum.
+template <class X>
+[[nodiscard]] X combined(Scattering how, const X& a, const X& b) {
+  if (how == Scattering::multiply) return a * b;
+  if (how == Scattering::largest) return maximum(a, b);
+  return minimum(a, b);
+}
+/// Combines the updates of one place. Each pass combines neighbours in pairs, so that there are as many passes as the
+/// logarithm of the most updates of a place.
+template <class I, class X>
+void combine_equal(Scattering how, I& places, X& updates) {
   const auto pick = [&](const I& at) { places = index_select(places, 0, at), updates = index_select(updates, 0, at); };
-  pick(order);
+  pick(argsort(places));
   const I number = arange<std::int64_t>(0, places.elements(), 1, places.device());
   const I before = pad(places, {1, -1}, PadMode::constant, std::int64_t{-1});
   I rank = number - cummax(where(places == before, std::int64_t{0}, number), 0).values;  // among updates of its place
   while (places.elements() > 0 && max(rank).item() > 0) {
     const I next_rank = pad(rank, {-1, 1}, PadMode::constant, std::int64_t{0});
-    const X next = pad(updates, {-1, 1});
-    updates = where(rank % 2 == 0 && next_rank == rank + 1, f(updates, next), updates);
-    const I kept = nonzero((rank % 2 == 0).eval()).flatten();
+    const auto is_first = (rank % 2 == 0).eval(), is_pair = (is_first && next_rank > rank).eval();
+    updates = where(is_pair, combined(how, updates, X(pad(updates, {-1, 1}))), updates);
+    const I kept = nonzero(is_first).flatten();
     pick(kept);
     rank = index_select(rank, 0, kept) / 2;
   }
@@ -132,13 +138,8 @@ void combine_equal(I& places, X& updates, const Do& f) {
 /// x, flat, with updates combined with its elements at places.
 template <class X, class I>
 [[nodiscard]] X scatter_by(Scattering how, const X& x, I places, X updates) {
-  const auto put = [&](const auto& f) -> X {
-    combine_equal(places, updates, f);
-    return index_copy(x, 0, places, X(f(index_select(x, 0, places), updates)));
-  };
-  if (how == Scattering::multiply) return put([](const auto& a, const auto& b) { return (a * b).eval(); });
-  if (how == Scattering::largest) return put([](const auto& a, const auto& b) { return maximum(a, b).eval(); });
-  return put([](const auto& a, const auto& b) { return minimum(a, b).eval(); });
+  combine_equal(how, places, updates);
+  return index_copy(x, 0, places, combined(how, X(index_select(x, 0, places)), updates));
 }
 /// The positions of the elements of slices, given the numbers of the slices. Numbers below 0 stay out of range.
 template <class E>
