@@ -56,6 +56,7 @@ MODES = {
     # a layout.
     "verbs_test": [(ONLY_PRODUCTS, {"LOCUS_AUTOTUNE": "1"}), (ONLY_PRODUCTS, REFUSALS), ([], {**CHANCE, **NO_POOLS}),
                    (ONLY_MEMORY, NO_POOL)],
+    "streams": [(["--test-case=memory of another library*"], CHANCE)],
     "linalg": [([], {**CHANCE, **NO_POOLS})],
     "training_test": [([], {**CHANCE, **NO_POOL})],
     "linear_test": [([], REFUSALS), ([], {**CHANCE, **NO_POOLS})],
