@@ -9,7 +9,8 @@
 namespace locus { inline namespace LOCUS_ABI {
 
 template nn::StateDict<Cpu> io::detail::read_safetensors(const std::string&);
-template void io::detail::write_safetensors(const char*, const std::string&, const nn::StateDict<Cpu>&, const std::string&);
+template void io::detail::write_safetensors(const char*, const std::string&, const nn::StateDict<Cpu>&,
+                                            const std::string&);
 template std::string io::detail::read_run<Cpu>(const std::string&);
 
 }}  // namespace locus::LOCUS_ABI

@@ -19,8 +19,8 @@
 #include <locus/tensor/from.hpp>
 
 #if LOCUS_FUZZ_NETWORKS
-#include <locus/models/onnx.hpp>
 #include <locus/device/memory.hpp>
+#include <locus/models/onnx.hpp>
 #endif
 
 #include <support/temporary_folder.hpp>
@@ -233,15 +233,14 @@ void run_network(std::string_view content) {
 }
 /// Two layers; file_formats_test.py adds ONNX's node tests where the package onnx is installed.
 Seeds network_seeds() {
-  const onnx::Model model{
-      .graph = {.name = "net",
-                .nodes = {{.op_type = "MatMul", .inputs = {"x", "w"}, .outputs = {"p"}},
-                          {.op_type = "Relu", .inputs = {"p"}, .outputs = {"a"}},
-                          {.op_type = "Reshape", .inputs = {"a", "s"}, .outputs = {"y"}}},
-                .initializers = {onnx::tensor_data("w", from({{1, 2}, {3, 4}})),
-                                 onnx::tensor_data("s", from<std::int64_t>({-1}))},
-                .inputs = {{"x", onnx::DataType::float32, {"n", 2}}},
-                .outputs = {{.name = "y", .type = onnx::DataType::float32, .has_shape = false}}}};
+  const onnx::Model model{.graph = {.name = "net",
+                                    .nodes = {{.op_type = "MatMul", .inputs = {"x", "w"}, .outputs = {"p"}},
+                                              {.op_type = "Relu", .inputs = {"p"}, .outputs = {"a"}},
+                                              {.op_type = "Reshape", .inputs = {"a", "s"}, .outputs = {"y"}}},
+                                    .initializers = {onnx::tensor_data("w", from({{1, 2}, {3, 4}})),
+                                                     onnx::tensor_data("s", from<std::int64_t>({-1}))},
+                                    .inputs = {{"x", onnx::DataType::float32, {"n", 2}}},
+                                    .outputs = {{.name = "y", .type = onnx::DataType::float32, .has_shape = false}}}};
   return {{"two layers", onnx::encode_onnx(model)}};
 }
 #endif

@@ -34,26 +34,14 @@ std::string text(const onnx::ValueInfo& value) {
 
 /// A function whose to_onnx writes nothing.
 struct Forgetful {
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return x;
-  }
-  template <class T>
-  LOCUS_FN T by_output(T) const {
-    return T(1);
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return x; }
+  template <class T> LOCUS_FN T by_output(T) const { return T(1); }
   onnx::Value to_onnx(onnx::Recorder&, const onnx::Value&) const { return {}; }
 };
 /// A node without inputs, whose type nothing tells.
 struct Rootless {
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    return x;
-  }
-  template <class T>
-  LOCUS_FN T by_output(T) const {
-    return T(1);
-  }
+  template <class T> LOCUS_FN T operator()(T x) const { return x; }
+  template <class T> LOCUS_FN T by_output(T) const { return T(1); }
   onnx::Value to_onnx(onnx::Recorder& graph, const onnx::Value&) const { return graph.node("Constant", {}); }
 };
 

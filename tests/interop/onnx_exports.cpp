@@ -176,8 +176,10 @@ void write_all() {
     return concat(2, largest, gather(tanh(x).eval(), 2, places), again.eval(), best.unsqueeze(2)) + sum(smallest);
   };
   batches("ordered", ordered, features);
-  batches("positions", [](const auto& x) { return argmax(x, 1, true); }, features);
-  batches("places", [](const auto& x) { return sort(x, -1, true).indices; }, features);
+  batches(
+      "positions", [](const auto& x) { return argmax(x, 1, true); }, features);
+  batches(
+      "places", [](const auto& x) { return sort(x, -1, true).indices; }, features);
   const auto angles = [](const auto& x) {
     const auto y = slice(x, 1, 0, 6), z = slice(x, 1, 6, 12);
     const auto on_axes = atan2(where(y > 0.5, y, 0), where(z > 0.5, z, 0)).eval();

@@ -72,7 +72,8 @@ TEST_CASE("what cannot be written as views is refused, and the old file stays") 
   refused({{"a", "F32", {2}, bytes_of_text(four)}}, "'a' has 4 bytes; its type and shape have 8");
   refused({{"a", "F33", {1}, bytes_of_text(four)}}, "'a' has dtype 'F33'; expected a type of the format");
   refused({{"a", "F32", {1}, bytes_of_text(four)}, {"a", "F32", {1}, bytes_of_text(four)}}, "'a' is there twice");
-  refused({{"\xff", "F32", {1}, bytes_of_text(four)}}, "write_safetensors: the name of a tensor, '\\xff', is not UTF-8");
+  refused({{"\xff", "F32", {1}, bytes_of_text(four)}},
+          "write_safetensors: the name of a tensor, '\\xff', is not UTF-8");
   refused({{"__metadata__", "F32", {1}, bytes_of_text(four)}}, "write_safetensors: no tensor can have the name");
   refused({{"a", "F64", {~std::uint64_t{0}, 2}, bytes_of_text(four)}}, "more than 2^63 bytes");
   refused({}, "the metadata 'a' is there twice", {{"a", "1"}, {"a", "2"}});

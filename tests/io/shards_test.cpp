@@ -73,8 +73,8 @@ TEST_CASE("a tensor that is larger than a file may be has one of its own; a smal
                        doctest::Contains(".max_bytes = 0; expected at least 1"), ArgumentError);
   nn::StateDict<Cpu> reserved;
   reserved.add("__metadata__", full({1}, 1));
-  CHECK_THROWS_WITH_AS((void)io::save_shards(path, reserved),
-                       "save_shards: no tensor can have the name '__metadata__'", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)io::save_shards(path, reserved), "save_shards: no tensor can have the name '__metadata__'",
+                       ArgumentError);
 }
 
 TEST_CASE("what is wrong with an index, or with its files, is said") {

@@ -62,8 +62,8 @@ namespace detail {
 }
 
 /// A safetensors file, mapped into memory: pages come from the disk when they are first touched. Its views must not
-/// outlive it. Bytes of bool are checked by values<bool>(). Replace a mapped file by a new one; if it is truncated, reading the
-/// missing part ends the program (SIGBUS), as with every mapping.
+/// outlive it. Bytes of bool are checked by values<bool>(). Replace a mapped file by a new one; if it is truncated,
+/// reading the missing part ends the program (SIGBUS), as with every mapping.
 ///
 ///     const io::SafetensorsFile file("model.safetensors");
 ///     for (const auto& [name, dtype, shape, data] : file) std::cout << name << " " << dtype << "\n";

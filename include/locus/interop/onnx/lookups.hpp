@@ -160,7 +160,8 @@ void scatter_by_coordinates(const Call<F>& call) {
     if constexpr (!std::is_same_v<value_of<X>, bool>) {
       if (how == Scattering::add) return reshape(index_add(slices, 0, numbers, rows), shape);
       return reshape(
-          scatter_by(how, X(reshape(x, {-1})), positions_in(numbers, slices.size(1)), X(reshape(updates, {-1}))), shape);
+          scatter_by(how, X(reshape(x, {-1})), positions_in(numbers, slices.size(1)), X(reshape(updates, {-1}))),
+          shape);
     } else {
       call.fail_type(0, "numbers or integers, for a reduction");
     }

@@ -2,6 +2,8 @@
 // ONNX's pools of windows, in one to three dimensions.
 
 #include <locus/interop/onnx/windows.hpp>
+#include <locus/ops/scatter.hpp>
+#include <locus/ops/unfold.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
 
@@ -38,13 +40,13 @@ template <class F>
 template <class F>
 [[nodiscard]] F max_pool_volume(const F& x, const Windows& by, bool ceils) {
   const std::int64_t batch = x.size(0), channels = x.size(1), height = x.size(3), width = x.size(4);
-  const F along = max_pool2d(reshape(x, {batch, channels, x.size(2), height * width}), {by.kernel[0], 1},
-                             {by.strides[0], 1}, {by.before[0], 0},
-                             {.dilation = {by.dilations[0], 1}, .ceil_mode = ceils});
+  const F along =
+      max_pool2d(reshape(x, {batch, channels, x.size(2), height * width}), {by.kernel[0], 1}, {by.strides[0], 1},
+                 {by.before[0], 0}, {.dilation = {by.dilations[0], 1}, .ceil_mode = ceils});
   const F images = reshape(along, {batch, channels * along.size(2), height, width});
-  const F y = max_pool2d(images, {by.kernel[1], by.kernel[2]}, {by.strides[1], by.strides[2]},
-                         {by.before[1], by.before[2]},
-                         {.dilation = {by.dilations[1], by.dilations[2]}, .ceil_mode = ceils});
+  const F y =
+      max_pool2d(images, {by.kernel[1], by.kernel[2]}, {by.strides[1], by.strides[2]}, {by.before[1], by.before[2]},
+                 {.dilation = {by.dilations[1], by.dilations[2]}, .ceil_mode = ceils});
   return reshape(y, {batch, channels, along.size(2), y.size(2), y.size(3)});
 }
 template <class F>
@@ -61,15 +63,83 @@ template <class F>
   return max_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before),
                     {.dilation = by.size_2d(by.dilations), .ceil_mode = ceils});
 }
+/// The positions of the largest elements of windows in all of x, row-major, or by `storage_order` 1 column-major within
+/// an image.
+template <class F, class X>
+[[nodiscard]] Tensor<std::int64_t, device_of<F>> largest_positions(const Call<F>& call, const X& x, const Windows& by) {
+  using I = Tensor<std::int64_t, device_of<F>>;
+  const int dims = static_cast<int>(by.dims());
+  const auto lowest = static_cast<compute_t<value_of<F>>>(-__builtin_inf());
+  const PaddedWindows windows(by, x.shape(), call.flag("ceil_mode"));
+  X seen = pad(pad(x, border(by), PadMode::constant, lowest), border(windows.beyond), PadMode::constant, lowest);
+  for (int d = 0; d < dims; ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    seen = unfold(seen, 2 + d, by.kernel[i], by.strides[i], by.dilations[i]);
+  }
+  Shape shape;
+  for (int d = 0; d < 2 + dims; ++d) shape.push_back(seen.size(d));
+  Shape flat = shape;
+  flat.push_back(inferred);
+  I within = argmax(reshape(seen, flat), 2 + dims), result;
+  std::int64_t stride = 1;
+  const auto along = [&](int axis, std::int64_t count) {
+    Shape alone = Dims::filled(2 + dims, 1);
+    alone[axis] = count;
+    return reshape(arange<std::int64_t>(0, count, 1, call.device()), alone);
+  };
+  Integers strides(by.dims());
+  for (int d = 0; d < dims; ++d) {  // of x, from the dimension whose elements are adjacent
+    const int next = call.flag("storage_order") ? d : dims - 1 - d;
+    strides[static_cast<std::size_t>(next)] = stride;
+    stride *= x.size(2 + next);
+  }
+  result = along(0, x.size(0)) * (x.size(1) * stride) + along(1, x.size(1)) * stride;
+  for (int d = dims - 1; d >= 0; --d) {
+    const auto i = static_cast<std::size_t>(d);
+    const I first = along(2 + d, shape[2 + d]) * by.strides[i] - by.before[i];
+    result = result + (first + within % by.kernel[i] * by.dilations[i]) * strides[i];
+    within = within / by.kernel[i];
+  }
+  return result;
+}
 /// Integers, which have 8 bits here, are exact in every floating-point type.
 template <class F>
 void max_pool_input(const Call<F>& call) {
   using T = value_of<F>;
   const DataType type = call.input(0).type();
-  if (call.input(0).numbers()) return call.give_like(max_pool(call, call.numbers(0)));
+  if (call.input(0).numbers()) {
+    call.give_like(max_pool(call, call.numbers(0)));
+    if (!call.wants(1)) return;
+    const Windows by = windows_of(call, call.shape(0), call.list("kernel_shape"), 3);
+    return call.give(1, Value<F>(DataType::int64, largest_positions(call, call.plain(0), by)));
+  }
   if (type != DataType::uint8 && type != DataType::int8) call.fail_type(0, "floating-point numbers, or 8-bit integers");
   const F largest = max_pool(call, call.handle(call.integers(0).there(call.device()).template as<T>().eval()));
   call.give_as(type, plain_of(largest).template as<std::int64_t>());
+}
+
+/// Puts elements back to the positions where MaxPool found them; other elements are 0.
+template <class F>
+void max_unpool(const Call<F>& call) {
+  const F& x = call.numbers(0);
+  const Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 3);
+  const auto result_of = [&](const Integers& extents) {
+    Shape shape{x.size(0), x.size(1)};
+    for (const std::int64_t extent : extents) shape.push_back(extent);
+    return shape;
+  };
+  Integers extents;
+  for (std::size_t d = 0; d < by.dims(); ++d)
+    extents.push_back((x.size(static_cast<int>(d) + 2) - 1) * by.strides[d] + by.kernel[d] - by.before[d] -
+                      by.after[d]);
+  const Shape own = result_of(extents), shape = call.has_input(2) ? Shape(call.host_list(2)) : own;
+  if (shape.rank() != own.rank()) call.fail_here({"output_shape ", shape, " for an input of shape ", x.shape()});
+  const F nothing = call.handle(zeros<value_of<F>>({elements(own)}, call.device()));
+  const auto positions = call.integers(1).there(call.device()).flatten();
+  const F y = reshape(index_copy(nothing, 0, positions, F(reshape(x, {-1}))), own);
+  Integers beyond(2 * static_cast<std::size_t>(own.rank()));
+  for (int d = 0; d < own.rank(); ++d) beyond[2 * static_cast<std::size_t>(own.rank() - 1 - d) + 1] = shape[d] - own[d];
+  call.give_like(pad(y, PadAmounts(beyond)));
 }
 
 template <class F>
@@ -80,14 +150,14 @@ void average_pool(const Call<F>& call) {
   const AvgPoolOptions options{.ceil_mode = ceils, .count_include_pad = counts_border};
   if (by.dims() < 3 && by.dilations == Integers(by.dims(), 1) && by.is_symmetric() && by.fits_pool()) {
     if (by.dims() == 1) return call.give_like(avg_pool1d(x, by.kernel[0], by.strides[0], by.before[0], options));
-    return call.give_like(
-        avg_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before), options));
+    return call.give_like(avg_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before), options));
   }
   // The sum of each window, divided by the number of its elements that count.
   const PaddedWindows windows(by, x.shape(), ceils);
   const auto widened = [&](const auto& t) { return pad(pad(t, border(by)), border(windows.beyond)); };
   const F ones_inside = call.handle(ones<value_of<F>>(x.shape(), call.device()));
-  const F counted = counts_border ? F(pad(ones_inside, border(by), PadMode::constant, 1)) : F(pad(ones_inside, border(by)));
+  const F counted =
+      counts_border ? F(pad(ones_inside, border(by), PadMode::constant, 1)) : F(pad(ones_inside, border(by)));
   const F counts = sum_windows(F(pad(counted, border(windows.beyond))), windows.inner);
   call.give_like(sum_windows(F(widened(x)), windows.inner) / counts);
 }
@@ -108,6 +178,7 @@ inline constexpr Operation<F> pools[] = {
     {"AveragePool", &average_pool<F>},
     {"LpPool", &lp_pool<F>},
     {"MaxPool", &max_pool_input<F>},
+    {"MaxUnpool", &max_unpool<F>},
 };
 
 }}}  // namespace locus::LOCUS_ABI::onnx::detail

@@ -57,9 +57,10 @@ void give_quantized(const Call<F>& call, DataType type, const F& x, const F& sca
 template <class F>
 void quantize(const Call<F>& call) {
   const F& x = call.numbers(0);
-  const DataType type = call.has_input(2) ? call.input(2).type()
-                                          : static_cast<DataType>(call.integer(
-                                                "output_dtype", static_cast<std::int64_t>(DataType::uint8)));
+  const DataType type =
+      call.has_input(2)
+          ? call.input(2).type()
+          : static_cast<DataType>(call.integer("output_dtype", static_cast<std::int64_t>(DataType::uint8)));
   (void)range_of_type(call, type);
   give_quantized(call, type, x, along_axis(call, call.numbers(1), x.shape()), zero_point(call, 2, x.shape()));
 }
@@ -108,10 +109,8 @@ void multiply_quantized(const Call<F>& call) {
 
 template <class F>
 inline constexpr Operation<F> quantized[] = {
-    {"DequantizeLinear", &dequantize<F>},
-    {"DynamicQuantizeLinear", &quantize_to_range<F>},
-    {"MatMulInteger", &multiply_integers<F>},
-    {"QLinearMatMul", &multiply_quantized<F>},
+    {"DequantizeLinear", &dequantize<F>},     {"DynamicQuantizeLinear", &quantize_to_range<F>},
+    {"MatMulInteger", &multiply_integers<F>}, {"QLinearMatMul", &multiply_quantized<F>},
     {"QuantizeLinear", &quantize<F>},
 };
 

@@ -64,7 +64,7 @@ struct Sorting<onnx::Recording> {
  private:
   /// Cpu, but dependent: that header defines Sorting<Cpu>.
   template <class T>
-  using Host = std::conditional_t<(sizeof(T) > 0), Cpu, T>;
+  using Host = std::conditional_t<std::is_void_v<T>, T, Cpu>;
 };
 
 namespace onnx::exporting {

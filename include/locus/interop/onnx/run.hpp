@@ -6,8 +6,10 @@
 #include <locus/interop/onnx/losses.hpp>
 #include <locus/interop/onnx/pools.hpp>
 #include <locus/interop/onnx/quantized.hpp>
+#include <locus/interop/onnx/recurrent.hpp>
 #include <locus/interop/onnx/reductions.hpp>
 #include <locus/interop/onnx/resize.hpp>
+#include <locus/interop/onnx/sequences.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
 
@@ -22,7 +24,7 @@ class Functions {
   Functions() {
     add(activations<F>), add(functions<F>), add(arithmetic<F>), add(comparisons<F>), add(shapings<F>);
     add(lookups<F>), add(reductions<F>), add(windows<F>), add(pools<F>), add(resizings<F>);
-    add(layers<F>), add(losses<F>), add(quantized<F>);
+    add(layers<F>), add(losses<F>), add(quantized<F>), add(recurrent<F>), add(sequences<F>);
   }
   template <std::size_t n>
   void add(const Operation<F> (&list)[n]) {

@@ -162,9 +162,9 @@ inline Value write(Recorder& graph, const functor::Erfinv&, const Value& x) {
   };
   const Value square = graph.node("Mul", {x, x}), one = n(1);
   const Value w = graph.node("Neg", {graph.node("Log", {graph.node("Sub", {one, square})})});
-  const Value centre = polynomial(
-      graph.node("Sub", {w, n(2.5)}), {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-                                       -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
+  const Value centre = polynomial(graph.node("Sub", {w, n(2.5)}),
+                                  {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                                   -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
   const Value tail = polynomial(graph.node("Sub", {graph.node("Sqrt", {w}), n(3)}),
                                 {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
                                  -0.0076224613, 0.00943887047, 1.00167406, 2.83297682});

@@ -156,9 +156,9 @@ inline Value write(Recorder& graph, const operation::Unfold& op, const Value& x)
 template <class D, bool all>
 Value write(Recorder& graph, const operation::Sort<D, all>& op, const Value& x) {
   const Value row = x.rank() > 0 ? x : graph.reshape(x, {1});
-  const Value values = graph.node("TopK", {row, graph.extents({op.wanted.first})},
-                                  {exporting::integer("axis", op.wanted.axis),
-                                   exporting::integer("largest", op.wanted.descending)});
+  const Value values =
+      graph.node("TopK", {row, graph.extents({op.wanted.first})},
+                 {exporting::integer("axis", op.wanted.axis), exporting::integer("largest", op.wanted.descending)});
   const Value indices = graph.next_result(DataType::int64);
   graph.result(op.indices, x.rank() > 0 ? indices : graph.reshape(indices, {}));
   return x.rank() > 0 ? values : graph.reshape(values, {});
@@ -291,8 +291,7 @@ struct Locate<onnx::Recording> {
       return reduce<std::int64_t>(name, fold::ArgExtreme<value_of<X>, largest>{}, value.value(), axes, keepdim);
     }();
     if (onnx::Recorder* const graph = onnx::exporting::recorder; graph && onnx::exporting::is_recording)
-      graph->result(found,
-                    onnx::exporting::position(*graph, largest, graph->operand(value.value()), axes, keepdim));
+      graph->result(found, onnx::exporting::position(*graph, largest, graph->operand(value.value()), axes, keepdim));
     return found;
   }
 };
