@@ -23,7 +23,9 @@ import common  # noqa: E402
 
 RUNS = 300
 LIMITS = ["-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=20"]
-SANITIZED = ["-O1", "-g1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
+# Conversions of elements are those of C++, also of numbers that the other type cannot hold.
+SANITIZED = ["-O1", "-g1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined",
+             "-fno-sanitize=float-cast-overflow"]
 LONGEST_MODEL = 4000  # bytes of a seed
 
 

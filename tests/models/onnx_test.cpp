@@ -253,6 +253,43 @@ TEST_CASE("attributes and inputs out of range are refused with the node") {
   CHECK(contains(refused({.op_type = "Resize", .inputs = {"x", "", "s"}, .outputs = {"y"}}, zeros({1, 1, 1, 10}),
                          {onnx::tensor_data("s", from({1.f, 1.f, 1.f, __builtin_inff()}))}),
                  "expected more than 0, and fewer than 2^53 elements"));
+  // Numbers of a file whose sums and products are beyond 64 bits.
+  constexpr std::int64_t huge = INT64_MAX;
+  using List = std::vector<std::int64_t>;
+  for (const char* pool : {"MaxPool", "AveragePool", "LpPool"})
+    for (const char* name : {"strides", "dilations", "kernel_shape", "pads"}) {
+      CAPTURE(name);
+      std::vector<onnx::Attribute> attributes{{"kernel_shape", List{2, 2}}, {"ceil_mode", std::int64_t{1}}};
+      const List numbers = name == std::string("pads") ? List{0, 0, huge, 0} : List{1, huge};
+      if (name == std::string("kernel_shape")) attributes.erase(attributes.begin());
+      attributes.push_back({name, numbers});
+      const std::string why =
+          refused({.op_type = pool, .inputs = {"x"}, .outputs = {"y"}, .attributes = attributes}, zeros({1, 1, 4, 4}));
+      CHECK_MESSAGE((contains(why, "expected 1 to 2^30 of each") || contains(why, "expected numbers within 2^30")),
+                    why);
+    }
+  CHECK(contains(refused({.op_type = "ConvTranspose",
+                          .inputs = {"x", "w"},
+                          .outputs = {"y"},
+                          .attributes = {{"output_shape", List{huge, 1}}}},
+                         zeros({1, 1, 4, 4}), {onnx::tensor_data("w", zeros({1, 1, 2, 2}))}),
+                 "in output_shape"));
+  CHECK(contains(
+      refused({.op_type = "SpaceToDepth", .inputs = {"x"}, .outputs = {"y"}, .attributes = {{"blocksize", huge}}},
+              zeros({0, 4, 2, 2})),
+      "beyond 64 bits"));
+  CHECK(contains(refused({.op_type = "LSTM", .inputs = {"x", "w", "w"}, .outputs = {"y"}}, zeros({2, 1, 3}),
+                         {onnx::tensor_data("w", zeros({1, 5, 1}))}),
+                 "weights of shapes (1, 5, 1) and (1, 5, 1) for 4 gates"));
+}
+
+TEST_CASE("numbers that no integer holds are quantized to the ends of the range, and NaN to 0") {
+  const models::Onnx<float> net(model_of({{.op_type = "QuantizeLinear", .inputs = {"x", "scale"}, .outputs = {"y"}}},
+                                         {onnx::tensor_data("scale", full({}, 1e-30f))},
+                                         {{"x", DataType::float32, {4}}}, {{"y", DataType::uint8, {4}}}));
+  const float infinite = __builtin_inff();
+  CHECK_CLOSE(net.run({{"x", from({infinite, -infinite, __builtin_nanf(""), 1e30f})}}).get<std::uint8_t>("y"),
+              Reference({4}, {255, 0, 0, 255}));
 }
 
 TEST_CASE("powers of integers are exact, and sizes of Resize are onnxruntime's") {

@@ -70,6 +70,13 @@ class Attributes {
   std::int64_t opset_;
 };
 
+/// a * b. throws DataError beyond 64 bits: extents of a tensor without elements may be as large
+[[nodiscard]] inline std::int64_t product(const Attributes& call, std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) call.fail_here({a, " times ", b, ", which is beyond 64 bits"});
+  return result;
+}
+
 /// The numbers without a record, for uses that collect no gradient.
 template <class F>
 [[nodiscard]] const auto& plain_of(const F& x) {

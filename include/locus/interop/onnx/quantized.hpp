@@ -45,13 +45,14 @@ template <class F>
   if (!call.has_input(i)) return full<std::int64_t>({}, 0, call.device());
   return along_axis(call, call.integers(i).there(call.device()), x);
 }
-/// round(x / scale) + zero, within the type
+/// round(x / scale) + zero, within the type; NaN as 0
 template <class F>
 void give_quantized(const Call<F>& call, DataType type, const F& x, const F& scale,
                     const Tensor<std::int64_t, device_of<F>>& zero) {
   const auto [low, high] = range_of_type(call, type);
-  const auto steps = round(plain_of(x) / plain_of(scale)).eval().template as<std::int64_t>();
-  call.give_as(type, clamp(clamp(steps, -(std::int64_t{1} << 33), std::int64_t{1} << 33) + zero, low, high));
+  const auto quotient = round(plain_of(x) / plain_of(scale)).eval().template as<double>();
+  const auto steps = where(isnan(quotient), 0, clamp(quotient, -0x1p33, 0x1p33)).eval().template as<std::int64_t>();
+  call.give_as(type, clamp(steps + zero, low, high));
 }
 
 template <class F>
@@ -77,7 +78,8 @@ void quantize_to_range(const Call<F>& call) {
   const auto& x = call.plain(0);
   const auto low = minimum(min(x), 0).eval(), high = maximum(max(x), 0).eval();
   const auto scale = ((high - low) / 255).eval();
-  const auto zero = clamp(round(-low / scale), 0, 255).eval().template as<std::int64_t>();
+  // A scale of 0, of x without other elements, or of NaN has the zero point 0.
+  const auto zero = where(scale > 0, clamp(round(-low / scale), 0, 255), 0).eval().template as<std::int64_t>();
   give_quantized(call, DataType::uint8, F(call.handle(x)), F(call.handle(scale)), zero);
   call.give(1, Value<F>(DataType::float32, call.handle(Tensor<T, device_of<F>>(scale))));
   call.give(2, Value<F>(DataType::uint8, zero));

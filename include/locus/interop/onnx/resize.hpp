@@ -12,12 +12,11 @@ struct ResizedAxis {
 };
 /// The sources of each element of a resized dimension: `taps` slices and their weights.
 struct Taps {
-  std::vector<Integers> sources;             ///< for each tap, one for each element
-  std::vector<std::vector<double>> weights;  ///< likewise
+  Tensor<std::int64_t, Cpu> sources;  ///< (taps, elements)
+  Tensor<double, Cpu> weights;        ///< likewise
 
-  Taps(std::size_t count, std::int64_t size)
-      : sources(count, Integers(static_cast<std::size_t>(size))),
-        weights(count, std::vector<double>(static_cast<std::size_t>(size), 1)) {}
+  Taps(std::int64_t count, std::int64_t size) : sources({count, size}), weights({count, size}) {}
+  [[nodiscard]] std::int64_t count() const { return sources.size(0); }
 };
 
 /// The coordinate in the input of element `at` of the result.
@@ -51,35 +50,53 @@ struct Taps {
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
   return x < 2 ? a * (((x - 5) * x + 8) * x - 4) : 0;
 }
+/// The kernel of linear or cubic interpolation; nearest elements have none.
+struct ResizeKernel {
+  bool is_linear, is_cubic, excludes_outside, is_widened;
+  double cubic_coefficient;
+  double shrink = 1;  ///< with antialias, the kernel is as wide as an element of a smaller result
+
+  ResizeKernel(const Attributes& call, const ResizedAxis& axis)
+      : is_linear(call.text("mode", "nearest") == "linear" || call.text("mode", "nearest") == "bilinear"),
+        is_cubic(call.text("mode", "nearest") == "cubic"),
+        excludes_outside(call.flag("exclude_outside")),
+        is_widened(call.flag("antialias") && axis.scale < 1 && axis.size > 0 && (is_linear || is_cubic)),
+        cubic_coefficient(call.number("cubic_coeff_a", -0.75)) {
+    if (!is_linear && !is_cubic) call.require_text("mode", "nearest");
+    if (is_widened) shrink = axis.scale;
+  }
+  [[nodiscard]] bool is_nearest() const { return !is_linear && !is_cubic; }
+  /// How far from the coordinate elements count.
+  [[nodiscard]] double reach() const { return (is_cubic ? 2 : 1) / shrink; }
+  [[nodiscard]] std::int64_t taps() const {
+    return is_nearest() ? 1 : 2 * static_cast<std::int64_t>(__builtin_ceil(reach()));
+  }
+  [[nodiscard]] double weight(double away) const {
+    const double distance = (away < 0 ? -away : away) * shrink;
+    if (is_nearest()) return 1;
+    return is_cubic ? cubic_weight(cubic_coefficient, distance) : distance < 1 ? 1 - distance : 0;
+  }
+};
+/// throws OutOfMemory
 [[nodiscard]] inline Taps taps_of(const Attributes& call, const ResizedAxis& axis) {
-  const auto mode = call.text("mode", "nearest");
-  const bool is_linear = mode == "linear" || mode == "bilinear", is_cubic = mode == "cubic";
-  if (!is_linear && !is_cubic) call.require_text("mode", "nearest");
-  // With antialias, the kernel is as wide as an element of a smaller result.
-  const bool widens = call.flag("antialias") && axis.scale < 1 && axis.size > 0 && (is_linear || is_cubic);
-  const double shrink = widens ? axis.scale : 1, reach = (is_cubic ? 2 : 1) / shrink;
-  const std::int64_t last = axis.extent - 1,
-                     taps = is_linear || is_cubic ? 2 * static_cast<std::int64_t>(__builtin_ceil(reach)) : 1;
-  const double a = call.number("cubic_coeff_a", -0.75);
-  Taps result(static_cast<std::size_t>(taps), axis.size);
+  const ResizeKernel kernel(call, axis);
+  const std::int64_t last = axis.extent - 1, taps = kernel.taps();
+  const Taps result(taps, axis.size);
   for (std::int64_t at = 0; at < axis.size; ++at) {
     const double x = source_of(call, axis, at);
     const std::int64_t first =
-        taps == 1 ? nearest_of(call, x) : static_cast<std::int64_t>(__builtin_floor(x - reach)) + 1;
+        kernel.is_nearest() ? nearest_of(call, x) : static_cast<std::int64_t>(__builtin_floor(x - kernel.reach())) + 1;
     double total = 0;
-    const auto i = static_cast<std::size_t>(at);
     for (std::int64_t tap = 0; tap < taps; ++tap) {
-      const auto t = static_cast<std::size_t>(tap);
-      const std::int64_t source = first + tap;
-      const double away = (x - static_cast<double>(source)) * shrink, distance = away < 0 ? -away : away;
-      double weight = taps == 1 ? 1 : is_cubic ? cubic_weight(a, distance) : distance < 1 ? 1 - distance : 0;
-      if (call.flag("exclude_outside") && (source < 0 || source > last)) weight = 0;
-      result.sources[t][i] = source < 0 ? 0 : source > last ? last : source;
-      result.weights[t][i] = weight;
+      const std::int64_t source = first + tap, i = tap * axis.size + at;
+      const bool is_outside = source < 0 || source > last;
+      const double weight = kernel.excludes_outside && is_outside ? 0 : kernel.weight(x - static_cast<double>(source));
+      result.sources.data()[i] = source < 0 ? 0 : source > last ? last : source;
+      result.weights.data()[i] = weight;
       total += weight;
     }
-    if (widens || call.flag("exclude_outside"))
-      for (auto& weights : result.weights) weights[i] /= total;
+    if (kernel.is_widened || kernel.excludes_outside)
+      for (std::int64_t tap = 0; tap < taps; ++tap) result.weights.data()[tap * axis.size + at] /= total;
   }
   return result;
 }
@@ -92,11 +109,11 @@ template <class F>
   Shape along = Dims::filled(x.rank(), 1);
   along[dim] = axis.size;
   F result;
-  for (std::size_t t = 0; t < taps.sources.size(); ++t) {
-    const auto sources = from<std::int64_t>(taps.sources[t]).template to<device_of<F>>(call.device());
-    const F slices = index_select(x, dim, sources);
-    if (taps.sources.size() == 1) return slices;
-    const auto weights = from<T>(taps.weights[t], along, call.device());
+  for (std::int64_t t = 0; t < taps.count(); ++t) {
+    const F slices = index_select(x, dim, taps.sources.select(0, t).template to<device_of<F>>(call.device()));
+    if (taps.count() == 1) return slices;
+    const auto weights =
+        taps.weights.select(0, t).template as<T>().reshape(along).template to<device_of<F>>(call.device());
     result = t == 0 ? F(slices * weights) : F(result + slices * weights);
   }
   return result;

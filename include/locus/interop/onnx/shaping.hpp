@@ -37,9 +37,9 @@ template <class F>
 }
 /// Elements before, and from, an axis.
 [[nodiscard]] inline Shape matrix_at(const Shape& shape, int axis) {
-  std::int64_t rows = 1, columns = 1;
-  for (int d = 0; d < shape.rank(); ++d) (d < axis ? rows : columns) *= shape[d];
-  return {rows, columns};
+  Shape before, from;
+  for (int d = 0; d < shape.rank(); ++d) (d < axis ? before : from).push_back(shape[d]);
+  return {elements(before), elements(from)};
 }
 
 template <class F>
@@ -211,7 +211,8 @@ void depth_to_space(const Call<F>& call) {
   reshape_by(call, [&](const auto& x) {
     const auto blocks = is_crd ? reshape(x, {s[0], channels, b, b, s[2], s[3]})
                                : permute(reshape(x, {s[0], b, b, channels, s[2], s[3]}), {0, 3, 1, 2, 4, 5});
-    return reshape(permute(blocks, {0, 1, 4, 2, 5, 3}), {s[0], channels, s[2] * b, s[3] * b});
+    return reshape(permute(blocks, {0, 1, 4, 2, 5, 3}),
+                   {s[0], channels, product(call, s[2], b), product(call, s[3], b)});
   });
 }
 template <class F>
@@ -223,7 +224,7 @@ void space_to_depth(const Call<F>& call) {
   const Axes order = is_crd ? Axes{0, 1, 3, 5, 2, 4} : Axes{0, 3, 5, 1, 2, 4};
   reshape_by(call, [&](const auto& x) {
     const auto blocks = reshape(x, {s[0], s[1], s[2] / b, b, s[3] / b, b});
-    return reshape(permute(blocks, order), {s[0], s[1] * b * b, s[2] / b, s[3] / b});
+    return reshape(permute(blocks, order), {s[0], product(call, product(call, s[1], b), b), s[2] / b, s[3] / b});
   });
 }
 template <class F>

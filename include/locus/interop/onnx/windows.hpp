@@ -34,7 +34,13 @@ struct Windows {
   [[nodiscard]] Size3d size_3d(const Integers& list) const { return {list[0], list[1], list[2]}; }
 };
 
-/// throws DataError for another number of spatial dimensions than `least` to `most`, and lists of another length
+/// Numbers of windows beyond this are refused, so that sums of a few products of them do not overflow.
+inline constexpr std::int64_t most_of_window = std::int64_t{1} << 30;
+[[nodiscard]] constexpr bool is_window_number(std::int64_t number) {
+  return number >= -most_of_window && number <= most_of_window;
+}
+/// throws DataError for another number of spatial dimensions than 1 to `most`, lists of another length, and numbers out
+/// of range
 [[nodiscard]] inline Windows windows_of(const Attributes& call, const Shape& x, Integers kernel, int most) {
   const int dims = x.rank() - 2;
   if (dims < 1 || dims > most)
@@ -53,9 +59,13 @@ struct Windows {
   const bool is_same = word == "SAME_UPPER" || word == "SAME_LOWER";
   if (!is_same && word != "VALID") call.require_text("auto_pad", "NOTSET");
   for (std::size_t d = 0; d < count; ++d) {
-    if (w.kernel[d] < 1 || w.strides[d] < 1 || w.dilations[d] < 1)
-      call.fail_here({"kernel ", w.kernel[d], ", stride ", w.strides[d], ", dilation ", w.dilations[d],
-                      "; expected 1 or more of each"});
+    for (const std::int64_t number : {w.kernel[d], w.strides[d], w.dilations[d]})
+      if (number < 1 || number > most_of_window)
+        call.fail_here({"kernel ", w.kernel[d], ", stride ", w.strides[d], ", dilation ", w.dilations[d],
+                        "; expected 1 to 2^30 of each"});
+    if (!is_window_number(pads[d]) || !is_window_number(pads[d + count]) || x[static_cast<int>(d) + 2] > most_of_window)
+      call.fail_here(
+          {"pads ", pads[d], " and ", pads[d + count], " of an input of shape ", x, "; expected numbers within 2^30"});
     w.before[d] = pads[d];
     w.after[d] = pads[d + count];
     if (word == "VALID") w.before[d] = w.after[d] = 0;
@@ -123,6 +133,8 @@ inline void find_dropped(const Attributes& call, const Shape& x, Windows& by, co
   if (wanted.empty() && !is_same) return;
   if (wanted.size() == by.dims() + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
   if (!wanted.empty() && wanted.size() != by.dims()) call.fail_here({"output_shape has ", wanted.size(), " numbers"});
+  for (const std::int64_t extent : wanted)
+    if (extent < 0 || extent > most_of_window) call.fail_here({"an extent of ", extent, " in output_shape"});
   for (std::size_t d = 0; d < by.dims(); ++d) {
     const std::int64_t extent = x[static_cast<int>(d) + 2];
     const std::int64_t size = wanted.empty() ? extent * by.strides[d] : wanted[d];
@@ -139,6 +151,8 @@ void conv_transpose(const Call<F>& call) {
   Windows by = windows_of(call, x.shape(), spatial(w.shape()), 2);
   Integers extra = call.list("output_padding", Integers(by.dims(), 0));
   if (extra.size() != by.dims()) call.fail_here({"output_padding has ", extra.size(), " numbers"});
+  for (const std::int64_t number : extra)
+    if (!is_window_number(number)) call.fail_here({"output_padding ", number, "; expected numbers within 2^30"});
   find_dropped(call, x.shape(), by, extra);
   Windows dropped = by;
   for (std::size_t d = 0; d < by.dims(); ++d) dropped.before[d] = -by.before[d], dropped.after[d] = -by.after[d];
