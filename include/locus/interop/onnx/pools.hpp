@@ -7,18 +7,20 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
 
-/// The windows without their border, and with ceil_mode the elements that the last windows reach beyond the input.
+/// Windows whose border is made by pad. With ceil_mode, the last windows reach beyond the border.
 struct PaddedWindows {
-  Windows inner;
-  Windows beyond;
+  Windows inner;   ///< without a border
+  Windows beyond;  ///< their border: the elements beyond the border of x
+  Windows whole;   ///< their border: both
 
-  PaddedWindows(const Windows& by, const Shape& x, bool ceils) : inner(without_border(by)), beyond(inner) {
+  PaddedWindows(const Windows& by, const Shape& x, bool ceils) : inner(without_border(by)), beyond(inner), whole(by) {
     for (std::size_t d = 0; ceils && d < by.dims(); ++d) {
       const std::int64_t extent = x[static_cast<int>(d) + 2], padded = extent + by.before[d] + by.after[d];
       const std::int64_t reach = by.dilations[d] * (by.kernel[d] - 1) + 1, stride = by.strides[d];
       std::int64_t last = padded < reach ? 0 : (padded - reach + stride - 1) / stride * stride;
       if (last >= extent + by.before[d] && last >= stride) last -= stride;  // no window begins behind the input
       beyond.after[d] = last + reach > padded ? last + reach - padded : 0;
+      whole.after[d] += beyond.after[d];
     }
   }
 };
@@ -63,40 +65,45 @@ template <class F>
   return max_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before),
                     {.dilation = by.size_2d(by.dilations), .ceil_mode = ceils});
 }
-/// The positions of the largest elements of windows in all of x, row-major, or by `storage_order` 1 column-major within
-/// an image.
+/// How far apart in x neighbours along each spatial dimension are, and, last, images. By `storage_order` 1 images are
+/// column-major.
+[[nodiscard]] inline Integers image_strides(const Attributes& call, const Shape& x) {
+  const int dims = x.rank() - 2;
+  Integers strides(static_cast<std::size_t>(dims) + 1);
+  std::int64_t stride = 1;
+  for (int d = 0; d < dims; ++d) {
+    const int next = call.flag("storage_order") ? d : dims - 1 - d;
+    strides[static_cast<std::size_t>(next)] = stride;
+    stride *= x[2 + next];
+  }
+  strides.back() = stride;
+  return strides;
+}
+/// The positions in x of the largest element of each window.
 template <class F, class X>
 [[nodiscard]] Tensor<std::int64_t, device_of<F>> largest_positions(const Call<F>& call, const X& x, const Windows& by) {
   using I = Tensor<std::int64_t, device_of<F>>;
   const int dims = static_cast<int>(by.dims());
-  const auto lowest = static_cast<compute_t<value_of<F>>>(-__builtin_inf());
   const PaddedWindows windows(by, x.shape(), call.flag("ceil_mode"));
-  X seen = pad(pad(x, border(by), PadMode::constant, lowest), border(windows.beyond), PadMode::constant, lowest);
+  X seen = pad(x, border(windows.whole), PadMode::constant, static_cast<compute_t<value_of<F>>>(-__builtin_inf()));
   for (int d = 0; d < dims; ++d) {
     const auto i = static_cast<std::size_t>(d);
     seen = unfold(seen, 2 + d, by.kernel[i], by.strides[i], by.dilations[i]);
   }
-  Shape shape;
-  for (int d = 0; d < 2 + dims; ++d) shape.push_back(seen.size(d));
-  Shape flat = shape;
+  Shape flat;
+  for (int d = 0; d < 2 + dims; ++d) flat.push_back(seen.size(d));
   flat.push_back(inferred);
-  I within = argmax(reshape(seen, flat), 2 + dims), result;
-  std::int64_t stride = 1;
+  I within = argmax(reshape(seen, flat), 2 + dims);
   const auto along = [&](int axis, std::int64_t count) {
     Shape alone = Dims::filled(2 + dims, 1);
     alone[axis] = count;
     return reshape(arange<std::int64_t>(0, count, 1, call.device()), alone);
   };
-  Integers strides(by.dims());
-  for (int d = 0; d < dims; ++d) {  // of x, from the dimension whose elements are adjacent
-    const int next = call.flag("storage_order") ? d : dims - 1 - d;
-    strides[static_cast<std::size_t>(next)] = stride;
-    stride *= x.size(2 + next);
-  }
-  result = along(0, x.size(0)) * (x.size(1) * stride) + along(1, x.size(1)) * stride;
+  const Integers strides = image_strides(call, x.shape());
+  I result = (along(0, x.size(0)) * x.size(1) + along(1, x.size(1))) * strides.back();
   for (int d = dims - 1; d >= 0; --d) {
     const auto i = static_cast<std::size_t>(d);
-    const I first = along(2 + d, shape[2 + d]) * by.strides[i] - by.before[i];
+    const I first = along(2 + d, flat[2 + d]) * by.strides[i] - by.before[i];
     result = result + (first + within % by.kernel[i] * by.dilations[i]) * strides[i];
     within = within / by.kernel[i];
   }
@@ -123,17 +130,13 @@ template <class F>
 void max_unpool(const Call<F>& call) {
   const F& x = call.numbers(0);
   const Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 3);
-  const auto result_of = [&](const Integers& extents) {
-    Shape shape{x.size(0), x.size(1)};
-    for (const std::int64_t extent : extents) shape.push_back(extent);
-    return shape;
-  };
-  Integers extents;
+  Shape own{x.size(0), x.size(1)};
   for (std::size_t d = 0; d < by.dims(); ++d)
-    extents.push_back((x.size(static_cast<int>(d) + 2) - 1) * by.strides[d] + by.kernel[d] - by.before[d] -
-                      by.after[d]);
-  const Shape own = result_of(extents), shape = call.has_input(2) ? Shape(call.host_list(2)) : own;
-  if (shape.rank() != own.rank()) call.fail_here({"output_shape ", shape, " for an input of shape ", x.shape()});
+    own.push_back((x.size(static_cast<int>(d) + 2) - 1) * by.strides[d] + by.kernel[d] - by.before[d] - by.after[d]);
+  const Shape shape = call.has_input(2) ? Shape(call.host_list(2)) : own;
+  bool fits = shape.rank() == own.rank();
+  for (int d = 0; d < own.rank() && fits; ++d) fits = own[d] >= 0 && shape[d] >= 0 && shape[d] <= most_of_window;
+  if (!fits) call.fail_here({"a result of shape ", shape, " for an input of shape ", x.shape()});
   const F nothing = call.handle(zeros<value_of<F>>({elements(own)}, call.device()));
   const auto positions = call.integers(1).there(call.device()).flatten();
   const F y = reshape(index_copy(nothing, 0, positions, F(reshape(x, {-1}))), own);
@@ -154,12 +157,10 @@ void average_pool(const Call<F>& call) {
   }
   // The sum of each window, divided by the number of its elements that count.
   const PaddedWindows windows(by, x.shape(), ceils);
-  const auto widened = [&](const auto& t) { return pad(pad(t, border(by)), border(windows.beyond)); };
-  const F ones_inside = call.handle(ones<value_of<F>>(x.shape(), call.device()));
-  const F counted =
-      counts_border ? F(pad(ones_inside, border(by), PadMode::constant, 1)) : F(pad(ones_inside, border(by)));
-  const F counts = sum_windows(F(pad(counted, border(windows.beyond))), windows.inner);
-  call.give_like(sum_windows(F(widened(x)), windows.inner) / counts);
+  F counted = call.handle(ones<value_of<F>>(x.shape(), call.device()));
+  if (counts_border) counted = pad(pad(counted, border(by), PadMode::constant, 1), border(windows.beyond));
+  else counted = pad(counted, border(windows.whole));
+  call.give_like(sum_windows(F(pad(x, border(windows.whole))), windows.inner) / sum_windows(counted, windows.inner));
 }
 /// (sum of |x|^p)^(1/p) of each window
 template <class F>
@@ -169,7 +170,7 @@ void lp_pool(const Call<F>& call) {
   if (p < 1) call.fail_here({"p = ", p, "; expected 1 or more"});
   const Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 3);
   const PaddedWindows windows(by, x.shape(), call.flag("ceil_mode"));
-  const F powers = pad(pad(pow(abs(x), p), border(by)), border(windows.beyond));
+  const F powers = pad(pow(abs(x), p), border(windows.whole));
   call.give_like(pow(sum_windows(powers, windows.inner), 1 / p));
 }
 
