@@ -125,11 +125,23 @@ TEST_CASE("models that a graph cannot follow are refused") {
   CHECK(complaint([](const auto& x) {
           return x.size(0) > 2 ? relu(x).eval() : tanh(x).eval();
         }).starts_with("onnx: the model computes Tanh as operation 0 for some extents, Relu for others"));
-  CHECK(complaint([](const auto& x) { return erfinv(x); }).starts_with("onnx: erfinv has no form in ONNX"));
-  CHECK(complaint([](const auto& x) { return diagonal(x); }).starts_with("onnx: diagonal has no form in ONNX"));
+  CHECK(complaint([](const auto& x) { return lgamma(x); }).starts_with("onnx: lgamma has no form in ONNX"));
+  CHECK(complaint([](const auto& x) { return cumprod(x, 1); }).starts_with("onnx: cumprod has no form in ONNX"));
+  CHECK(complaint([](const auto& x) { return argmax(x, 2); }).starts_with("argmax: "));
   CHECK(complaint([](const auto& x) {
           return expand(slice(x, 0, 0, 1), {x.size(0) * x.size(0), 4});
         }).starts_with("onnx: the model uses a number that is "));
+}
+
+TEST_CASE("positions are computed in the graph, of traced tensors and of their values") {
+  const auto of_row = onnx::record([](const auto& x) { return argmax(x, 1); }, two_rows());
+  CHECK(operators(of_row) == std::vector<std::string>{"ArgMax"});
+  CHECK(of_row.graph.outputs[0].type == onnx::DataType::int64);
+  const auto of_all = onnx::record([](const auto& x) { return argmin(x.value(), {}, true); }, two_rows());
+  CHECK(operators(of_all) == std::vector<std::string>{"Reshape", "ArgMin", "Reshape"});
+  CHECK(text(of_all.graph.outputs[0]) == "output 1 1");
+  const auto looked_up = onnx::record([](const auto& x) { return max_with_indices(x, 1).values; }, two_rows());
+  CHECK(operators(looked_up) == std::vector<std::string>{"ArgMax", "GatherElements", "Reshape"});
 }
 
 TEST_CASE("forms of a program that give no value are refused") {
