@@ -1,6 +1,8 @@
 #pragma once
 // Little-endian numbers in texts, as formats of files hold them.
 
+#include <locus/core/config.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -81,7 +81,7 @@ struct ResizeKernel {
 [[nodiscard]] inline Taps taps_of(const Attributes& call, const ResizedAxis& axis) {
   const ResizeKernel kernel(call, axis);
   const std::int64_t last = axis.extent - 1, taps = kernel.taps();
-  const Taps result(taps, axis.size);
+  Taps result(taps, axis.size);
   for (std::int64_t at = 0; at < axis.size; ++at) {
     const double x = source_of(call, axis, at);
     const std::int64_t first =
