@@ -65,42 +65,55 @@ template <class F>
   return concat(list, axis);
 }
 
-/// step(weights, inputs (batch, gates * width), state) is the state after an element of the sequence. Sequences that
-/// are shorter, by input 4, keep their state, and have outputs of 0 behind their end.
+/// throws DataError for a direction, option or shape that Locus does not run
+template <class F>
+void require_recurrent(const Call<F>& call, std::int64_t directions) {
+  if (directions == 1 && call.text("direction", "forward") != "reverse") call.require_text("direction", "forward");
+  if (call.has("clip")) call.fail_here({"clip, which Locus does not run"});
+  const Shape &x = call.shape(0), &w = call.shape(1), &r = call.shape(2);
+  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3 || w[0] != directions || r[0] != directions || elements(x) == 0)
+    call.fail_here({"inputs of shape ", x, " and weights of shapes ", w, " and ", r,
+                    "; expected (length, batch, inputs) and (", directions, ", gates, columns)"});
+}
+/// The outputs (length, batch, width) of one direction; `state` becomes the last state. Sequences that are shorter, by
+/// lengths (batch, 1) unless it has no memory, keep their state, and have outputs of 0 behind their end.
+template <class F, class Step>
+[[nodiscard]] F recur_along(const F& inputs, const Tensor<std::int64_t, device_of<F>>& lengths, bool is_backward,
+                            RecurrentState<F>& state, const Step& step) {
+  const std::int64_t length = inputs.size(0);
+  std::vector<F> outputs(static_cast<std::size_t>(length));
+  for (std::int64_t i = 0; i < length; ++i) {
+    const std::int64_t t = is_backward ? length - 1 - i : i;
+    RecurrentState<F> next = step(F(select(inputs, 0, t)), state);
+    F output = next.hidden;
+    if (lengths.buffer()) {
+      const auto is_within = (lengths > t).eval();
+      output = where(is_within, output, 0);
+      next = {where(is_within, next.hidden, state.hidden).eval(), where(is_within, next.cell, state.cell).eval()};
+    }
+    outputs[static_cast<std::size_t>(t)] = output, state = next;
+  }
+  return joined_at(outputs, 0);
+}
+/// step(weights, inputs (batch, gates * width), state) is the state after an element of the sequence.
 template <class F, class Step>
 void recur(const Call<F>& call, std::int64_t gates, const Step& step) {
-  const bool batch_first = call.flag("layout");
   const auto word = call.text("direction", "forward");
   const std::int64_t directions = word == "bidirectional" ? 2 : 1;
-  if (word != "reverse" && directions == 1) call.require_text("direction", "forward");
-  if (call.has("clip")) call.fail_here({"clip, which Locus does not run"});
-  if (call.shape(0).rank() != 3 || call.shape(1).rank() != 3 || call.shape(2).rank() != 3 ||
-      call.shape(1)[0] != directions || call.shape(2)[0] != directions || elements(call.shape(0)) == 0)
-    call.fail_here({"inputs of shape ", call.shape(0), " and weights of shapes ", call.shape(1), " and ", call.shape(2),
-                    "; expected (length, batch, inputs) and (", directions, ", gates, columns)"});
+  require_recurrent(call, directions);
+  const bool batch_first = call.flag("layout");
   const F x = batch_first ? F(transpose(call.numbers(0), 0, 1)) : call.numbers(0);
-  const std::int64_t length = x.size(0), batch = x.size(1);
   Tensor<std::int64_t, device_of<F>> lengths;
-  if (call.has_input(4)) lengths = reshape(call.integers(4).there(call.device()), {batch, 1});
+  if (call.has_input(4)) lengths = reshape(call.integers(4).there(call.device()), {x.size(1), 1});
   std::vector<F> outputs, hidden, cells;
   for (std::int64_t d = 0; d < directions; ++d) {
     const auto weights = weights_of(call, gates, d);
     const F inputs = matmul(x, weights.input) + weights.input_bias;
-    const Shape shape{batch, weights.width};
+    const Shape shape{x.size(1), weights.width};
     RecurrentState<F> state{initial_state(call, 5, d, shape), initial_state(call, 6, d, shape)};
-    std::vector<F> steps(static_cast<std::size_t>(length));
-    for (std::int64_t i = 0; i < length; ++i) {
-      const std::int64_t t = d == 1 || word == "reverse" ? length - 1 - i : i;
-      RecurrentState<F> next = step(weights, F(select(inputs, 0, t)), state);
-      F output = next.hidden;
-      if (lengths.buffer()) {
-        const auto is_within = (lengths > t).eval();
-        output = where(is_within, output, 0);
-        next = {where(is_within, next.hidden, state.hidden).eval(), where(is_within, next.cell, state.cell).eval()};
-      }
-      steps[static_cast<std::size_t>(t)] = output, state = next;
-    }
-    outputs.push_back(joined_at(steps, 0)), hidden.push_back(state.hidden), cells.push_back(state.cell);
+    outputs.push_back(recur_along(inputs, lengths, d == 1 || word == "reverse", state,
+                                  [&](const F& input, const RecurrentState<F>& s) { return step(weights, input, s); }));
+    hidden.push_back(state.hidden), cells.push_back(state.cell);
   }
   const F all = joined_at(outputs, 1);  // (length, directions, batch, width)
   const DataType type = call.input(0).type();
