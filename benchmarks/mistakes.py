@@ -177,7 +177,7 @@ def ran(status, output, error, warning):
 
 def plain(message):
     """A message without the folders of this machine."""
-    text = re.sub(r"(?<![\w/])/[\w./+-]*/(?=[\w+-]+)", "", message)
+    text = re.sub(r"(?<![\w/:])/[\w./+-]*/(?=[\w+-]+)", "", message)
     return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
 
 

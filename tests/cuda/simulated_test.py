@@ -158,7 +158,7 @@ class Simulator:
         program = self.folder / unit[0].stem
         source, object_file = program.with_suffix(".cpp"), program.with_suffix(".o")
         source.write_text(together.in_one_file(unit, devices_given=True))
-        status, output = common.run([*self.compiler, "-c", source, "-o", object_file])
+        status, output = common.run([*self.compiler, "-c", source, "-o", object_file], env=common.HUGE_PAGES)
         if not status:
             status, output = self.link([object_file, *self.objects], program)
         return program, "\n".join(output.splitlines()[:40]) or "failed" if status else None

@@ -22,6 +22,7 @@ import compile_fail
 import compilers
 import fast_suite
 import format as layout
+import headers
 import readme
 import refusals
 import summary
@@ -60,6 +61,17 @@ class CountedCases(unittest.TestCase):
             Parts().run(cases.Result(counted))
         self.assertEqual((counted.passed, counted.failed), (0, 1))
         self.assertIn("runTest [1]", said.getvalue())
+
+
+class HeadersAlone(Scratch):
+    def test_a_header_is_read_first_if_nothing_stands_before_it(self):
+        include = "#include <locus/core/math.hpp>\n"
+        for before, found in {"": True, "// Of #include <locus/expr/a.hpp>.\n\n": True, "#include <vector>\n": False,
+                              "#ifdef X\n": False, "struct A;\n": False}.items():
+            with self.subTest(before):
+                self.write("a.hpp", "#pragma once\n" + before + include)
+                expected = common.ROOT / "include/locus/core/math.hpp" if found else None
+                self.assertEqual(headers.read_first(self.root / "a.hpp"), expected)
 
 
 class CompilersPage(unittest.TestCase):

@@ -11,7 +11,7 @@ int main() {
 #else
   xt::xarray<float> y = {1, 2, 3};
 #endif
-  const float distance = xt::mean(xt::square(x - y))();
+  const double distance = xt::mean(xt::square(x - y))();
   passed();
   return verdict(distance == 0);
 }
