@@ -44,7 +44,7 @@ def parsed():
 
 
 def workloads(torch, locus):
-    """(name, ours, PyTorch's), on float32 tensors of PyTorch."""
+    """(name, ours, PyTorch's), on tensors of PyTorch, in float32 if the name says nothing else."""
     f = torch.nn.functional
     torch.manual_seed(1)
     rows, list_, square = torch.randn(1000, 1000), torch.randn(1_000_000), torch.randn(1024, 1024)
@@ -52,8 +52,9 @@ def workloads(torch, locus):
     queries, keys, values = (torch.randn(4, 8, 256, 64) for _ in range(3))
     table, places = torch.randn(50_000, 128), torch.randint(50_000, (8192,))
     weight, hidden, labels = torch.randn(8000, 256), torch.randn(512, 256), torch.randint(8000, (512,))
-    logits, points, numbers = torch.randn(512, 8000), torch.randn(1000, 3), torch.randint(1000, (1_000_000,))
-    scale, shift, mask = torch.randn(1000), torch.randn(1000), rows > 0
+    logits, numbers = torch.randn(512, 8000), torch.randint(1000, (1_000_000,))
+    points, others = torch.randn(1000, 3), torch.randn(1000, 3)
+    scale, shift, mask, brain = torch.randn(1000), torch.randn(1000), rows > 0, rows.bfloat16()
     return [
         ("sort, 1,000 rows of 1,000", lambda: locus.sort(rows), lambda: torch.sort(rows)),
         ("sort, 1 M elements", lambda: locus.sort(list_), lambda: torch.sort(list_)),
@@ -90,7 +91,9 @@ def workloads(torch, locus):
         ("matmul, 1,024 x 1,024", lambda: locus.matmul(square, square), lambda: torch.matmul(square, square)),
         ("einsum, bhld,bhsd->bhls", lambda: locus.einsum("bhld,bhsd->bhls", queries, keys),
          lambda: torch.einsum("bhld,bhsd->bhls", queries, keys)),
-        ("cdist, 1,000 x 1,000 points", lambda: locus.cdist(points, points), lambda: torch.cdist(points, points)),
+        ("cdist, 1,000 x 1,000 points", lambda: locus.cdist(points, others), lambda: torch.cdist(points, others)),
+        ("cdist, exact in both", lambda: locus.cdist(points, others),
+         lambda: torch.cdist(points, others, compute_mode="donot_use_mm_for_euclid_dist")),
         ("attention, 4 x 8 x 256 x 64", lambda: locus.scaled_dot_product_attention(queries, keys, values),
          lambda: f.scaled_dot_product_attention(queries, keys, values)),
         ("conv2d, 64 to 64 channels", lambda: locus.conv2d(images, kernels, offsets, padding=1),
@@ -103,6 +106,9 @@ def workloads(torch, locus):
          lambda: f.cross_entropy(logits, labels)),
         ("linear_cross_entropy", lambda: locus.linear_cross_entropy(hidden, weight, labels),
          lambda: f.cross_entropy(f.linear(hidden, weight), labels)),
+        ("add in bfloat16, 1 M elements", lambda: locus.add(brain, brain), lambda: torch.add(brain, brain)),
+        ("gelu in bfloat16, 1 M elements", lambda: locus.gelu(brain), lambda: f.gelu(brain)),
+        ("softmax of rows in bfloat16", lambda: locus.softmax(brain, 1), lambda: torch.softmax(brain, 1)),
         ("randn, 1 M elements", lambda: locus.randn(1_000_000), lambda: torch.randn(1_000_000)),
     ]
 
@@ -199,7 +205,7 @@ def table_of_calls(run):
 def table_of_functions(runs):
     """Milliseconds with the least number of threads, and the ratios with each."""
     first, *others = runs
-    head = ["function on float32", "Locus, ms", "PyTorch, ms", f"ratio, {first['threads']} thread",
+    head = ["function, in float32 if not said otherwise", "Locus, ms", "PyTorch, ms", f"ratio, {first['threads']} thread",
             *(f"ratio, {run['threads']} threads" for run in others)]
     return table(head, [[name, f"{ours * 1e3:.2f}", f"{theirs * 1e3:.2f}",
                          *(shown(run["functions"][name][1] / run["functions"][name][0]) for run in runs)]
