@@ -1,20 +1,31 @@
 #!/usr/bin/env python3
 """The Python module beside PyTorch: the time of a call, and of functions on arrays of everyday sizes, in turns.
 
-usage: python_calls.py [--threads 2] [--turns 5] [--processor-time] [--only TEXT]      (needs locus, torch and NumPy)
+usage: python_calls.py [--threads 2] [--turns 5] [--processor-time] [--only TEXT] [--write]
 
-The time of a turn is its fastest run; the result is the fastest turn. Locus reads PyTorch's tensors by DLPack, so its
-times include the exchange. --processor-time, with --threads 1, is for machines on which other programs run.
+It needs a Python with locus, PyTorch and NumPy. The time of a turn is its fastest run; the result is the fastest turn.
+Locus reads PyTorch's tensors by DLPack, so its times include the exchange. --processor-time, with --threads 1, is for
+machines on which other programs run. --write stores the results in results/PROCESSOR/python-calls.json, which has one
+set for each number of threads, and writes the tables of docs/python.md.
 """
 
 import argparse
+import datetime
+import json
 import os
 import pathlib
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "benchmarks" / "support"), str(ROOT / "scripts" / "lib")]
 import this_processor  # noqa: E402
+import whole_file  # noqa: E402
+from page_blocks import table, with_block  # noqa: E402
+from torch_turns import write_results  # noqa: E402
+
+PAGE = ROOT / "docs" / "python.md"
+RESULTS = "python-calls.json"
 
 
 def parsed():
@@ -23,11 +34,17 @@ def parsed():
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--processor-time", action="store_true")
     parser.add_argument("--only", default="", help="names that contain this")
-    return parser.parse_args()
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    if options.write and options.only:
+        parser.error("--write takes all functions: leave out --only")
+    if options.processor_time and options.threads > 1:
+        parser.error("--processor-time adds up the times of threads: take it with --threads 1")
+    return options
 
 
 def workloads(torch, locus):
-    """(name, ours, PyTorch's), on float32 tensors of PyTorch."""
+    """(name, ours, PyTorch's), on tensors of PyTorch, in float32 if the name says nothing else."""
     f = torch.nn.functional
     torch.manual_seed(1)
     rows, list_, square = torch.randn(1000, 1000), torch.randn(1_000_000), torch.randn(1024, 1024)
@@ -35,8 +52,9 @@ def workloads(torch, locus):
     queries, keys, values = (torch.randn(4, 8, 256, 64) for _ in range(3))
     table, places = torch.randn(50_000, 128), torch.randint(50_000, (8192,))
     weight, hidden, labels = torch.randn(8000, 256), torch.randn(512, 256), torch.randint(8000, (512,))
-    logits, points, numbers = torch.randn(512, 8000), torch.randn(1000, 3), torch.randint(1000, (1_000_000,))
-    scale, shift, mask = torch.randn(1000), torch.randn(1000), rows > 0
+    logits, numbers = torch.randn(512, 8000), torch.randint(1000, (1_000_000,))
+    points, others = torch.randn(1000, 3), torch.randn(1000, 3)
+    scale, shift, mask, brain = torch.randn(1000), torch.randn(1000), rows > 0, rows.bfloat16()
     return [
         ("sort, 1,000 rows of 1,000", lambda: locus.sort(rows), lambda: torch.sort(rows)),
         ("sort, 1 M elements", lambda: locus.sort(list_), lambda: torch.sort(list_)),
@@ -73,7 +91,9 @@ def workloads(torch, locus):
         ("matmul, 1,024 x 1,024", lambda: locus.matmul(square, square), lambda: torch.matmul(square, square)),
         ("einsum, bhld,bhsd->bhls", lambda: locus.einsum("bhld,bhsd->bhls", queries, keys),
          lambda: torch.einsum("bhld,bhsd->bhls", queries, keys)),
-        ("cdist, 1,000 x 1,000 points", lambda: locus.cdist(points, points), lambda: torch.cdist(points, points)),
+        ("cdist, 1,000 x 1,000 points", lambda: locus.cdist(points, others), lambda: torch.cdist(points, others)),
+        ("cdist, exact in both", lambda: locus.cdist(points, others),
+         lambda: torch.cdist(points, others, compute_mode="donot_use_mm_for_euclid_dist")),
         ("attention, 4 x 8 x 256 x 64", lambda: locus.scaled_dot_product_attention(queries, keys, values),
          lambda: f.scaled_dot_product_attention(queries, keys, values)),
         ("conv2d, 64 to 64 channels", lambda: locus.conv2d(images, kernels, offsets, padding=1),
@@ -86,6 +106,9 @@ def workloads(torch, locus):
          lambda: f.cross_entropy(logits, labels)),
         ("linear_cross_entropy", lambda: locus.linear_cross_entropy(hidden, weight, labels),
          lambda: f.cross_entropy(f.linear(hidden, weight), labels)),
+        ("add in bfloat16, 1 M elements", lambda: locus.add(brain, brain), lambda: torch.add(brain, brain)),
+        ("gelu in bfloat16, 1 M elements", lambda: locus.gelu(brain), lambda: f.gelu(brain)),
+        ("softmax of rows in bfloat16", lambda: locus.softmax(brain, 1), lambda: torch.softmax(brain, 1)),
         ("randn, 1 M elements", lambda: locus.randn(1_000_000), lambda: torch.randn(1_000_000)),
     ]
 
@@ -156,6 +179,53 @@ def fastest(call, clock, seconds=0.05):
     return best / count
 
 
+def in_turns(both, clock, turns):
+    """The fastest turn of each of two calls."""
+    best = [float("inf")] * 2
+    for _ in range(turns):
+        best = [min(time, fastest(call, clock)) for time, call in zip(best, both)]
+    return best
+
+
+def shown(ratio):
+    return f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}"
+
+
+def conditions(run):
+    """Of a measurement, in words."""
+    threads = "one thread" if run["threads"] == 1 else f"{run['threads']} threads"
+    return (f"{run['processor']}, {threads}, {run['clock']} time, g++ -O2, PyTorch {run['torch']}, NumPy {run['numpy']}, "
+            f"{run['date']}")
+
+
+def table_of_calls(run):
+    return table(["call on four numbers", "microseconds"], [[f"`{name}`", f"{s * 1e6:.2f}"] for name, s in run["calls"].items()])
+
+
+def table_of_functions(runs):
+    """Milliseconds with the least number of threads, and the ratios with each."""
+    first, *others = runs
+    head = ["function, in float32 if not said otherwise", "Locus, ms", "PyTorch, ms", f"ratio, {first['threads']} thread",
+            *(f"ratio, {run['threads']} threads" for run in others)]
+    return table(head, [[name, f"{ours * 1e3:.2f}", f"{theirs * 1e3:.2f}",
+                         *(shown(run["functions"][name][1] / run["functions"][name][0]) for run in runs)]
+                        for name, (ours, theirs) in first["functions"].items()])
+
+
+def write(run):
+    """Adds the run to the stored ones, and writes the tables of all of them into the page."""
+    path = ROOT / "benchmarks" / "results" / this_processor.kind() / RESULTS
+    runs = json.loads(path.read_text())["runs"] if path.exists() else []
+    runs = sorted([other for other in runs if other["threads"] != run["threads"]] + [run], key=lambda each: each["threads"])
+    write_results(RESULTS, {"runs": runs})
+    page = PAGE.read_text()
+    blocks = {"calls": table_of_calls(runs[0]), "functions": table_of_functions(runs),
+              "conditions": "".join(f"- {conditions(each)}\n" for each in runs)}
+    for name, text in blocks.items():
+        page = with_block(page, "python_calls.py", name, text)
+    whole_file.write(PAGE, page)
+
+
 def main():
     options = parsed()
     os.environ["LOCUS_NUM_THREADS"] = str(options.threads)
@@ -167,24 +237,21 @@ def main():
 
     torch.set_num_threads(options.threads)
     clock = time.process_time if options.processor_time else time.perf_counter
-
-    selected = [(name, call) for name, call in calls(torch, locus, numpy) if options.only in name]
-    best = {name: min(fastest(call, clock) for _ in range(options.turns)) for name, call in selected}
-    print(f"{this_processor.name()}, {options.threads} thread(s), {'processor' if options.processor_time else 'wall'} time, "
-          f"PyTorch {torch.__version__}, NumPy {numpy.__version__}\n")
-    print("| call | microseconds |\n|---|---|")
-    for name, seconds in best.items():
-        print(f"| `{name}` | {seconds * 1e6:.2f} |")
-    print("\n| function | Locus, ms | PyTorch, ms | ratio |\n|---|---|---|---|")
-    for name, ours, theirs in [*workloads(torch, locus), *gradients(torch, lt)]:
-        if options.only not in name:
-            continue
-        mine = peer = float("inf")
-        for _ in range(options.turns):
-            mine, peer = min(mine, fastest(ours, clock)), min(peer, fastest(theirs, clock))
-        ratio = peer / mine
-        shown = f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}"
-        print(f"| {name} | {mine * 1e3:.3f} | {peer * 1e3:.3f} | {shown} |", flush=True)
+    run = {"threads": options.threads, "clock": "processor" if options.processor_time else "wall", "turns": options.turns,
+           "processor": this_processor.name(), "torch": torch.__version__, "numpy": numpy.__version__,
+           "date": datetime.date.today().isoformat(), "calls": {}, "functions": {}}
+    print(f"{conditions(run)}\n")
+    for name, call in calls(torch, locus, numpy):
+        if options.only in name:
+            run["calls"][name] = min(fastest(call, clock) for _ in range(options.turns))
+            print(f"{name:40}{run['calls'][name] * 1e6:9.2f} us", flush=True)
+    print(f"\n{'milliseconds':40}{'Locus':>9}{'PyTorch':>10}{'ratio':>8}")
+    for name, *both in [*workloads(torch, locus), *gradients(torch, lt)]:
+        if options.only in name:
+            ours, theirs = run["functions"][name] = in_turns(both, clock, options.turns)
+            print(f"{name:40}{ours * 1e3:9.3f}{theirs * 1e3:10.3f}{theirs / ours:8.2f}", flush=True)
+    if options.write:
+        write(run)
 
 
 if __name__ == "__main__":

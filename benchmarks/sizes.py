@@ -3,8 +3,8 @@
 
 usage: sizes.py [--torch FOLDER] [--json FILE]
 
-The program is examples/mnist.cpp, and the peer the same training with libtorch (benchmarks/peers/torch_mnist.cpp), both
-by g++ -O2. FOLDER is the prefix of libtorch, by default /usr (Debian: apt-get install libtorch-dev); without libtorch
+The program is benchmarks/cpu_training.cpp, which trains on MNIST, and the peer the same training with libtorch
+(benchmarks/peers/torch_mnist.cpp), both by g++ -O2. FOLDER is the prefix of libtorch, by default /usr (Debian: apt-get install libtorch-dev); without libtorch
 the peer is left out. Lines are those that are left after preprocessing, without empty ones. A program of libtorch needs
 its shared libraries, whose sizes are added up; libraries that both programs take from the system are not counted.
 """
@@ -21,9 +21,9 @@ import common  # noqa: E402
 import json_text  # noqa: E402
 import whole_file  # noqa: E402
 
-PROGRAM = ROOT / "examples" / "mnist.cpp"
+PROGRAM = ROOT / "benchmarks" / "cpu_training.cpp"
 PEER = ROOT / "benchmarks" / "peers" / "torch_mnist.cpp"
-FLAGS = ["-std=c++20", "-O2", "-fopenmp", "-DEXAMPLES_OF_FLOAT_ALONE", f"-I{ROOT / 'include'}"]
+FLAGS = ["-std=c++20", "-O2", "-pthread", f"-I{ROOT / 'include'}"]
 SHARED = ("libtorch.so", "libtorch_cpu.so", "libc10.so")
 
 

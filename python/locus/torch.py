@@ -11,7 +11,7 @@ Every function of `locus` and `locus.linalg` (as lt.linalg_solve) is there by it
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
@@ -107,3 +107,7 @@ def _wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 for _name in __all__:
     globals()[_name] = _wrapped(getattr(_core, _name))
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Any]: ...

@@ -16,6 +16,7 @@ namespace locus::python {
 template <class... T>
 struct Types {};
 using Floats = Types<float, double>;
+using Recordable = Types<float, double, half, bfloat16>;  // of gradients
 using Integers = Types<std::int32_t, std::int64_t>;
 using Numbers = Types<float, double, std::int32_t, std::int64_t>;
 using Ordered = Types<float, double, std::int32_t, std::int64_t, std::uint8_t>;
@@ -28,13 +29,14 @@ struct Alternatives;
 template <class... T>
 struct Alternatives<Types<T...>> {
   using Plain = std::variant<Tensor<T, Cpu>...>;
+  using Recorded = std::variant<std::monostate, Traced<T, Cpu>...>;
 };
 }  // namespace detail
 
 /// A plain tensor, or a recorded one: then `traced` holds its place in the graph.
 struct Array {
   using Plain = detail::Alternatives<Every>::Plain;
-  using Recorded = std::variant<std::monostate, Traced<float, Cpu>, Traced<double, Cpu>>;
+  using Recorded = detail::Alternatives<Recordable>::Recorded;
 
   Plain plain;
   Recorded traced = {};
@@ -64,6 +66,9 @@ struct Array {
     return std::visit([](const auto& x) -> const void* { return x.buffer().whole(); }, plain);
   }
 };
+
+/// The elements converted: recorded if the array is. throws ArgumentError for a recorded array and an integer type
+[[nodiscard]] Array converted(const Array& array, ElementType type);
 
 /// NumPy's name of an element type.
 [[nodiscard]] std::string name_of(ElementType type);

@@ -110,18 +110,28 @@ struct Common {
     is_recorded |= array.is_recorded();
   }
 };
-inline void meet(const char*, Common&, const Indices&) {}
-inline void meet(const char*, Common&, const Mask&) {}
-inline void meet(const char* caller, Common& common, const Main& parameter) { common.add(caller, parameter.array); }
-inline void meet(const char* caller, Common& common, const Optional& parameter) {
-  if (parameter.operand) common.add(caller, parameter.array);
+
+/// Calls f with each array that shares the element type.
+template <class F>
+void for_each_array(Main& parameter, const F& f) {
+  f(parameter.array);
 }
-inline void meet(const char* caller, Common& common, const NumberOr& parameter) {
-  if (parameter.number.index() == 0) common.add(caller, parameter.array);
+template <class F>
+void for_each_array(Optional& parameter, const F& f) {
+  if (parameter.operand) f(parameter.array);
 }
-inline void meet(const char* caller, Common& common, const List& parameter) {
-  for (const Array& array : parameter.arrays) common.add(caller, array);
+template <class F>
+void for_each_array(NumberOr& parameter, const F& f) {
+  if (parameter.number.index() == 0) f(parameter.array);
 }
+template <class F>
+void for_each_array(List& parameter, const F& f) {
+  for (Array& array : parameter.arrays) f(array);
+}
+template <class F>
+void for_each_array(Indices&, const F&) {}
+template <class F>
+void for_each_array(Mask&, const F&) {}
 
 template <class T, bool recorded>
 [[nodiscard]] auto tensor_in(const Array& array) {
@@ -208,24 +218,47 @@ template <class... X>
   return std::apply([](const auto&... x) { return std::tuple(result_of(x)...); }, results);
 }
 
+/// Calls f with each array of a result.
+template <class F>
+void for_each_result(bool, const F&) {}
+template <class F>
+void for_each_result(Array& result, const F& f) {
+  f(result);
+}
+template <class F>
+void for_each_result(std::vector<Array>& results, const F& f) {
+  for (Array& result : results) f(result);
+}
+template <class... R, class F>
+void for_each_result(std::tuple<R...>& results, const F& f) {
+  std::apply([&](auto&... result) { (for_each_result(result, f), ...); }, results);
+}
+
 // Results in the memory of read-only operands.
 
-inline void protect(bool, const Array&) {}
-inline void protect(Array& result, const Array& operand) { result.protect_as(operand); }
-inline void protect(std::vector<Array>& results, const Array& operand) {
-  for (Array& result : results) result.protect_as(operand);
-}
-template <class... R>
-void protect(std::tuple<R...>& results, const Array& operand) {
-  std::apply([&](auto&... result) { (protect(result, operand), ...); }, results);
-}
 template <class R, class P>
 void protect_as(R& result, const P& parameter) {
-  protect(result, parameter.array);
+  for_each_result(result, [&](Array& array) { array.protect_as(parameter.array); });
 }
 template <class R>
 void protect_as(R& result, const List& parameter) {
-  for (const Array& array : parameter.arrays) protect(result, array);
+  for (const Array& operand : parameter.arrays)
+    for_each_result(result, [&](Array& array) { array.protect_as(operand); });
+}
+
+/// Whether a function of these element types computes tensors of 16 bits in float: it takes float, and not their type.
+template <class... T>
+[[nodiscard]] bool is_widened(Types<T...>, ElementType type) {
+  constexpr bool takes_float = (std::is_same_v<T, float> || ...);
+  return takes_float && (type == ElementType::float16 || type == ElementType::bfloat16) &&
+         !((type == element_type<T>) || ...);
+}
+/// The element types that a function takes, for messages.
+template <class... T>
+[[nodiscard]] std::string names_taken(Types<T...> types) {
+  constexpr bool takes_float = (std::is_same_v<T, float> || ...);
+  if constexpr (takes_float) return names_of(Types<T..., half, bfloat16>{});
+  else return names_of(types);
 }
 
 /// Whether a function has a gradient.
@@ -249,7 +282,7 @@ template <Gradient gradient, class... T, class F, class... P>
   for (const Place& place : places) require_here(caller, place);
   (take_in(caller, parameters), ...);
   Common common;
-  (meet(caller, common, parameters), ...);
+  (for_each_array(parameters, [&](const Array& array) { common.add(caller, array); }), ...);
   if (!common.type) fail<ArgumentError>({caller, ": no tensor was given; expected at least one"});
 
   using First = std::tuple_element_t<0, std::tuple<T...>>;
@@ -257,19 +290,27 @@ template <Gradient gradient, class... T, class F, class... P>
   std::optional<Result> result;
   {
     const nb::gil_scoped_release released;
-    (void)((common.type == element_type<T> &&
+    const bool widened = is_widened(types, *common.type);
+    const auto computed = widened ? ElementType::float32 : *common.type;
+    if (widened) (for_each_array(parameters, [](Array& array) { array = converted(array, element_type<float>); }), ...);
+    (void)((computed == element_type<T> &&
             (result.emplace(compute<gradient, T>(caller, common.is_recorded, f, parameters...)), true)) ||
            ...);
+    if (widened)
+      for_each_result(*result, [&](Array& array) {
+        if (array.type() == ElementType::float32) array = converted(array, *common.type);
+      });
   }
-  if (!result) refuse_type(caller, *common.type, names_of(types));
+  if (!result) refuse_type(caller, *common.type, names_taken(types));
   (protect_as(*result, parameters), ...);
   return std::move(*result);
 }
 
 }  // namespace detail
 
-/// Calls f with the plain tensors of the parameters. `types` are the element types that f computes with.
-/// throws TypeError for another element type
+/// Calls f with the plain tensors of the parameters. `types` are the element types that f computes with. If float is
+/// one of them, operands of 16 bits are converted to float, and results of float to the operands' type. throws
+/// TypeError for another element type
 template <class... T, class F, class... P>
 [[nodiscard]] auto call(const char* caller, Types<T...> types, const F& f, P... parameters) {
   return detail::call<detail::Gradient::no>(caller, types, f, std::move(parameters)...);

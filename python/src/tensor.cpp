@@ -106,33 +106,19 @@ struct Part {
   return std::visit([](const auto& x) { return Array(x.clone()); }, array.plain);
 }
 
-[[nodiscard]] Array converted(const Array& array, const Dtype& dtype) {
+[[nodiscard]] Array as_type(const Array& array, const Dtype& dtype) {
   const ElementType type = dtype.element_type("astype");
   if (type == array.type()) return array;
   const nb::gil_scoped_release released;
-  if (array.is_recorded()) {
-    if (type != ElementType::float32 && type != ElementType::float64)
-      fail<ArgumentError>(
-          {"astype: a recorded tensor to ", name_of(type), "; expected float32 or float64, or .detach()"});
-    return std::visit(
-        [&]<class X>(const X& x) -> Array {
-          if constexpr (std::is_same_v<X, std::monostate>) return {};
-          else if (type == ElementType::float32) return detail::result_of(x.template as<float>());
-          else return detail::result_of(x.template as<double>());
-        },
-        array.traced);
-  }
-  return with_type<Array>("astype", Every{}, type, [&]<class U>() {
-    return std::visit([](const auto& x) { return Array(Tensor<U, Cpu>(x.template as<U>())); }, array.plain);
-  });
+  return converted(array, type);
 }
 
 // The backward pass.
 
 [[nodiscard]] Array variable_of(Operand operand) {
   const Array array = array_of("variable", operand);
-  auto made = visit_types<Array>(Floats{}, array, [](const auto& x) { return Array(variable(x)); });
-  if (!made) refuse_type("variable", array.type(), names_of(Floats{}));
+  auto made = visit_types<Array>(Recordable{}, array, [](const auto& x) { return Array(variable(x)); });
+  if (!made) refuse_type("variable", array.type(), names_of(Recordable{}));
   made->protect_as(array);
   return std::move(*made);
 }
@@ -257,7 +243,7 @@ void add_views(nb::class_<Array>& tensor) {
           [](const Array& x, int axis) { return view_of(x, [&](const auto& x) { return x.unsqueeze(axis); }); },
           "axis"_a)
       .def("clone", &cloned, "A dense copy in new memory.")
-      .def("astype", &converted, "dtype"_a, "The elements converted; the tensor itself if it has the type.")
+      .def("astype", &as_type, "dtype"_a, "The elements converted; the tensor itself if it has the type.")
       .def(
           "to",
           [](const Array& x, const std::string& device) {
@@ -292,6 +278,19 @@ void add_gradients(nb::module_& m, nb::class_<Array>& tensor) {
 }
 
 }  // namespace
+
+Array converted(const Array& array, ElementType type) {
+  const auto to = [&](const char* caller, auto types, const auto& x) {
+    return with_type<Array>(caller, types, type, [&]<class U>() { return detail::result_of(x.template as<U>()); });
+  };
+  if (!array.is_recorded()) return std::visit([&](const auto& x) { return to("astype", Every{}, x); }, array.plain);
+  return std::visit(
+      [&]<class X>(const X& x) -> Array {
+        if constexpr (std::is_same_v<X, std::monostate>) return {};
+        else return to("astype of a recorded tensor (its .detach() takes every type)", Recordable{}, x);
+      },
+      array.traced);
+}
 
 void add_tensor(nb::module_& m) {
   nb::class_<Array> tensor(m, "Tensor", "A tensor of Locus. It shares memory with other libraries through DLPack.");

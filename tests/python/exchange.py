@@ -223,6 +223,35 @@ def operands_in_two_places_are_a_type_error():
 
 
 @case
+def computes_16_bits_in_float32():
+    x = np.array([[1, 2048, 1, 1], [3, 4, 0.1, -7]], dtype=np.float16)
+    sums = locus.cumsum(x, 1)
+    assert sums.dtype == "float16" and sums[0].numpy().tolist() == [1, 2048, 2050, 2052]  # float16 has no 2049
+    np.testing.assert_array_equal(sums.numpy(), np.cumsum(x.astype(np.float32), 1).astype(np.float16))
+    brain = locus.asarray(x.astype(np.float32)).astype("bfloat16")
+    values, indices = locus.cummax(brain, 1)
+    assert values.dtype == "bfloat16" and indices.dtype == "int64" and (brain + 1).dtype == "bfloat16"
+    assert values.astype("float32").numpy()[0].tolist() == [1, 2048, 2048, 2048]
+    x.flags.writeable = False
+    assert locus.multiply(x, 0.5).dtype == "float16" and not locus.multiply(x, 1).read_only
+    cases_of.raises(TypeError, "float16 and bfloat16", lambda: locus.add(x, brain))
+    cases_of.raises(TypeError, "float16 and float32", lambda: locus.add(x, x.astype(np.float32)))
+
+
+@case
+def records_16_bits():
+    for name in ("float16", "bfloat16"):
+        x = locus.variable(locus.asarray(np.array([1.5, -2, 300], dtype=np.float32)).astype(name))
+        y = locus.multiply(x, x).astype("float32")
+        assert y.requires_grad and locus.cumsum(x, 0).dtype == name
+        y.backward(np.ones(3, dtype=np.float32))
+        assert x.grad.dtype == name and x.grad.astype("float64").numpy().tolist() == [3, -4, 600]
+        cases_of.raises(ValueError, "detach", lambda x=x: x.astype("int32"))
+    cases_of.raises(TypeError, "int32; expected float32, float64, float16 or bfloat16",
+                    lambda: locus.variable(np.ones(2, dtype=np.int32)))
+
+
+@case
 def mistakes_are_python_exceptions_that_teach():
     x = np.ones((2, 3), dtype=np.float32)
     cases_of.raises(ValueError, "(2, 3)", lambda: locus.add(x, np.ones(4, dtype=np.float32)))
@@ -230,7 +259,8 @@ def mistakes_are_python_exceptions_that_teach():
     cases_of.raises(IndexError, "2 dimensions", lambda: locus.cumsum(x, 2))
     cases_of.raises(TypeError, "float32 and float64", lambda: locus.add(x, x.astype(np.float64)))
     cases_of.raises(TypeError, "list; expected a tensor", lambda: locus.cumsum([1, 2], 0))
-    cases_of.raises(TypeError, "float16; expected float32", lambda: locus.cumsum(x.astype(np.float16), 0))
+    cases_of.raises(TypeError, "int8; expected float32, float64, int32, int64, float16 or bfloat16; convert it with .astype",
+                    lambda: locus.cumsum(x.astype(np.int8), 0))
     cases_of.raises(ValueError, "does not fit int32", lambda: locus.add(np.ones(2, dtype=np.int32), 1 << 40))
     cases_of.raises(ValueError, "beside a tensor of int32", lambda: locus.add(np.ones(2, dtype=np.int32), 0.5))
     cases_of.raises(OverflowError, "", lambda: locus.add(x, 1 << 70))

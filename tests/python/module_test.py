@@ -55,6 +55,13 @@ def build(report, python, scratch):
     return done.returncode == 0
 
 
+def check_wheel(report, wheel):
+    """A wheel is small, and serves all versions of Python."""
+    megabytes = wheel.stat().st_size / 1e6
+    report.add("size", None if megabytes < 10 else f"{wheel.name} has {megabytes:.1f} MB; allowed are 10")
+    report.add("tags", None if "-abi3-" in wheel.name else f"{wheel.name} is for one version of Python")
+
+
 def run_cases(report, python, name):
     """Runs a program of cases in the environment, and adds its counts."""
     done = run(python, HERE / f"{name}.py")
@@ -81,6 +88,12 @@ def check_stubs(report, python):
     report.add("stubs", f"{stubs} lacks {missing}" if missing else None)
 
 
+def check_types(report, python):
+    """A type checker reads the stubs: it accepts a program, and finds the mistakes in it."""
+    done = run(python, "-m", "mypy", "--strict", "--no-incremental", HERE / "typed_program.py")
+    report.add("typed_program.py", done.stdout + done.stderr if done.returncode != 0 else None)
+
+
 def run_page(report, python, page):
     """The examples of a page run, one after another, as one program."""
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
@@ -101,7 +114,10 @@ def check(report, wheel=None):
             return None
         check_stubs(report, python)
         run_cases(report, python, "exchange")
-        if wheel and install(report, python, "torch", "scipy"):
+        if wheel:
+            check_wheel(report, wheel)
+        if wheel and install(report, python, "torch", "scipy", "mypy"):
+            check_types(report, python)
             run_cases(report, python, "values")
             for page in ("docs/python.md", "python/README.md"):
                 run_page(report, python, common.ROOT / page)

@@ -1,5 +1,5 @@
-"""Values and gradients of the functions of locus beside PyTorch's, in float64 and float32. Run by a Python that has both;
-without PyTorch, no case runs. Functions that this build of the module lacks are skipped, and counted."""
+"""Values and gradients of the functions of locus beside PyTorch's, in float64, float32 and 16 bits. Run by a Python that has
+both; without PyTorch, no case runs. Functions that this build of the module lacks are skipped, and counted."""
 
 import importlib.util
 import sys
@@ -301,6 +301,27 @@ def compare(case, dtype):
             torch.testing.assert_close(x.grad, wanted.grad, **tolerance)
 
 
+def compare_16_bits(case, dtype):
+    """Results and gradients in 16 bits are those that PyTorch computes in float32 of the same numbers, rounded."""
+    mine = [x.to(dtype) if x.is_floating_point() else x for x in case.operands]
+    other = [x.float() if x.is_floating_point() else x for x in mine]
+    inputs = [(x.requires_grad_(), y.requires_grad_()) for x, y in zip(mine, other) if case.gradient and x.is_floating_point()]
+    epsilon = torch.finfo(dtype).eps
+    tolerance = {"rtol": epsilon, "atol": epsilon / 16}  # numbers next to each other; zero may be near zero
+    found, expected = parts_of(case.ours(*mine)), parts_of(case.theirs(*other))
+    for y, wanted in zip(found, expected, strict=True):
+        rounded = wanted.detach().to(dtype) if wanted.is_floating_point() else wanted
+        assert y.dtype == rounded.dtype, f"{y.dtype}, not {rounded.dtype}"
+        torch.testing.assert_close(y.detach(), rounded, **tolerance)
+    pairs = [(y, wanted, torch.randn_like(y)) for y, wanted in zip(found, expected) if wanted.requires_grad]
+    for y, wanted, weight in pairs:
+        y.backward(weight, retain_graph=True)
+        wanted.backward(weight.float(), retain_graph=True)
+    for x, wanted in inputs:
+        if wanted.grad is not None and len(pairs) == 1:  # a sum over several results is rounded several times
+            torch.testing.assert_close(x.grad, wanted.grad.to(dtype), **tolerance)
+
+
 def refuses_a_backward_pass_after_a_change():
     """The backward pass reads operands and results: PyTorch's error names the change."""
     for change_result in (True, False):
@@ -399,6 +420,10 @@ def draws_random_numbers():
 
 passed = failed = skipped = 0
 CHECKS = [refuses_a_backward_pass_after_a_change, records_only_where_asked, gradients_have_memory_of_their_own]
+COMPARISONS = [(compare, torch.float64), (compare, torch.float32), (compare_16_bits, torch.float16),
+               (compare_16_bits, torch.bfloat16)]
+# Cases that multiply in PyTorch before or after Locus, which rounds once more in 16 bits.
+ROUNDED_AGAIN = {"linalg_cholesky", "linalg_qr", "linalg_svd", "linalg_eigh"}
 WHOLE = [refuses_a_mask_that_would_lose_its_gradient, names_linear_algebra, makes_tensors, draws_random_numbers]
 for check in [*CHECKS, *WHOLE] if hasattr(lt, "rand") else CHECKS:
     try:
@@ -411,9 +436,11 @@ for number, each in enumerate(CASES):
     if not hasattr(lt, each.name):
         skipped += 1
         continue
-    for dtype in (torch.float64, torch.float32):
+    for comparison, dtype in COMPARISONS:
+        if comparison is compare_16_bits and each.name in ROUNDED_AGAIN:
+            continue
         try:
-            compare(each, dtype)
+            comparison(each, dtype)
             passed += 1
         except Exception as error:  # noqa: BLE001
             failed += 1

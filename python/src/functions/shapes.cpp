@@ -93,14 +93,14 @@ void add_shapes(nb::module_& m) {
       "split",
       [](Operand x, std::int64_t size, int axis) {
         return differentiable(
-            "split", Ordered{}, [=](const auto& x) { return split(x, size, axis); }, Main{x});
+            "split", Every{}, [=](const auto& x) { return split(x, size, axis); }, Main{x});
       },
       "x"_a, "size"_a, "axis"_a = 0, "Parts of a size along an axis, as views; the last one may be smaller.");
   m.def(
       "unfold",
       [](Operand x, int axis, std::int64_t size, std::int64_t step) {
         return differentiable(
-            "unfold", Floats{}, [=](const auto& x) { return unfold(x, axis, size, step); }, Main{x});
+            "unfold", Every{}, [=](const auto& x) { return unfold(x, axis, size, step); }, Main{x});
       },
       "x"_a, "axis"_a, "size"_a, "step"_a, "Windows along an axis, as a view: a new last axis holds each window.");
 }
