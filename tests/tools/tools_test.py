@@ -73,6 +73,13 @@ class CompilersPage(unittest.TestCase):
         self.assertEqual(compilers.with_row(self.PAGE, "clang 20.1.8", {"mistakes": "yes"}),
                          self.PAGE.replace("yes |\n", "yes |\n| clang 20.1.8 |  |  |  | yes |  |\n"))
 
+    def test_rows_stand_in_the_order_of_versions(self):
+        page = self.PAGE
+        for name in ["clang 9.0.1", "g++ 13.3.0, C++26", "clang 20.1.8, libc++", "g++ 13.3.0"]:
+            page = compilers.with_row(page, name, {"headers": "yes"})
+        self.assertEqual([row[1] for row in compilers.ROW.finditer(page)],
+                         ["g++ 12.2.0", "g++ 13.3.0", "g++ 13.3.0, C++26", "clang 9.0.1", "clang 20.1.8, libc++"])
+
 
 class ShortMembers(unittest.TestCase):
     def test_a_member_of_one_statement_is_one_line(self):
