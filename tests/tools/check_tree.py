@@ -28,7 +28,7 @@ COSTLY = {"algorithm": "core/std/bounds.hpp", "memory": "core/std/shared.hpp", "
           "mutex": "core/std/posix.hpp", "condition_variable": "core/std/atomic.hpp"}
 # Further headers that are expensive for a plain C++ compiler; nvcc includes most of them anyway.
 COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/std/atomic.hpp", "cmath": "core/math.hpp or the compiler's builtins",
-                                "iterator": "<string>, which has its concepts", "span": "core/std/span.hpp"}
+                                "iterator": "core/std/iterator.hpp", "span": "core/std/span.hpp"}
 
 
 # The maximal share of refusals in the lines of a header of functions. Further ones are in refuse/.
@@ -76,8 +76,8 @@ def check_public(root, path):
     if folder is not None and folder not in RANKS and folder != "instances":
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):
-        if target in COSTLY_WITHOUT_NVCC and folder not in ("io", "report"):  # which no program has without asking for it
-            instead = COSTLY_WITHOUT_NVCC[target]
+        instead = COSTLY_WITHOUT_NVCC.get(target)
+        if instead and name != instead and folder not in ("io", "report"):  # which no program has without asking for it
             problems.append(f"includes <{target}>, which every program would compile; use {instead}")
         if bracket == '"':
             problems.append(f'includes "{target}"; write <locus/...>')
