@@ -250,6 +250,14 @@ class Layering(Scratch):
         self.write("include/locus/optim/sgd.hpp", "#pragma once\n#include <locus/nn/module.hpp>\n")
         self.assert_only_problem("optim/sgd.hpp", "not below it")
 
+    def test_a_name_of_std_without_its_header(self):
+        self.write("include/locus/data/names.hpp", "#pragma once\n#include <locus/data/name.hpp>\nauto end() { return std::default_sentinel; }\n")
+        self.write("include/locus/data/name.hpp", "#pragma once\n#include <string>\n// std::map\nusing Name = std::string;\n")
+        self.assert_only_problem("data/names.hpp", "names std::default_sentinel; include <iterator>")
+        self.write("include/locus/core/std/iterator.hpp", "#pragma once\n#include <iterator>\n")
+        self.write("include/locus/data/name.hpp", "#pragma once\n#include <locus/core/std/iterator.hpp>\n#include <string>\nusing Name = std::string;\n")
+        self.assertEqual(self.problems(), [])
+
     def test_umbrella_include(self):
         self.write("include/locus/io/npy.hpp", "#pragma once\n#include <locus/locus.hpp>\n")
         self.assert_only_problem("io/npy.hpp", "includes everything")
