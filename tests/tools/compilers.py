@@ -66,9 +66,9 @@ class Compiler:
         """Of compile_fail.py; clang 19 changed the layout of messages."""
         return "gcc" if not self.is_clang else "clang19" if self.major >= 19 else "clang"
 
-    def prints_sentences(self):
-        """Whether its messages are clang's sentences: C++26 deletes functions with them."""
-        return self.is_clang or (self.major >= 15 and common.CXX == ["-std=c++26"])
+    def has_deleted_sentences(self):
+        """Whether g++ prints clang's sentences for calls with but one mistake: C++26 deletes functions with them."""
+        return not self.is_clang and self.major >= 15 and common.CXX == ["-std=c++26"]
 
     def further_lines(self):
         """Lines that it adds to the message of a deleted function: g++ 14 and later name an option that shows all."""
@@ -119,24 +119,29 @@ def run_tests(compiler, report, name):
     report.add(name, said[-4000:] if status else None)
 
 
-def problem_of_mistakes(kind, path, expected_of, further_lines=0):
-    """The problem of the mistakes that docs/compile-errors.md shows in full, or None. `kind`, `expected_of`: compilers of
-    compile_fail.py, for the command line and for the expected messages."""
+def problem_of_mistakes(kind, path, forms, further_lines=0):
+    """The problem of the mistakes that docs/compile-errors.md shows in full, or None. `kind`: of compile_fail.py, for the
+    command line. `forms`: kinds, of which one has the messages that a mistake must have."""
     cases = []
     for mistake in [mistake for _, _, shown, _ in compile_errors_page.SUBJECTS for mistake in shown]:
         source = compile_fail.FOLDER / f"{mistake}.cpp"
         wanted, budget = compile_fail.read_expectations(source.read_text())
-        if expected_of in wanted:
-            cases.append((kind, path, source, wanted[expected_of], budget + further_lines))
+        if kind in wanted:
+            cases.append((kind, path, source, [wanted[form] for form in forms if form in wanted], budget + further_lines))
     said = {}
     for _, _, sources, flags in compile_fail.batches(cases):
         said.update(compile_fail.said_together(kind, path, sources, flags))
 
+    def problem_of(case, status, output):
+        _, _, source, expected, budget = case
+        problems = [compile_fail.judge(source, status, output, regexes, budget) for regexes in expected]
+        return None if None in problems else problems[0]
+
     def problem(case):
-        _, _, source, regexes, budget = case
-        if said.get(source) and compile_fail.judge(source, 1, said[source], regexes, budget) is None:
+        source = case[2]
+        if said.get(source) and problem_of(case, 1, said[source]) is None:
             return None
-        return compile_fail.judge(source, *compile_fail.fail_alone(kind, path, source), regexes, budget)
+        return problem_of(case, *compile_fail.fail_alone(kind, path, source))
 
     bad = [f"{case[2].stem}: {why}" for case, why in common.parallel(problem, cases) if why]
     return f"{len(bad)} of {len(cases)} are not as expected:\n" + "\n".join(bad) if bad else None
@@ -144,8 +149,8 @@ def problem_of_mistakes(kind, path, expected_of, further_lines=0):
 
 def run_mistakes(compiler, report, name):
     kind = compiler.kind()
-    expected_of = "clang19" if kind == "gcc" and compiler.prints_sentences() else kind
-    report.add(name, problem_of_mistakes(kind, compiler.path, expected_of, compiler.further_lines()))
+    forms = [kind, "clang19"] if compiler.has_deleted_sentences() else [kind]
+    report.add(name, problem_of_mistakes(kind, compiler.path, forms, compiler.further_lines()))
 
 
 def problem_of_cuda(compiler, nvcc):
@@ -161,7 +166,7 @@ def problem_of_cuda(compiler, nvcc):
                 return said
     os.environ["NVCC_CCBIN"] = str(compiler.path)
     try:
-        return problem_of_mistakes("nvcc", nvcc, "nvcc")
+        return problem_of_mistakes("nvcc", nvcc, ["nvcc"])
     finally:
         del os.environ["NVCC_CCBIN"]
 
