@@ -30,9 +30,10 @@ COSTLY = {"algorithm": "core/std/bounds.hpp", "memory": "core/std/shared.hpp", "
 COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/std/atomic.hpp", "cmath": "core/math.hpp or the compiler's builtins",
                                 "iterator": "core/std/iterator.hpp", "span": "core/std/span.hpp"}
 
-# Names of std, and the standard headers that declare them. libstdc++ declares many of them in further headers, libc++ not.
+# Names of std, and the standard headers that declare them; "" for a header of the same name. libstdc++ declares many of
+# them in further headers, and libc++ does not.
 DECLARED_IN = {
-    r"array|chrono|deque|filesystem|map|mutex|optional|set|span|string|string_view|thread|tuple|unordered_map|variant|vector": "the same",
+    r"array|chrono|deque|filesystem|map|mutex|optional|set|span|string|string_view|thread|tuple|unordered_map|variant|vector": "",
     r"back_inserter|default_sentinel(?:_t)?|iter_\w+_t|make_move_iterator|sentinel_for|\w+_iterator(?:_tag)?": "iterator",
     r"bit_cast|bit_ceil|bit_width|countl_zero|countr_zero|endian|has_single_bit|popcount": "bit",
     r"chars_format|from_chars|to_chars": "charconv",
@@ -243,9 +244,8 @@ def check_standard(root):
     for path, (text, reached) in texts_with_includes(root).items():
         if path.suffix != ".hpp":
             continue
-        named = sorted({*re.findall(r"\bstd::(\w+)", code(text))})
-        for name in named:
-            declared_in = next((of.replace("the same", name).split() for names, of in DECLARED_IN.items() if re.fullmatch(names, name)), [])
+        for name in sorted({*re.findall(r"\bstd::(\w+)", code(text))}):
+            declared_in = next(((of or name).split() for names, of in DECLARED_IN.items() if re.fullmatch(names, name)), [])
             if declared_in and not reached & {root / "include" / header for header in declared_in}:
                 problems.append((path, [f"names std::{name}; include <{declared_in[0]}>, or the header of core/std/ in its place"]))
     return problems
