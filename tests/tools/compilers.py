@@ -157,11 +157,14 @@ def problem_of_cuda(compiler, nvcc):
     with tempfile.TemporaryDirectory() as scratch:
         unit = pathlib.Path(scratch, "unit.cpp")
         of_nvcc = headers.kernel_headers(nvcc, ".cuh")
+        of_host = [f"-ccbin={compiler.path}"]
+        if compiler.is_clang:  # which warns about the toolkit's headers
+            of_host.append("-Xcompiler=-Wno-unused-function")
         unit.write_text("".join(f"#include <{header.relative_to(headers.KERNELS)}>\n" for header in of_nvcc))
         training = next(file for file in programs(scratch) if file.name == "training.cpp")
         for source in unit, training:
-            status, said = common.run([*headers.command("nvcc", nvcc, of_nvcc, source), f"-ccbin={compiler.path}", *common.CXX,
-                                       *common.INCLUDES, f"-I{headers.KERNELS}", source])
+            status, said = common.run([*headers.command("nvcc", nvcc, of_nvcc, source), *of_host, *common.CXX, *common.INCLUDES,
+                                       f"-I{headers.KERNELS}", source])
             if status:
                 return said
     os.environ["NVCC_CCBIN"] = str(compiler.path)
