@@ -222,7 +222,7 @@ def texts_with_includes(root):
     return {path: (text, reached_from(path)) for path, text in texts.items()}
 
 
-def check_definitions(root):
+def check_definitions(root, files):
     """Headers that call members of Tensor without the header that defines them: they compile alone, but do not link."""
     folder = root / "include"
     tensor, copy = folder / "locus/tensor/tensor.hpp", folder / "locus/tensor/copy.hpp"
@@ -231,17 +231,17 @@ def check_definitions(root):
     members = sorted({*re.findall(r"^.*\bTensor<T, D>::(\w+)\(", copy.read_text(), re.MULTILINE), "reshape", "flatten"})
     called = re.compile(r"\.\s*(?:template\s+)?(" + "|".join(members) + r")\s*[(<]")
     problems = []
-    for path, (text, reached) in texts_with_includes(root).items():
+    for path, (text, reached) in files.items():
         if tensor in reached and copy not in reached and path != tensor:
             problems.append((path, [f"calls .{name}() of tensors; include <locus/tensor/copy.hpp>, which defines it"
                                     for name in sorted({*called.findall(code(text))})]))
     return problems
 
 
-def check_standard(root):
+def check_standard(root, files):
     """Headers that name something of std without a standard header that declares it."""
     problems = []
-    for path, (text, reached) in texts_with_includes(root).items():
+    for path, (text, reached) in files.items():
         if path.suffix != ".hpp":
             continue
         for name in sorted({*re.findall(r"\bstd::(\w+)", code(text))}):
@@ -275,7 +275,9 @@ def check_tree(root):
     """[(path, problems)] of every file that was looked at."""
     looked = [(path, check_public(root, path)) for path in common.sources("include/locus", root=root)]
     looked += [(path, check_kernels(root, path)) for path in common.sources("cuda_kernels/locus", root=root)]
-    looked += check_rooms(root) + check_instances(root) + check_definitions(root) + check_standard(root) + check_version(root)
+    looked += check_rooms(root) + check_instances(root) + check_version(root)
+    files = texts_with_includes(root)
+    looked += check_definitions(root, files) + check_standard(root, files)
     looked += [(path, check_program(path)) for path in common.sources("compiled", "examples", "benchmarks", root=root)]
     return looked + check_listed(root)
 

@@ -40,9 +40,7 @@ PARTS = ["headers", "programs", "tests", "mistakes", "cuda"]
 ROW = re.compile(r"^\| ((?:g\+\+|clang) [\d.]+(?:, [^|]+)?) \|(.*)\|$", re.MULTILINE)
 # A source of each kind: a minute or two in all.
 TESTS = ["autograd/traced", "cpu/map", "expr/functions", "io/safetensors", "ops/softmax", "optim/adam", "tensor/tensor"]
-
-
-# Options that clang adds to each of its command lines.
+# clang's variable of options that it adds to each of its command lines.
 LIBCXX = "CCC_OVERRIDE_OPTIONS"
 
 
