@@ -156,8 +156,8 @@ def problem_of_cuda(compiler, nvcc):
         unit = pathlib.Path(scratch, "unit.cpp")
         of_nvcc = headers.kernel_headers(nvcc, ".cuh")
         of_host = [f"-ccbin={compiler.path}"]
-        if compiler.is_clang:  # which warns about the toolkit's headers
-            of_host.append("-Xcompiler=-Wno-unused-function")
+        if compiler.is_clang:  # which warns about the toolkit's headers, and about {.lr = 1} as nvcc hands it over
+            of_host.append("-Xcompiler=-Wno-unused-function,-Wno-gnu-designator")
         unit.write_text("".join(f"#include <{header.relative_to(headers.KERNELS)}>\n" for header in of_nvcc))
         training = next(file for file in programs(scratch) if file.name == "training.cpp")
         for source in unit, training:
