@@ -37,9 +37,9 @@ LOCUS_LAPACK(double, d)
 /// LAPACK's functions for one element type. (g++ 16 warns about calls through pointers that are constexpr.)
 template <class T>
 struct Lapack;
-#define LOCUS_LAPACK(T, letter)                            \
-  template <>                                              \
-  struct Lapack<T> {                                       \
+#define LOCUS_LAPACK(T, letter)                               \
+  template <>                                                 \
+  struct Lapack<T> {                                          \
     static inline auto* const getrf = &locus_##letter##getrf; \
     static inline auto* const getrs = &locus_##letter##getrs; \
     static inline auto* const potrf = &locus_##letter##potrf; \
