@@ -4,9 +4,11 @@
     headers    all headers of include/ as one unit, twice
     programs   the programs of README.md and all examples, with templates instantiated
     tests      tests of each folder, built with -O2 and run
-    mistakes   mistakes of placement, tests/compile_fail: the first error line names operands and remedy
+    mistakes   mistakes that docs/compile-errors.md shows in full: the first error line names operands and remedy
     cuda       by nvcc, with the compiler as host compiler: the headers of cuda_kernels/ as one unit, README.md's training
                program, and the messages of nvcc for mistakes of placement
+
+    every-mistake   all of tests/compile_fail; the table has no column for it, and `all` leaves it out
 
 Warnings are errors: -Wall -Wextra -Wpedantic -Wconversion -Wshadow. The suite does not run this program: its other checks
 have g++ 12 and clang 14, and clang 19 for the mistakes.
@@ -68,9 +70,10 @@ class Compiler:
         """Whether g++ prints clang's sentences for calls with but one mistake: C++26 deletes functions with them."""
         return not self.is_clang and self.major >= 15 and common.CXX == ["-std=c++26"]
 
-    def further_lines(self):
-        """Lines that it adds to the message of a deleted function: g++ 14 and later name an option that shows all."""
-        return 3 if not self.is_clang and self.major >= 14 else 0
+    def further_lines(self, output):
+        """Lines that it adds to a message: g++ 14 and later name an option that shows all candidates, and show the source of
+        each step of an instantiation."""
+        return 3 + 2 * output.count("   required from ") if not self.is_clang and self.major >= 14 else 0
 
 
 def newest_clang():
@@ -117,22 +120,26 @@ def run_tests(compiler, report, name):
     report.add(name, said[-4000:] if status else None)
 
 
-def problem_of_mistakes(kind, path, forms, further_lines=0):
-    """The problem of the mistakes that docs/compile-errors.md shows in full, or None. `kind`: of compile_fail.py, for the
-    command line. `forms`: kinds, of which one has the messages that a mistake must have."""
+def mistakes_shown():
+    """The mistakes that docs/compile-errors.md shows in full."""
+    return [compile_fail.FOLDER / f"{mistake}.cpp" for _, _, shown, _ in compile_errors_page.SUBJECTS for mistake in shown]
+
+
+def problem_of_mistakes(kind, path, forms, mistakes, further_lines=lambda output: 0):
+    """The problem of the mistakes, which are files, or None. `kind`: of compile_fail.py, for the command line. `forms`: kinds,
+    of which one has the messages that a mistake must have. further_lines(output): how many it may have beyond its limit."""
     cases = []
-    for mistake in [mistake for _, _, shown, _ in compile_errors_page.SUBJECTS for mistake in shown]:
-        source = compile_fail.FOLDER / f"{mistake}.cpp"
+    for source in mistakes:
         wanted, budget = compile_fail.read_expectations(source.read_text())
         if kind in wanted:
-            cases.append((kind, path, source, [wanted[form] for form in forms if form in wanted], budget + further_lines))
+            cases.append((kind, path, source, [wanted[form] for form in forms if form in wanted], budget))
     said = {}
     for _, _, sources, flags in compile_fail.batches(cases):
         said.update(compile_fail.said_together(kind, path, sources, flags))
 
     def problem_of(case, status, output):
         _, _, source, expected, budget = case
-        problems = [compile_fail.judge(source, status, output, regexes, budget) for regexes in expected]
+        problems = [compile_fail.judge(source, status, output, regexes, budget + further_lines(output)) for regexes in expected]
         return None if None in problems else problems[0]
 
     def problem(case):
@@ -145,10 +152,14 @@ def problem_of_mistakes(kind, path, forms, further_lines=0):
     return f"{len(bad)} of {len(cases)} are not as expected:\n" + "\n".join(bad) if bad else None
 
 
-def run_mistakes(compiler, report, name):
+def run_mistakes(compiler, report, name, mistakes=None):
     kind = compiler.kind()
     forms = [kind, "clang19"] if compiler.has_deleted_sentences() else [kind]
-    report.add(name, problem_of_mistakes(kind, compiler.path, forms, compiler.further_lines()))
+    report.add(name, problem_of_mistakes(kind, compiler.path, forms, mistakes or mistakes_shown(), compiler.further_lines))
+
+
+def run_every_mistake(compiler, report, name):
+    run_mistakes(compiler, report, name, sorted(compile_fail.FOLDER.rglob("*.cpp")))
 
 
 def problem_of_cuda(compiler, nvcc):
@@ -167,7 +178,7 @@ def problem_of_cuda(compiler, nvcc):
                 return said
     os.environ["NVCC_CCBIN"] = str(compiler.path)
     try:
-        return problem_of_mistakes("nvcc", nvcc, ["nvcc"])
+        return problem_of_mistakes("nvcc", nvcc, ["nvcc"], mistakes_shown())
     finally:
         del os.environ["NVCC_CCBIN"]
 
@@ -179,7 +190,8 @@ def run_cuda(compiler, report, name):
     return report.add(name, problem_of_cuda(compiler, nvcc))
 
 
-RUN = {"headers": run_headers, "programs": run_programs, "tests": run_tests, "mistakes": run_mistakes, "cuda": run_cuda}
+RUN = {"headers": run_headers, "programs": run_programs, "tests": run_tests, "mistakes": run_mistakes, "cuda": run_cuda,
+       "every-mistake": run_every_mistake}
 
 
 def cell(part, compiler, report):
@@ -216,8 +228,8 @@ def check(report):
     parser.add_argument("compilers", nargs="*", metavar="COMPILER")
     options = parser.parse_args()
     parts = PARTS if options.parts == "all" else options.parts.split(",")
-    if set(parts) - set(PARTS):
-        parser.error(f"--parts {options.parts}; expected all, or some of {','.join(PARTS)}")
+    if set(parts) - set(RUN):
+        parser.error(f"--parts {options.parts}; expected all, or some of {','.join(RUN)}")
     common.CXX[:] = [f"-std={options.std}"]
     if options.libcxx:
         os.environ[LIBCXX] = "#+-stdlib=libc++"  # '#': without a message about each option
