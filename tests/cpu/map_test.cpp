@@ -98,7 +98,8 @@ int mistakes_of_transposed(std::int64_t matrices, std::int64_t rows, std::int64_
 template <class A, class Sum, class F = Mixed>
 int mistakes_of_mixed(RandomLayouts& random, std::int64_t elements_wanted) {
   const Shape shape = random.shape(elements_wanted);
-  const auto a = random.layout(shape, true), b = random.layout(shape, true), dense = Layout{row_major(shape)};
+  const auto a = random.layout(shape, true), b = random.layout(shape, true),
+             dense = locus_test::Layout{row_major(shape)};
   const auto sum = random.layout(shape, false), low = random.layout(shape, false);
   std::vector<A> a_values;
   for (std::int64_t i = 0; i < a.span; ++i) a_values.emplace_back(static_cast<float>(i % 999) + 0.5f);

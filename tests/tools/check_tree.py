@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The shape of the tree: includes go strictly downwards, kernels stay in cuda_kernels, headers include the definitions
-of the members of tensors that they call, every test is built.
+of the members of tensors that they call and the standard headers of what they name, every test is built.
 
 usage: check_tree.py [--root DIR]
 """
@@ -28,8 +28,29 @@ COSTLY = {"algorithm": "core/std/bounds.hpp", "memory": "core/std/shared.hpp", "
           "mutex": "core/std/posix.hpp", "condition_variable": "core/std/atomic.hpp"}
 # Further headers that are expensive for a plain C++ compiler; nvcc includes most of them anyway.
 COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/std/atomic.hpp", "cmath": "core/math.hpp or the compiler's builtins",
-                                "iterator": "<string>, which has its concepts", "span": "core/std/span.hpp"}
+                                "iterator": "core/std/iterator.hpp", "span": "core/std/span.hpp"}
 
+# Names of std, and the standard headers that declare them; "" for a header of the same name. libstdc++ declares many of
+# them in further headers, and libc++ does not.
+DECLARED_IN = {
+    r"array|chrono|deque|filesystem|map|mutex|optional|set|span|string|string_view|thread|tuple|unordered_map|variant|vector": "",
+    r"back_inserter|default_sentinel(?:_t)?|iter_\w+_t|make_move_iterator|sentinel_for|\w+_iterator(?:_tag)?": "iterator",
+    r"bit_cast|bit_ceil|bit_width|countl_zero|countr_zero|endian|has_single_bit|popcount": "bit",
+    r"chars_format|from_chars|to_chars": "charconv",
+    r"errc|error_code|system_category": "system_error charconv",
+    r"bad_alloc|nothrow(?:_t)?|align_val_t": "new",
+    r"current_exception|exception_ptr|rethrow_exception|uncaught_exceptions": "exception",
+    r"logic_error|out_of_range|runtime_error": "stdexcept",
+    r"numeric_limits": "limits",
+    r"mem(?:chr|cmp|cpy|move|set)|str(?:chr|cmp|error|len|ncmp)": "cstring",
+    r"FILE|f(?:close|flush|open|printf|puts|read|write)|printf|rename|snprintf": "cstdio",
+    r"abort|aligned_alloc|exit|free|getenv|malloc|strto\w+": "cstdlib",
+    r"u?int(?:8|16|32|64|max|ptr)_t": "cstdint",
+    r"declval|exchange|forward|index_sequence|make_pair|move|pair": "utility map tuple unordered_map",
+    r"equal|lower_bound|nth_element|partial_sort|remove_if|sort|stable_sort|upper_bound": "algorithm",
+    r"bind|function|hash|invoke|reference_wrapper": "functional",
+    r"make_shared|make_unique|shared_ptr|unique_ptr": "memory",
+}
 
 # The maximal share of refusals in the lines of a header of functions. Further ones are in refuse/.
 REFUSAL = re.compile(r"#\s*define LOCUS_REFUSED|LOCUS_UNAVAILABLE|LOCUS_CLANG_REFUSES|struct \w*Mistake\b|class why\b")
@@ -76,8 +97,8 @@ def check_public(root, path):
     if folder is not None and folder not in RANKS and folder != "instances":
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):
-        if target in COSTLY_WITHOUT_NVCC and folder not in ("io", "report"):  # which no program has without asking for it
-            instead = COSTLY_WITHOUT_NVCC[target]
+        instead = COSTLY_WITHOUT_NVCC.get(target)
+        if instead and name != instead and folder not in ("io", "report"):  # which no program has without asking for it
             problems.append(f"includes <{target}>, which every program would compile; use {instead}")
         if bracket == '"':
             problems.append(f'includes "{target}"; write <locus/...>')
@@ -184,7 +205,24 @@ def check_instances(root):
     return problems
 
 
-def check_definitions(root):
+def texts_with_includes(root):
+    """{file: (its text, all files that it includes, itself, and paths of standard headers below include/)}"""
+    texts = {path: path.read_text() for path in common.sources("include/locus", root=root)}
+    includes = {path: [root / "include" / target for _, target in included(text)] for path, text in texts.items()}
+
+    def reached_from(path):
+        reached, rest = set(), [path]
+        while rest:
+            one = rest.pop()
+            if one not in reached:
+                reached.add(one)
+                rest += includes.get(one, ())
+        return reached
+
+    return {path: (text, reached_from(path)) for path, text in texts.items()}
+
+
+def check_definitions(root, files):
     """Headers that call members of Tensor without the header that defines them: they compile alone, but do not link."""
     folder = root / "include"
     tensor, copy = folder / "locus/tensor/tensor.hpp", folder / "locus/tensor/copy.hpp"
@@ -192,19 +230,24 @@ def check_definitions(root):
         return []
     members = sorted({*re.findall(r"^.*\bTensor<T, D>::(\w+)\(", copy.read_text(), re.MULTILINE), "reshape", "flatten"})
     called = re.compile(r"\.\s*(?:template\s+)?(" + "|".join(members) + r")\s*[(<]")
-    texts = {path: path.read_text() for path in common.sources("include/locus", root=root)}
-    includes = {path: [folder / target for _, target in included(text)] for path, text in texts.items()}
     problems = []
-    for path, text in texts.items():
-        reached, rest = set(), [path]
-        while rest:
-            one = rest.pop()
-            if one in texts and one not in reached:
-                reached.add(one)
-                rest += includes[one]
+    for path, (text, reached) in files.items():
         if tensor in reached and copy not in reached and path != tensor:
             problems.append((path, [f"calls .{name}() of tensors; include <locus/tensor/copy.hpp>, which defines it"
                                     for name in sorted({*called.findall(code(text))})]))
+    return problems
+
+
+def check_standard(root, files):
+    """Headers that name something of std without a standard header that declares it."""
+    problems = []
+    for path, (text, reached) in files.items():
+        if path.suffix != ".hpp":
+            continue
+        for name in sorted({*re.findall(r"\bstd::(\w+)", code(text))}):
+            declared_in = next(((of or name).split() for names, of in DECLARED_IN.items() if re.fullmatch(names, name)), [])
+            if declared_in and not reached & {root / "include" / header for header in declared_in}:
+                problems.append((path, [f"names std::{name}; include <{declared_in[0]}>, or the header of core/std/ in its place"]))
     return problems
 
 
@@ -232,7 +275,9 @@ def check_tree(root):
     """[(path, problems)] of every file that was looked at."""
     looked = [(path, check_public(root, path)) for path in common.sources("include/locus", root=root)]
     looked += [(path, check_kernels(root, path)) for path in common.sources("cuda_kernels/locus", root=root)]
-    looked += check_rooms(root) + check_instances(root) + check_definitions(root) + check_version(root)
+    looked += check_rooms(root) + check_instances(root) + check_version(root)
+    files = texts_with_includes(root)
+    looked += check_definitions(root, files) + check_standard(root, files)
     looked += [(path, check_program(path)) for path in common.sources("compiled", "examples", "benchmarks", root=root)]
     return looked + check_listed(root)
 

@@ -85,6 +85,13 @@ class CompilersPage(unittest.TestCase):
         self.assertEqual(compilers.with_row(self.PAGE, "clang 20.1.8", {"mistakes": "yes"}),
                          self.PAGE.replace("yes |\n", "yes |\n| clang 20.1.8 |  |  |  | yes |  |\n"))
 
+    def test_rows_stand_in_the_order_of_versions(self):
+        page = self.PAGE
+        for name in ["clang 9.0.1", "g++ 13.3.0, C++26", "clang 20.1.8, libc++", "g++ 13.3.0"]:
+            page = compilers.with_row(page, name, {"headers": "yes"})
+        self.assertEqual([row[1] for row in compilers.ROW.finditer(page)],
+                         ["g++ 12.2.0", "g++ 13.3.0", "g++ 13.3.0, C++26", "clang 9.0.1", "clang 20.1.8, libc++"])
+
 
 class ShortMembers(unittest.TestCase):
     def test_a_member_of_one_statement_is_one_line(self):
@@ -254,6 +261,14 @@ class Layering(Scratch):
     def test_sideways_include(self):
         self.write("include/locus/optim/sgd.hpp", "#pragma once\n#include <locus/nn/module.hpp>\n")
         self.assert_only_problem("optim/sgd.hpp", "not below it")
+
+    def test_a_name_of_std_without_its_header(self):
+        self.write("include/locus/data/names.hpp", "#pragma once\n#include <locus/data/name.hpp>\nauto end() { return std::default_sentinel; }\n")
+        self.write("include/locus/data/name.hpp", "#pragma once\n#include <string>\n// std::map\nusing Name = std::string;\n")
+        self.assert_only_problem("data/names.hpp", "names std::default_sentinel; include <iterator>")
+        self.write("include/locus/core/std/iterator.hpp", "#pragma once\n#include <iterator>\n")
+        self.write("include/locus/data/name.hpp", "#pragma once\n#include <locus/core/std/iterator.hpp>\n#include <string>\nusing Name = std::string;\n")
+        self.assertEqual(self.problems(), [])
 
     def test_umbrella_include(self):
         self.write("include/locus/io/npy.hpp", "#pragma once\n#include <locus/locus.hpp>\n")

@@ -377,7 +377,7 @@ class SavedValues {
  public:
   explicit SavedValues(Tuple<S...> values) : values_(std::move(values)) {
     detail::unpack(values_, [&](const auto&... value) {
-      std::size_t i = 0;
+      [[maybe_unused]] std::size_t i = 0;
       ((versions_[i++] = detail::saved_state(value).version), ...);
     });
   }

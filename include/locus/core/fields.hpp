@@ -3,6 +3,7 @@
 
 #include <locus/core/config.hpp>
 
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 

@@ -34,19 +34,19 @@ LOCUS_LAPACK(double, d)
 }
 #undef LOCUS_LAPACK
 
-/// LAPACK's functions for one element type.
+/// LAPACK's functions for one element type. (g++ 16 warns about calls through pointers that are constexpr.)
 template <class T>
 struct Lapack;
-#define LOCUS_LAPACK(T, letter)                            \
-  template <>                                              \
-  struct Lapack<T> {                                       \
-    static constexpr auto* getrf = &locus_##letter##getrf; \
-    static constexpr auto* getrs = &locus_##letter##getrs; \
-    static constexpr auto* potrf = &locus_##letter##potrf; \
-    static constexpr auto* geqrf = &locus_##letter##geqrf; \
-    static constexpr auto* orgqr = &locus_##letter##orgqr; \
-    static constexpr auto* gesdd = &locus_##letter##gesdd; \
-    static constexpr auto* syevd = &locus_##letter##syevd; \
+#define LOCUS_LAPACK(T, letter)                               \
+  template <>                                                 \
+  struct Lapack<T> {                                          \
+    static inline auto* const getrf = &locus_##letter##getrf; \
+    static inline auto* const getrs = &locus_##letter##getrs; \
+    static inline auto* const potrf = &locus_##letter##potrf; \
+    static inline auto* const geqrf = &locus_##letter##geqrf; \
+    static inline auto* const orgqr = &locus_##letter##orgqr; \
+    static inline auto* const gesdd = &locus_##letter##gesdd; \
+    static inline auto* const syevd = &locus_##letter##syevd; \
   };
 LOCUS_LAPACK(float, s)
 LOCUS_LAPACK(double, d)

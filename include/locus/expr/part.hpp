@@ -36,7 +36,8 @@ struct PartWith<Tree, Tuple<Leaf<H>...>> {
 /// Number of leaves of the first `count` parts.
 template <class... P>
 [[nodiscard]] constexpr int leaves_before(int count) {
-  int sum = 0, position = 0;
+  int sum = 0;
+  [[maybe_unused]] int position = 0;
   ((sum += position++ < count ? decltype(P::leaves)::size : 0), ...);
   return sum;
 }

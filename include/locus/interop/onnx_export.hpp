@@ -164,7 +164,7 @@ void add_output(Run& run, const Y& y) {
 template <class M, class... X>
 [[nodiscard]] Run run_of(const M& model, const std::vector<std::string>& names, const Tensor<X, Recording>&... x) {
   Run run;
-  std::size_t i = 0;
+  [[maybe_unused]] std::size_t i = 0;
   (run.recorder.input(names[i++], x), ...);
   add_members(run.recorder, model);
   const Records recording(run.recorder);

@@ -9,6 +9,7 @@
 #include <locus/training/history.hpp>
 #include <locus/training/optimizer_state.hpp>
 
+#include <algorithm>
 #include <tuple>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {

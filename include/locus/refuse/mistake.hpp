@@ -9,6 +9,8 @@
 
 #include <locus/refuse/vocabulary.hpp>
 
+#include <cstdint>
+
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 /// The kind of mistake in a call; operands_in_clang.inc has clang's messages.

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 

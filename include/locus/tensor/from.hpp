@@ -3,6 +3,7 @@
 // the device once.
 
 #include <locus/core/std/bounds.hpp>
+#include <locus/core/std/iterator.hpp>
 #include <locus/tensor/copy.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {

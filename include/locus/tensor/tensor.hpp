@@ -249,7 +249,7 @@ class Tensor : public detail::OtherNames<D, 0> {
       fail<IndexError>({"an element of shape ", shape(), " by ", sizeof...(I), " indices; expected ", rank()});
     }
     std::uint64_t at = 0;  // unsigned, as the offset may overflow before an index into an extent of 0 is refused
-    int dim = 0;
+    [[maybe_unused]] int dim = 0;
     ((at += static_cast<std::uint64_t>(layout_.offset_of(dim++, static_cast<std::int64_t>(index)))), ...);
     return data_[static_cast<std::int64_t>(at)];
   }

@@ -4,6 +4,7 @@
 
 #include <locus/core/config.hpp>
 
+#include <cstddef>
 #include <utility>
 
 namespace locus { inline namespace LOCUS_ABI {

@@ -3,6 +3,7 @@
 // current one is used.
 
 #include <locus/core/generator.hpp>
+#include <locus/core/std/iterator.hpp>
 #include <locus/data/loading/distributed_sampler.hpp>
 #include <locus/data/loading/epoch.hpp>
 #include <locus/data/sampler.hpp>

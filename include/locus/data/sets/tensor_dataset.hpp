@@ -124,7 +124,7 @@ class Mapped {
   template <class... T>
   void write(std::int64_t i, Span<T>... to) const {
     unpack(result(i), [&](const auto&... tensor) {
-      int field = 0;
+      [[maybe_unused]] int field = 0;
       (copy(i, field++, tensor, to), ...);
     });
   }

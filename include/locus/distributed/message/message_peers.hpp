@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <new>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {

@@ -140,7 +140,7 @@ class Optimizer {
   }
 
   void sum_gradients(const Ranks<B, D>&... ranks) const {
-    std::size_t axis = 0, number = 0;
+    [[maybe_unused]] std::size_t axis = 0, number = 0;
     (require_same_along(ranks, axis++), ...);
     (sum_along(ranks.communicator(), number++), ...);
   }
@@ -168,7 +168,7 @@ class Optimizer {
       const auto runs = locus::detail::gradient_runs(parts);
       const Tensor<double, D> squares = zeros<double>({}, parameters_[0].device());
       if (!runs.empty()) squares.copy_(square(locus::detail::joint_norm(runs, 2).template as<double>()));
-      std::size_t b = 0;
+      [[maybe_unused]] std::size_t b = 0;
       ((axes >> b++ & 1 ? ranks.communicator().all_reduce(squares) : void()), ...);
       all += squares;
     }

@@ -5,6 +5,7 @@
 #include <locus/distributed/message/control_message.hpp>
 #include <locus/distributed/tcp/socket.hpp>
 
+#include <new>
 #include <vector>
 
 namespace locus { inline namespace LOCUS_ABI { namespace dist::detail {

@@ -3,6 +3,7 @@
 
 #include <locus/core/check.hpp>
 
+#include <cstdint>
 #include <string_view>
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {

@@ -1,6 +1,7 @@
 #pragma once
 // The plan of a model: its graph checked, values numbered, and the last use of each value found.
 
+#include <locus/core/std/iterator.hpp>
 #include <locus/core/std/shared.hpp>
 #include <locus/interop/onnx/graph.hpp>
 #include <locus/interop/onnx/operators.hpp>
