@@ -189,6 +189,16 @@ def check_listed(root):
     return []
 
 
+def check_registered(root):
+    """Python tests that no meson.build and no other test names: they would never run."""
+    tests = sorted((root / "tests").rglob("*_test.py"))
+    builds = {path: path.read_text() for folder in ("tests", "examples", "benchmarks") for pattern in ("meson.build", "*.py")
+              for path in (root / folder).rglob(pattern)}
+    return [(path, [] if any(path.name in text or f"'{path.name.removesuffix('_test.py')}'" in text
+                             for other, text in builds.items() if other != path)
+             else ["is in no meson.build: it never runs"]) for path in tests]
+
+
 def check_instances(root):
     """Lists of the compiled library that compiled/locus.cpp, or the header that declares their instances, does not
     include."""
@@ -279,7 +289,7 @@ def check_tree(root):
     files = texts_with_includes(root)
     looked += check_definitions(root, files) + check_standard(root, files)
     looked += [(path, check_program(path)) for path in common.sources("compiled", "examples", "benchmarks", root=root)]
-    return looked + check_listed(root)
+    return looked + check_listed(root) + check_registered(root)
 
 
 def report_tree(root, report):

@@ -387,6 +387,14 @@ class Layering(Scratch):
             self.write("tests/core/check_test.cpp", line + "\n")
             self.assert_only_problem("tests/core/check_test.cpp", problem)
 
+    def test_a_python_test_that_no_build_names_is_reported(self):
+        self.write("tests/io/a_test.py", "")
+        self.write("tests/io/b_test.py", "A = 'a_test.py'\n")
+        self.write("tests/meson.build", "test('b', files('io/b_test.py'))\n")
+        self.assertEqual(self.problems(), [])
+        self.write("tests/meson.build", "")
+        self.assert_only_problem("tests/io/b_test.py", "is in no meson.build: it never runs")
+
     def test_a_test_that_chooses_devices_is_not_compiled_with_others(self):
         self.write("tests/core/check_test.cpp", "// Runs on: host.\n")
         self.write("tests/core/shape_test.cpp", "// Runs on: host.\n#define LOCUS_TEST_DEVICES Cpu\n")
