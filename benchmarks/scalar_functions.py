@@ -108,7 +108,7 @@ class Build:
         if not self.options.torch_python:
             self.missing["libtorch"] = "no --torch-python"
             return None
-        status, output = run(self.options.torch_python, "-c", "import torch; print(torch.__path__[0])")
+        status, output = run(self.options.torch_python, "-I", "-c", "import torch; print(torch.__path__[0])")
         if status:
             raise Wrong(f"{self.options.torch_python} has no torch: {output.strip().splitlines()[-1]}")
         root = output.strip()

@@ -121,8 +121,9 @@ LOCUS_FN Normal normal(float t) {
 #if LOCUS_ON_DEVICE
   return 0.5f * x * (1.0f + erf(x * 0.70710678f));
 #else
-  const float t = detail::bounded_magnitude(x, 14.5f);
-  return (x < 0.0f ? -0.0f : x) - (t * detail::normal(t).tail) * 0x1p-64f;
+  const float t = detail::bounded_magnitude(x, 14.5f), positive = x < 0.0f ? 0.0f : x;
+  const float y = positive - (t * detail::normal(t).tail) * 0x1p-64f;
+  return __builtin_copysignf(y, x);  // of zeros: clang takes -0 for the larger of 0 and -0
 #endif
 }
 
