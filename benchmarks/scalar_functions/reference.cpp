@@ -48,7 +48,6 @@ double gelu_tanh_of(double x) {
   return x == -infinity ? -0.0 : x * sigmoid_of(x * (1.5957691216057307 + 0.07135481627260025 * (x * x)));
 }
 double elu_of(double x) { return x > 0 ? x : std::expm1(x); }
-double hardswish_of(double x) { return x <= -3 ? 0 : x < 3 ? x * (x + 3) / 6 : x; }
 double maximum_of(double x, double y) { return std::isnan(x) || x > y ? x : y; }
 double minimum_of(double x, double y) { return std::isnan(x) || x < y ? x : y; }
 double xlogy_of(double x, double y) { return x == 0 && y == y ? 0 : x * std::log(y); }
@@ -204,7 +203,6 @@ constexpr Reference table[] = {
     {"softplus", OF_VECTORS(softplus, &softplus_of)},
     {"mish", OF_VECTORS(mish, &mish_of)},
     {"elu", OF_VECTORS(elu, &elu_of)},
-    {"hardswish", &each<&hardswish_of>},
     {"gelu", OF_VECTORS(gelu, &gelu_of)},
     {"gelu_exact", OF_VECTORS(gelu, &gelu_of)},
     {"gelu_tanh", OF_VECTORS(gelu_tanh, &gelu_tanh_of)},
