@@ -64,9 +64,7 @@ const Number one(1), two(2);
 
 Number sigmoid(const Number& x) { return one / (one + of(&mpfr_exp, minus(x))); }
 Number softplus(const Number& x) { return of(&mpfr_log1p, of(&mpfr_exp, x)); }
-Number gelu(const Number& x) {
-  return x * of(&mpfr_erfc, minus(x) / of(&mpfr_sqrt, two)) / two;
-}
+Number gelu(const Number& x) { return x * of(&mpfr_erfc, minus(x) / of(&mpfr_sqrt, two)) / two; }
 Number gelu_tanh(const Number& x) {
   Number pi;
   mpfr_const_pi(pi.get(), nearest);
@@ -95,7 +93,10 @@ Number lgamma(const Number& x) {
 }
 
 using Exact = Number (*)(const Number& x, const Number& y);
-#define OF_ONE(name, mpfr) {#name, [](const Number& x, const Number&) { return of(&mpfr, x); }}
+#define OF_ONE(name, mpfr)                                             \
+  {                                                                    \
+    #name, [](const Number& x, const Number&) { return of(&mpfr, x); } \
+  }
 #define SAME(name) OF_ONE(name, mpfr_##name)
 const std::map<std::string, Exact, std::less<>> functions = {
     SAME(exp),
@@ -131,8 +132,7 @@ const std::map<std::string, Exact, std::less<>> functions = {
     {"silu", [](const Number& x, const Number&) { return x * sigmoid(x); }},
     {"softplus", [](const Number& x, const Number&) { return softplus(x); }},
     {"mish", [](const Number& x, const Number&) { return x * of(&mpfr_tanh, softplus(x)); }},
-    {"elu",
-     [](const Number& x, const Number&) { return mpfr_sgn(x.get()) > 0 ? x : of(&mpfr_expm1, x); }},
+    {"elu", [](const Number& x, const Number&) { return mpfr_sgn(x.get()) > 0 ? x : of(&mpfr_expm1, x); }},
     {"gelu", [](const Number& x, const Number&) { return gelu(x); }},
     {"gelu_exact", [](const Number& x, const Number&) { return gelu(x); }},
     {"gelu_tanh", [](const Number& x, const Number&) { return gelu_tanh(x); }},
@@ -192,6 +192,4 @@ void answer(const Request& request) {
 
 }  // namespace
 
-int main() {
-  return bench::answer_lines<Request>("mpfr", &answer);
-}
+int main() { return bench::answer_lines<Request>("mpfr", &answer); }

@@ -27,7 +27,8 @@ struct Opened {
   for (const char* path : paths) {
     void* const object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object)
-      locus::fail<locus::DataError>({"cannot open ", path, ": ", dlerror(), "; expected a shared object of libraries/"});
+      locus::fail<locus::DataError>(
+          {"cannot open ", path, ": ", dlerror(), "; expected a shared object of libraries/"});
     const auto open = reinterpret_cast<Open>(dlsym(object, open_name));
     if (!open)
       locus::fail<locus::DataError>({path, " does not define ", open_name, "; expected a shared object of libraries/"});

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <limits>
 
-// glibc's vectors of doubles, at most 4 ulp of double off, are eight times as fast as its scalar functions. Numbers that
-// are not finite, and zeros, take the scalar functions all the same.
+// glibc's vectors of doubles, at most 4 ulp of double off, are eight times as fast as its scalar functions. Numbers
+// that are not finite, and zeros, take the scalar functions all the same.
 #if defined(__GLIBC__) && defined(__AVX512F__)
 #define HAS_VECTORS 1
 #define VECTOR_NAME(arguments, name) _ZGVeN8##arguments##_##name
@@ -32,7 +32,9 @@ constexpr double pi = 3.14159265358979323846, root_half = 0.70710678118654752440
 // One lane at a time: the reference where there are no vectors, and of numbers that are not finite.
 
 double logit_of(double x) {
-  return x < 0.25 ? std::log(x) - std::log1p(-x) : x <= 0.75 ? std::log1p((2 * x - 1) / (1 - x)) : std::log(x / (1 - x));
+  return x < 0.25    ? std::log(x) - std::log1p(-x)
+         : x <= 0.75 ? std::log1p((2 * x - 1) / (1 - x))
+                     : std::log(x / (1 - x));
 }
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 double silu_of(double x) { return x == -infinity ? -0.0 : x * sigmoid_of(x); }
@@ -112,16 +114,18 @@ void each_pair(const double* x, const double* y, double* exact, std::size_t n) {
 extern "C" {
 #define DECLARE(name) [[gnu::const]] Vector VECTOR_NAME(v, name)(Vector);
 #define DECLARE_OF_TWO(name) [[gnu::const]] Vector VECTOR_NAME(vv, name)(Vector, Vector);
-#define VECTOR_FUNCTIONS(X)                                                                                        \
-  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh)    \
-  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(cbrt)
+#define VECTOR_FUNCTIONS(X)                                                                                      \
+  X(exp)                                                                                                         \
+  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
+      X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(cbrt)
 VECTOR_FUNCTIONS(DECLARE)
 DECLARE_OF_TWO(pow)
 DECLARE_OF_TWO(atan2)
 DECLARE_OF_TWO(hypot)
 }
 
-#define DEFINE(name) Vector v_##name(Vector x) { return VECTOR_NAME(v, name)(x); }
+#define DEFINE(name) \
+  Vector v_##name(Vector x) { return VECTOR_NAME(v, name)(x); }
 VECTOR_FUNCTIONS(DEFINE)
 
 Vector magnitude(Vector x) { return x < 0 ? -x : x; }
@@ -166,7 +170,8 @@ void vectors_of_pairs(const double* x, const double* y, double* exact, std::size
 /// A function of the C library.
 #define LIBM(name) [](double x) -> double { return std::name(x); }
 #define LIBM_OF_TWO(name) [](double x, double y) -> double { return std::name(x, y); }
-#define FROM_LIBM(name) {#name, OF_VECTORS(name, LIBM(name))}
+#define FROM_LIBM(name) \
+  { #name, OF_VECTORS(name, LIBM(name)) }
 
 constexpr Reference table[] = {
     FROM_LIBM(exp),

@@ -1,4 +1,5 @@
-// Errors of functions of half or bfloat16 in several libraries, asked for by benchmarks/scalar_functions.py line by line:
+// Errors of functions of half or bfloat16 in several libraries, asked for by benchmarks/scalar_functions.py line by
+// line:
 //
 //   FUNCTION STRIDE LIBRARY[,LIBRARY...]  ->  results that are not the nearest number, and the largest error
 //
@@ -32,9 +33,8 @@ struct Format {
   double epsilon;  ///< the distance from 1 to the next number
   float (*value)(std::uint16_t);
 };
-constexpr Format half_format = {0x1p-14, 65504, 0x1p-10, [](std::uint16_t bits) -> float {
-                                  return static_cast<float>(std::bit_cast<half>(bits));
-                                }};
+constexpr Format half_format = {
+    0x1p-14, 65504, 0x1p-10, [](std::uint16_t bits) -> float { return static_cast<float>(std::bit_cast<half>(bits)); }};
 constexpr Format bfloat16_format = {0x1p-126, 0x1.fep127, 0x1p-7, [](std::uint16_t bits) -> float {
                                       return static_cast<float>(std::bit_cast<bfloat16>(bits));
                                     }};
@@ -107,7 +107,8 @@ void compute_exact(const Reference& reference, const Format& format, Block& b) {
 void sweep(const Reference& reference, const Format& format, std::size_t stride, std::span<Subject> subjects) {
   const auto b = std::make_unique<Block>();
   std::vector<double> values(numbers);
-  for (std::size_t k = 0; k < numbers; ++k) values[k] = static_cast<double>(format.value(static_cast<std::uint16_t>(k)));
+  for (std::size_t k = 0; k < numbers; ++k)
+    values[k] = static_cast<double>(format.value(static_cast<std::uint16_t>(k)));
   const bool of_two = reference.second != Second::none;
   for (std::size_t first = stride / 2; first < (of_two ? numbers : stride / 2 + 1); first += stride) {
     for (std::size_t begin = 0; begin < numbers; begin += block) {

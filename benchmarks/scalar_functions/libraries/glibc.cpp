@@ -30,9 +30,10 @@ float log_of_gamma(float x) {
   return ::lgammaf_r(x, &sign);
 }
 
-#define SCALAR(X)                                                                                                     \
-  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh)       \
-  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(cbrt) X(erf) X(erfc) X(floor) X(ceil) X(trunc)
+#define SCALAR(X)                                                                                                \
+  X(exp)                                                                                                         \
+  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
+      X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(cbrt) X(erf) X(erfc) X(floor) X(ceil) X(trunc)
 #define SCALAR_OF_TWO(X) X(pow) X(atan2) X(hypot) X(fmod)
 #define ENTRY(name) {#name, &each<&::name##f>},
 #define ENTRY_OF_TWO(name) {#name, &each_pair<&::name##f>},
@@ -56,8 +57,7 @@ void vectors(const void* first, const void*, void* result, std::size_t n) {
   const auto* const x = static_cast<const float*>(first);
   auto* const z = static_cast<float*>(result);
   std::size_t k = 0;
-  for (; k + width <= n; k += width)
-    *reinterpret_cast<Vector*>(z + k) = f(*reinterpret_cast<const Vector*>(x + k));
+  for (; k + width <= n; k += width) *reinterpret_cast<Vector*>(z + k) = f(*reinterpret_cast<const Vector*>(x + k));
   Vector last = Vector{} + 1;
   for (std::size_t i = k; i < n; ++i) last[i - k] = x[i];
   last = f(last);
@@ -81,9 +81,10 @@ void vectors_of_pairs(const void* first, const void* second, void* result, std::
   for (std::size_t i = k; i < n; ++i) z[i] = last[i - k];
 }
 
-#define VECTOR(X)                                                                                                     \
-  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh)       \
-  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(cbrt) X(erf) X(erfc)
+#define VECTOR(X)                                                                                                \
+  X(exp)                                                                                                         \
+  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
+      X(tanh) X(asinh) X(acosh) X(atanh) X(cbrt) X(erf) X(erfc)
 #define VECTOR_OF_TWO(X) X(pow) X(atan2) X(hypot)
 extern "C" {
 #define DECLARE(name) Vector VECTOR_NAME(v, name)(Vector);
@@ -100,9 +101,10 @@ constexpr Function of_vectors[] = {VECTOR(VECTOR_ENTRY) VECTOR_OF_TWO(VECTOR_ENT
 }  // namespace
 
 extern "C" accuracy::Libraries accuracy_libraries() {
-  static const Library all[] = {{"glibc", gnu_get_libc_version(), "float", scalars, std::size(scalars)},
+  static const Library all[] = {
+    {"glibc", gnu_get_libc_version(), "float", scalars, std::size(scalars)},
 #if defined(VECTOR_NAME)
-                                {"libmvec", gnu_get_libc_version(), "float", of_vectors, std::size(of_vectors)}
+    {"libmvec", gnu_get_libc_version(), "float", of_vectors, std::size(of_vectors)}
 #endif
   };
   return {all, std::size(all)};

@@ -1,5 +1,5 @@
-// Locus: expressions of tensors, on each instruction set of this processor. -DTYPE=half or bfloat16 chooses another type
-// than float, -DNAME another name than locus.
+// Locus: expressions of tensors, on each instruction set of this processor. -DTYPE=half or bfloat16 chooses another
+// type than float, -DNAME another name than locus.
 
 #include "../library.hpp"
 
@@ -51,18 +51,18 @@ void run(const void* x, const void* y, void* z, std::size_t n) {
   std::memcpy(z, o.z.data(), n * sizeof(TYPE));
 }
 
-#define NAMED(X)                                                                                                       \
-  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh)        \
-  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(rsqrt) X(cbrt) X(reciprocal) X(erf) X(erfc) X(erfinv) X(lgamma) \
-  X(digamma) X(sigmoid) X(logit) X(silu) X(softplus) X(mish) X(elu) X(gelu) X(round) X(floor) X(ceil)     \
-  X(trunc)
+#define NAMED(X)                                                                                                   \
+  X(exp)                                                                                                           \
+  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh)   \
+      X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(rsqrt) X(cbrt) X(reciprocal) X(erf) X(erfc) X(erfinv) X(lgamma) \
+          X(digamma) X(sigmoid) X(logit) X(silu) X(softplus) X(mish) X(elu) X(gelu) X(round) X(floor) X(ceil) X(trunc)
 #define NAMED_OF_TWO(X) X(pow) X(atan2) X(hypot) X(fmod) X(xlogy) X(maximum) X(minimum)
-#define DEFINE(name)                                                 \
-  struct Of_##name {                                                 \
+#define DEFINE(name)                                                   \
+  struct Of_##name {                                                   \
     auto operator()(const Numbers& x) const { return locus::name(x); } \
   };
-#define DEFINE_OF_TWO(name)                                                                  \
-  struct Of_##name {                                                                         \
+#define DEFINE_OF_TWO(name)                                                                 \
+  struct Of_##name {                                                                        \
     auto operator()(const Numbers& x, const Numbers& y) const { return locus::name(x, y); } \
   };
 NAMED(DEFINE)
@@ -88,8 +88,8 @@ struct Of_remainder {
 
 #define ENTRY(name) {#name, &run<isa, Of_##name>},
 template <cpu::Isa isa>
-constexpr accuracy::Function functions[] = {
-    NAMED(ENTRY) NAMED_OF_TWO(ENTRY) ENTRY(gelu_exact) ENTRY(gelu_tanh) ENTRY(remainder) ENTRY(add) ENTRY(multiply) ENTRY(divide)};
+constexpr accuracy::Function functions[] = {NAMED(ENTRY) NAMED_OF_TWO(ENTRY) ENTRY(gelu_exact) ENTRY(gelu_tanh)
+                                                ENTRY(remainder) ENTRY(add) ENTRY(multiply) ENTRY(divide)};
 
 template <cpu::Isa isa>
 accuracy::Library library(const char* name) {
@@ -106,7 +106,8 @@ accuracy::Library library(const char* name) {
 
 extern "C" accuracy::Libraries accuracy_libraries() {
   using cpu::Isa;
-  static const accuracy::Library all[] = {library<Isa::generic>(TEXT(NAME) LOWEST), library<Isa::avx2>(TEXT(NAME) "-avx2"),
+  static const accuracy::Library all[] = {library<Isa::generic>(TEXT(NAME) LOWEST),
+                                          library<Isa::avx2>(TEXT(NAME) "-avx2"),
                                           library<Isa::avx512>(TEXT(NAME) "-avx512")};
   std::size_t count = 0;
   for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) count += cpu::has_isa(isa);
