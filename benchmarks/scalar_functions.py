@@ -2,7 +2,7 @@
 """Errors of the scalar functions of Locus, libtorch, Eigen, xsimd, SLEEF and glibc, in units in the last place.
 
 usage: scalar_functions.py [--parts sampled,every,exhaustive,sixteen,neon,reference] [--only REGEX] [--torch-python PYTHON]
-                           [--xsimd FOLDER] [--build FOLDER] [--sampled INNER,OUTER]
+                           [--xsimd FOLDER] [--build FOLDER] [--sampled INNER,OUTER] [--pairs STRIDE]
 
 Compiles the programs and libraries of scalar_functions/, and adds the rows to results/PROCESSOR/scalar-functions.json
 after each function. A row replaces a row of fewer inputs, so parts can be measured one after another. Libraries that
@@ -12,7 +12,7 @@ parts:
   sampled     every function in every library: of 16 neighbours one among the inner floats, of 256 one elsewhere
   every       functions that compute in float, in Locus without and with AVX-512: all inner floats, of 64 one elsewhere
   exhaustive  the functions of EXHAUSTIVE in Locus, with the best instruction set: all 2^32 floats
-  sixteen     half and bfloat16: all numbers, and all pairs
+  sixteen     half and bfloat16: all numbers; of pairs, every 16th number and all numbers (`--pairs 1`: all pairs)
   neon        Locus on Arm, by an emulator: of 128 neighbours one among the inner floats, of 8,192 one elsewhere
   reference   the reference itself, by MPFR
 """
@@ -226,7 +226,7 @@ def sixteen(build, results, options):
         own = [f"locus-{isa}" for isa in instruction_sets()]
         best = [own[-1], *(["libtorch"] if peer else [])]
         requests = [f"{name} 1 {','.join(own[:-1] + best)}" for name in FUNCTIONS if re.search(options.only, name)]
-        requests += [f"{name} {SLOW.get(name, 1)} {','.join(best)}" for name in ARITHMETIC + OF_TWO if re.search(options.only, name)]
+        requests += [f"{name} {options.pairs} {','.join(best)}" for name in ARITHMETIC + OF_TWO if re.search(options.only, name)]
         for environment, answer in answers([build.program("sixteen_bits"), kind, *paths], requests):
             for row in answer.pop("libraries"):
                 results.add("sixteen_bits", ("function", "type", "library"), {**{name: answer[name] for name in ("function", "type", "stride")}, **row})
@@ -236,7 +236,7 @@ def sixteen(build, results, options):
 
 def reference(build, results, options):
     exact = ["round", "floor", "ceil", "trunc", "fmod", "remainder"]  # by exact operations of double
-    requests = [f"{name} 65536" for name in FUNCTIONS + OF_TWO if re.search(options.only, name) and name not in exact]
+    requests = [f"{name} 16384" for name in FUNCTIONS + OF_TWO if re.search(options.only, name) and name not in exact]
     for environment, answer in answers([build.program("mpfr", "-lmpfr", "-lgmp")], requests):
         results.add("reference", ("function",), answer)
         results.store(environment)
@@ -254,6 +254,7 @@ def parsed():
     parser.add_argument("--build", type=pathlib.Path, metavar="FOLDER", help="for programs, which are kept; default: a temporary one")
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, metavar="FOLDER")
     parser.add_argument("--sampled", default="16,256", metavar="INNER,OUTER", help="strides of the part `sampled` (default 16,256)")
+    parser.add_argument("--pairs", type=int, default=16, metavar="STRIDE", help="of first arguments of 16 bits (default 16)")
     options = parser.parse_args()
     options.parts = options.parts.split(",")
     for name in options.parts:
