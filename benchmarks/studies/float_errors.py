@@ -81,10 +81,10 @@ class FloatErrors(Study):
         rows = []
         for name, found in functions(host).items():
             worst = [worst_of(found, ways) for ways in WAYS.values()]
-            best = found.get("locus-avx512")
+            inputs = found["locus-avx512"]["inputs"]
             rows.append([function_name(name), *(ulps(row["normal"]["ulp"]) if row else "" for row in worst),
-                         "all" if best and best["inputs"] == EVERY else f"{best['inputs'] / 1e6:,.0f} M" if best else ""])
-        return table(["largest error in ulp", *WAYS, "inputs, AVX-512"], rows)
+                         ulps(max(row["subnormal"]["ulp"] for row in worst if row)), "all" if inputs == EVERY else f"{inputs / 1e6:,.0f} M"])
+        return table(["largest error in ulp", *WAYS, "subnormal", "inputs, AVX-512"], rows)
 
     def specials(self, host):
         rows = []
