@@ -9,10 +9,10 @@ after each function. A row replaces a row of fewer inputs, so parts can be measu
 are not installed are left out, and named. Inner floats have magnitudes from 2^-14 to 2^8.
 
 parts:
-  sampled     every function in every library: of 16 neighbours one among the inner floats, of 256 one elsewhere
+  sampled     every function in every library: of 32 neighbours one among the inner floats, of 512 one elsewhere
   every       functions that compute in float, in Locus without and with AVX-512: all inner floats, of 64 one elsewhere
   exhaustive  the functions of EXHAUSTIVE in Locus, with the best instruction set: all 2^32 floats
-  sixteen     half and bfloat16: all numbers; of pairs, every 16th number and all numbers (`--pairs 1`: all pairs)
+  sixteen     half and bfloat16: all numbers; of pairs, every 32nd number and all numbers (`--pairs 1`: all pairs)
   neon        Locus on Arm, by an emulator: of 128 neighbours one among the inner floats, of 8,192 one elsewhere
   reference   the reference itself, by MPFR
 """
@@ -68,19 +68,19 @@ class Build:
     def __init__(self, folder, options):
         self.folder, self.options, self.missing = folder, options, {}
 
-    def object(self, compiler="g++", name="reference", flags=("-march=native",)):
-        """The object file of the reference."""
+    def reference(self, compiler="g++", name="reference", flags=("-march=native",)):
+        """Its object file."""
         target = self.folder / f"{name}.o"
         return self.made(target, compiler, *CXX, *WARNINGS, "-O2", *flags, "-c", SOURCES / "reference.cpp", "-o", target)
 
     def program(self, name, *libraries):
         target = self.folder / name
-        return self.made(target, "g++", *CXX, *WARNINGS, "-O3", "-march=native", SOURCES / f"{name}.cpp", self.object(),
+        return self.made(target, "g++", *CXX, *WARNINGS, "-O3", "-march=native", SOURCES / f"{name}.cpp", self.reference(),
                          HERE / "support" / "environment.cpp", "-lmvec", "-ldl", *libraries, "-o", target)
 
     def arm_program(self):
         target = self.folder / "floats_neon"
-        return self.made(target, ARM, *CXX, *WARNINGS, "-O2", SOURCES / "floats.cpp", self.object(ARM, "reference_neon", ()),
+        return self.made(target, ARM, *CXX, *WARNINGS, "-O2", SOURCES / "floats.cpp", self.reference(ARM, "reference_neon", ()),
                          HERE / "support" / "environment.cpp", "-ldl", "-o", target)
 
     def library(self, name, source, *flags, compiler="g++"):
@@ -199,7 +199,7 @@ def sampled(build, results, options):
 
 def every(build, results, options):
     sets = instruction_sets()
-    libraries = [f"locus-{isa}" for isa in {sets[0], sets[-1]}]
+    libraries = [f"locus-{isa}" for isa in dict.fromkeys((sets[0], sets[-1]))]
     locus = build.library("locus", "locus", *WARNINGS, "-O2")
     measure_floats([build.program("floats"), locus], requests_of(IN_FLOAT, 1, 64, libraries, options.only), results)
 
@@ -253,15 +253,15 @@ def parsed():
     parser.add_argument("--xsimd", default="/usr/include", metavar="FOLDER", help="that contains xsimd/ (default /usr/include)")
     parser.add_argument("--build", type=pathlib.Path, metavar="FOLDER", help="for programs, which are kept; default: a temporary one")
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, metavar="FOLDER")
-    parser.add_argument("--sampled", default="16,256", metavar="INNER,OUTER", help="strides of the part `sampled` (default 16,256)")
-    parser.add_argument("--pairs", type=int, default=16, metavar="STRIDE", help="of first arguments of 16 bits (default 16)")
+    parser.add_argument("--sampled", default="32,512", metavar="INNER,OUTER", help="strides of the part `sampled` (default 32,512)")
+    parser.add_argument("--pairs", type=int, default=32, metavar="STRIDE", help="of first arguments of 16 bits (default 32)")
     options = parser.parse_args()
     options.parts = options.parts.split(",")
     for name in options.parts:
         if name not in PARTS:
             parser.error(f"'{name}' is no part; expected {', '.join(PARTS)}")
     if not re.fullmatch(r"[1-9]\d*,[1-9]\d*", options.sampled):
-        parser.error(f"--sampled {options.sampled}; expected two strides, such as 16,256")
+        parser.error(f"--sampled {options.sampled}; expected two strides, such as 32,512")
     options.sampled = tuple(map(int, options.sampled.split(",")))
     return options
 
