@@ -32,8 +32,9 @@ float log_of_gamma(float x) {
 
 #define SCALAR(X)                                                                                                \
   X(exp)                                                                                                         \
-  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
-      X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(cbrt) X(erf) X(erfc) X(floor) X(ceil) X(trunc)
+  X(exp2)                                                                                                        \
+  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
+      X(asinh) X(acosh) X(atanh) X(sqrt) X(cbrt) X(erf) X(erfc) X(floor) X(ceil) X(trunc)
 #define SCALAR_OF_TWO(X) X(pow) X(atan2) X(hypot) X(fmod)
 #define ENTRY(name) {#name, &each<&::name##f>},
 #define ENTRY_OF_TWO(name) {#name, &each_pair<&::name##f>},
@@ -83,8 +84,9 @@ void vectors_of_pairs(const void* first, const void* second, void* result, std::
 
 #define VECTOR(X)                                                                                                \
   X(exp)                                                                                                         \
-  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
-      X(tanh) X(asinh) X(acosh) X(atanh) X(cbrt) X(erf) X(erfc)
+  X(exp2)                                                                                                        \
+  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
+      X(asinh) X(acosh) X(atanh) X(cbrt) X(erf) X(erfc)
 #define VECTOR_OF_TWO(X) X(pow) X(atan2) X(hypot)
 extern "C" {
 #define DECLARE(name) Vector VECTOR_NAME(v, name)(Vector);
