@@ -9,7 +9,7 @@ from study import Study, Wrong
 FOLDER = "intel-xeon-amx"  # whose results the page shows
 LIBRARIES = {"Locus": ["locus-generic", "locus-avx2", "locus-avx512"], "libtorch": ["libtorch"], "Eigen": ["eigen"], "xsimd": ["xsimd"],
              "SLEEF, 1.0": ["sleef-u10"], "SLEEF, 3.5": ["sleef-u35"], "glibc": ["glibc"], "glibc, vectors": ["libmvec"]}
-WAYS = {"generic": ["locus-generic"], "AVX2": ["locus-avx2"], "AVX-512": ["locus-avx512"],
+WAYS = {"generic": ["locus-generic"], "AVX2, AVX-512": ["locus-avx2", "locus-avx512"],
         "by clang": ["locus-clang-generic", "locus-clang-avx2", "locus-clang-avx512"], "NEON": ["locus-neon"]}
 NAMES = {"gelu_exact": "gelu, exact", "gelu_tanh": "gelu, tanh"}
 EVERY = 1 << 32
@@ -84,7 +84,7 @@ class FloatErrors(Study):
             inputs = found["locus-avx512"]["inputs"]
             rows.append([function_name(name), *(ulps(row["normal"]["ulp"]) if row else "" for row in worst),
                          ulps(max(row["subnormal"]["ulp"] for row in worst if row)), "all" if inputs == EVERY else f"{inputs / 1e6:,.0f} M"])
-        return table(["largest error in ulp", *WAYS, "subnormal", "inputs, AVX-512"], rows)
+        return table(["largest error in ulp", *WAYS, "subnormal", "inputs"], rows)
 
     def specials(self, host):
         rows = []
@@ -92,19 +92,19 @@ class FloatErrors(Study):
             wrong = [worst_of(found, ways, lambda row: row["wrong"]) for ways in LIBRARIES.values()]
             if any(row and row["wrong"] for row in wrong):
                 of = next(row["specials"] for row in wrong if row)
-                example = next((row["first_wrong"][0] for row in wrong if row and row["wrong"]), "")
+                example = next(row["first_wrong"][0] for row in wrong if row and row["wrong"]).replace("-nan", "nan")
                 rows.append([function_name(name), count(of), *("" if not row else str(row["wrong"]) for row in wrong), example])
         return table(["special cases wrong", "of", *LIBRARIES, "the first"], rows)
 
     def sixteen_bits(self, host):
         rows = []
-        for name in dict.fromkeys(row["function"] for row in host["sixteen_bits"]):
-            cells, inputs = [], 0
+        for name in (*scalar_functions.FUNCTIONS, *scalar_functions.ARITHMETIC, *scalar_functions.OF_TWO):
+            cells, inputs = [], EVERY
             for kind in ("half", "bfloat16"):
                 found = {row["library"]: row for row in host["sixteen_bits"] if (row["function"], row["type"]) == (name, kind)}
                 for ways in (LIBRARIES["Locus"], ["libtorch"]):
                     row = worst_of(found, ways, lambda each: each["not_nearest"])
-                    inputs = max(inputs, row["inputs"] if row else 0)
+                    inputs = min(inputs, row["inputs"] if row else EVERY)
                     cells += [count(row["not_nearest"]), ulps(row["ulp"])] if row else ["", ""]
             rows.append([function_name(name), count(inputs), *cells])
         head = ["function", "inputs"]
