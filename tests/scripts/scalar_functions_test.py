@@ -4,6 +4,7 @@ from results. Takes about twenty seconds of processor time."""
 
 import pathlib
 import platform
+import re
 import sys
 import tempfile
 import unittest
@@ -58,6 +59,26 @@ constexpr accuracy::Library all[] = {{"faulty", "1", "float", floats, 2}, {"faul
 }
 extern "C" accuracy::Libraries accuracy_libraries() { return {all, 2}; }
 """
+
+# Loops over functions whose result at a zero is a zero.
+LOOPS = """
+#include "library.hpp"
+#include <locus/core/math/hyperbolic.hpp>
+#include <locus/core/math/inverse_trigonometric.hpp>
+#include <locus/core/math/logarithms.hpp>
+namespace {
+#define NAMES(X) X(gelu) X(gelu_exact) X(gelu_tanh) X(silu) X(mish) X(expm1) X(log1p) X(tanh) X(sinh) X(asinh) X(atan) X(cbrt) X(erf) X(round)
+#define LOOP(name) LOCUS_VECTORIZED void run_##name(const void* x, const void*, void* z, std::size_t n) { \\
+  LOCUS_IVDEP \\
+  for (std::size_t k = 0; k < n; ++k) static_cast<float*>(z)[k] = locus::math::name(static_cast<const float*>(x)[k]); }
+#define ENTRY(name) {#name, &run_##name},
+NAMES(LOOP)
+constexpr accuracy::Function functions[] = {NAMES(ENTRY)};
+constexpr accuracy::Library all[] = {{"loops", "1", "float", functions, sizeof functions / sizeof *functions}};
+}
+extern "C" accuracy::Libraries accuracy_libraries() { return {all, 1}; }
+"""
+NAMES_OF_LOOPS = re.search(r"#define NAMES.X. (.*)", LOOPS)[1].replace("X(", "").replace(")", "").split()
 
 
 def compiled(*arguments):
@@ -117,6 +138,20 @@ class Programs(unittest.TestCase):
                                        (["sixteen_bits", "bfloat16", faulty], "sqrt 1000000 faulty", "a stride of 1000000; expected 1 to 65536")):
             with self.assertRaisesRegex(scalar_functions.Wrong, said):
                 self.answers(*command, requests=[request])
+
+    def test_special_cases_by_each_compiler_at_its_best(self):
+        """clang takes -0 for the larger of 0 and -0 where it makes a maximum of a condition, from -O2 on."""
+        source = self.root / "loops.cpp"
+        source.write_text(LOOPS)
+        for name, compiler in common.find_compilers().items():
+            if name not in ("gcc", "clang"):
+                continue
+            library = self.root / f"{name}.so"
+            status, output = common.run([compiler, *scalar_functions.CXX, f"-I{SOURCES}", "-O2", "-fPIC", "-shared", source, "-o", library])
+            self.assertEqual(status, 0, output)
+            for answer in self.answers("floats", library, requests=[f"{function} 262144 1048576 loops" for function in NAMES_OF_LOOPS]):
+                row = answer["libraries"][0]
+                self.assertEqual((row["wrong"], row["nan"], row["infinity"], row["zero"]), (0, 0, 0, 0), (name, answer["function"], row))
 
     @unittest.skipUnless(platform.machine() == "x86_64", "libmvec is glibc's for x86-64")
     def test_libraries_compile(self):
