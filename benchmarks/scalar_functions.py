@@ -99,7 +99,7 @@ class Build:
                  self.library("locus-clang", "locus", *WARNINGS, "-O2", "-DNAME=locus-clang", compiler="clang++-14"),
                  self.library("libtorch", "torch", "-O1", *torch) if torch else None,
                  self.library("eigen", "eigen", "-O3", "-march=native", "-isystem", "/usr/include/eigen3"),
-                 self.library("xsimd", "xsimd", "-O2", "-march=native", "-isystem", self.options.xsimd),
+                 self.library("xsimd", "xsimd", "-O2", "-march=native", *(["-isystem", self.options.xsimd] if self.options.xsimd else [])),
                  self.library("sleef", "sleef", *WARNINGS, "-O2", "-march=native", "-lsleef"),
                  self.library("glibc", "glibc", *WARNINGS, "-O2", "-march=native", "-lmvec")]
         return [path for path in found if path]
@@ -251,7 +251,7 @@ def parsed():
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--only", default="", metavar="REGEX", help="of functions")
     parser.add_argument("--torch-python", metavar="PYTHON", help="a python that has torch")
-    parser.add_argument("--xsimd", default="/usr/include", metavar="FOLDER", help="that contains xsimd/ (default /usr/include)")
+    parser.add_argument("--xsimd", metavar="FOLDER", help="that contains xsimd/; default: the installed one")
     parser.add_argument("--build", type=pathlib.Path, metavar="FOLDER", help="for programs, which are kept; default: a temporary one")
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, metavar="FOLDER")
     parser.add_argument("--sampled", default="32,512", metavar="INNER,OUTER", help="strides of the part `sampled` (default 32,512)")
