@@ -46,7 +46,7 @@ EXHAUSTIVE = ["exp", "log", "sin", "tanh", "sigmoid", "erf", "gelu_exact", "cos"
 SLOW = {"fmod": 16, "remainder": 16, "lgamma": 4, "digamma": 4}  # times the strides
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow"]
 CXX = ["-std=c++20", f"-I{HERE.parent / 'include'}", "-DLOCUS_ZLIB=0", f'-DLOCUS_SOURCE_DIR="{HERE.parent}"']
-ARM, EMULATOR = "aarch64-linux-gnu-g++", ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]
+CLANG, ARM, EMULATOR = "clang++-14", "aarch64-linux-gnu-g++", ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]
 
 
 class Wrong(Exception):
@@ -84,11 +84,13 @@ class Build:
                          HERE / "support" / "environment.cpp", "-ldl", "-o", target)
 
     def library(self, name, source, *flags, compiler="g++"):
-        """None if it cannot be compiled."""
+        """None if it cannot be compiled. raises Wrong if it is Locus by the compiler of the programs"""
         target = self.folder / f"{name}.so"
         try:
             return self.made(target, compiler, *CXX, "-fPIC", "-shared", SOURCES / "libraries" / f"{source}.cpp", *flags, "-o", target)
         except Wrong as error:
+            if source == "locus" and compiler != CLANG:
+                raise
             self.missing[name] = str(error).splitlines()[0]
             return None
 
@@ -96,7 +98,7 @@ class Build:
         """The shared objects of functions of float."""
         torch = self.torch_flags()
         found = [self.library("locus", "locus", *WARNINGS, "-O2"),
-                 self.library("locus-clang", "locus", *WARNINGS, "-O2", "-DNAME=locus-clang", compiler="clang++-14"),
+                 self.library("locus-clang", "locus", *WARNINGS, "-O2", "-DNAME=locus-clang", compiler=CLANG),
                  self.library("libtorch", "torch", "-O1", *torch) if torch else None,
                  self.library("eigen", "eigen", "-O3", "-march=native", "-isystem", "/usr/include/eigen3"),
                  self.library("xsimd", "xsimd", "-O2", "-march=native", *(["-isystem", self.options.xsimd] if self.options.xsimd else [])),
