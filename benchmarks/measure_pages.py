@@ -7,7 +7,8 @@ usage: measure_pages.py                      prints the tables of all studies
        measure_pages.py --check              tests that they are up to date
 
 studies: training-accuracy (learning rates, depth, sizes), loader (workers), step-costs (accumulated gradients, mixed
-precision, autotuning), ranks (DataParallel and DDP), cpu-aligned-dimensions (of aligned_dimensions.py --write).
+precision, autotuning), ranks (DataParallel and DDP), cpu-aligned-dimensions (of aligned_dimensions.py --write),
+scalar-functions (of scalar_functions.py).
 
 Results go to results/PROCESSOR/STUDY.json. Without --program, the program is compiled for the CPU. A program that nvcc
 built, such as build/release/benchmarks/step_costs_cuda, measures GPU 0: its results go to the folder of the GPU, and
@@ -25,13 +26,14 @@ sys.path[:0] = [str(HERE / "studies"), str(HERE / "support"), str(HERE.parent / 
 import whole_file  # noqa: E402
 from accuracy import Accuracy  # noqa: E402
 from cpu_aligned_dimensions import CpuAlignedDimensions  # noqa: E402
+from float_errors import FloatErrors  # noqa: E402
 from loading import Loading  # noqa: E402
 from page_blocks import with_block  # noqa: E402
 from ranks import Ranks  # noqa: E402
 from steps import Steps  # noqa: E402
 from study import RESULTS, Wrong  # noqa: E402
 
-STUDIES = {study.name: study for study in (Accuracy(), Loading(), Steps(), Ranks(), CpuAlignedDimensions())}
+STUDIES = {study.name: study for study in (Accuracy(), Loading(), Steps(), Ranks(), CpuAlignedDimensions(), FloatErrors())}
 
 
 def measure(study, options):

@@ -251,11 +251,12 @@ void check_worst(const Function& function, const Worst& worst) {
 /// Floats around the points where functions switch formulas.
 std::vector<float> corners() {
   std::vector<float> result;
-  const double centres[] = {
-      0,    1e-45,      1.17549435e-38, 1e-8,    0.26,       0.34657359, 0.5, 0.625, 0.70710678, 0.75,   0.9,
-      1,    1.41421356, 1.5708,         2,       3.14159265, 3.95,       9.5, 12,    14.4,       17,     18,
-      60,   69,         87.34,          88.7228, 89,         104,        112, 113,   8388608,    0x1p52, 0x1p75,
-      3e38, infinity};
+  const double centres[] = {0,          1e-45,   1.17549435e-38, 1e-8,   0.26,       0.34657359,
+                            0.5,        0.625,   0.70710678,     0.75,   0.9,        1,
+                            1.41421356, 1.4146,  1.5708,         2,      3.14159265, 3.95,
+                            9.5,        12,      14.4,           17,     18,         60,
+                            69,         87.34,   88.7228,        89,     104,        112,
+                            113,        8388608, 0x1p52,         0x1p75, 3e38,       infinity};
   for (const double centre : centres) {
     std::uint32_t bits = 0;
     const float at = static_cast<float>(centre);

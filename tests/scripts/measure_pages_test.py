@@ -149,7 +149,8 @@ class Pages(cases.Scratch):
                               (["loader", "--results", self.root], "measure it first: measure_pages.py loader --measure"),
                               (["loader", "--measure", "--program", "/no/program", "--results", self.root], "/no/program cannot be run"),
                               (["cpu-aligned-dimensions", "--measure", "--program", "x"], self.ALIGNED),
-                              (["cpu-aligned-dimensions", "--measure"], self.ALIGNED)):
+                              (["cpu-aligned-dimensions", "--measure"], self.ALIGNED),
+                              (["scalar-functions", "--measure"], "scalar-functions is measured by scalar_functions.py")):
             status, output = common.run([sys.executable, DRIVER, *options])
             self.assertNotEqual(status, 0, output)
             self.assertIn(said, output)

@@ -75,7 +75,8 @@ struct Divide {
   }
   template <class T> LOCUS_FN Pack<T, T> by_inputs(T x, T y) const { return {T(1) / y, -(x / y) / y}; }
 };
-/// Remainder with the sign of the divisor, as in Python and torch.remainder; 0 for integers by zero.
+/// Remainder with the sign of the divisor, as in Python and torch.remainder; 0 for integers by zero. A zero has the
+/// sign of the dividend, as libtorch's: Python's has the divisor's.
 struct Remainder {
   static constexpr unsigned reads(int input) { return input == 0 ? 0u : 3u; }
   template <class T>

@@ -102,8 +102,8 @@ LOCUS_FN Normal normal(float t) {
   q = q * v - 1.979889907e-2f;
   q = q * v - 1.262971014e-1f;
   q = q * v + 2.111212462e-1f;
-  q = q * v + 3.086709976e-1f;
-  const float tail = ((decay_less_one * q + q) * scale) * 0x1p-64f;
+  const float rise = q * v, at_zero = 3.086709976e-1f;  // added last: an error of Q itself would weigh most near v = 0
+  const float tail = ((decay_less_one * (rise + at_zero) + rise + at_zero) * scale) * 0x1p-64f;
   float p = 9.863666492e-5f;
   p = p * z - 1.175717684e-3f;
   p = p * z + 9.969939478e-3f;
@@ -121,8 +121,9 @@ LOCUS_FN Normal normal(float t) {
 #if LOCUS_ON_DEVICE
   return 0.5f * x * (1.0f + erf(x * 0.70710678f));
 #else
-  const float t = detail::bounded_magnitude(x, 14.5f);
-  return (x < 0.0f ? -0.0f : x) - (t * detail::normal(t).tail) * 0x1p-64f;
+  const float t = detail::bounded_magnitude(x, 14.5f), positive = x < 0.0f ? 0.0f : x;
+  const float y = positive - (t * detail::normal(t).tail) * 0x1p-64f;
+  return __builtin_copysignf(y, x);  // of zeros: clang takes -0 for the larger of 0 and -0
 #endif
 }
 

@@ -1,0 +1,113 @@
+// The C library: its scalar functions, and its vectors (libmvec), which compilers call with -ffast-math.
+
+#include "../library.hpp"
+
+#include <gnu/libc-version.h>
+
+#include <cmath>
+#include <iterator>
+
+namespace {
+
+using accuracy::Function;
+using accuracy::Library;
+
+template <auto f>
+void each(const void* first, const void*, void* result, std::size_t n) {
+  const auto* const x = static_cast<const float*>(first);
+  auto* const z = static_cast<float*>(result);
+  for (std::size_t k = 0; k < n; ++k) z[k] = f(x[k]);
+}
+template <auto f>
+void each_pair(const void* first, const void* second, void* result, std::size_t n) {
+  const auto* const x = static_cast<const float*>(first);
+  const auto* const y = static_cast<const float*>(second);
+  auto* const z = static_cast<float*>(result);
+  for (std::size_t k = 0; k < n; ++k) z[k] = f(x[k], y[k]);
+}
+float log_of_gamma(float x) {
+  int sign = 0;
+  return ::lgammaf_r(x, &sign);
+}
+
+#define SCALAR(X)                                                                                                \
+  X(exp)                                                                                                         \
+  X(exp2)                                                                                                        \
+  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
+      X(asinh) X(acosh) X(atanh) X(sqrt) X(cbrt) X(erf) X(erfc) X(floor) X(ceil) X(trunc)
+#define SCALAR_OF_TWO(X) X(pow) X(atan2) X(hypot) X(fmod)
+#define ENTRY(name) {#name, &each<&::name##f>},
+#define ENTRY_OF_TWO(name) {#name, &each_pair<&::name##f>},
+constexpr Function scalars[] = {SCALAR(ENTRY) SCALAR_OF_TWO(ENTRY_OF_TWO){"round", &each<&::rintf>},
+                                {"lgamma", &each<&log_of_gamma>}};
+
+#if defined(__AVX512F__)
+using Vector [[gnu::vector_size(64), gnu::aligned(4)]] = float;
+#define VECTOR_NAME(arguments, name) _ZGVeN16##arguments##_##name##f
+#elif defined(__AVX2__)
+using Vector [[gnu::vector_size(32), gnu::aligned(4)]] = float;
+#define VECTOR_NAME(arguments, name) _ZGVdN8##arguments##_##name##f
+#endif
+
+#if defined(VECTOR_NAME)
+constexpr std::size_t width = sizeof(Vector) / sizeof(float);
+
+/// The last vector of fewer numbers is filled up with ones.
+template <auto f>
+void vectors(const void* first, const void*, void* result, std::size_t n) {
+  const auto* const x = static_cast<const float*>(first);
+  auto* const z = static_cast<float*>(result);
+  std::size_t k = 0;
+  for (; k + width <= n; k += width) *reinterpret_cast<Vector*>(z + k) = f(*reinterpret_cast<const Vector*>(x + k));
+  Vector last = Vector{} + 1;
+  for (std::size_t i = k; i < n; ++i) last[i - k] = x[i];
+  last = f(last);
+  for (std::size_t i = k; i < n; ++i) z[i] = last[i - k];
+}
+template <auto f>
+void vectors_of_pairs(const void* first, const void* second, void* result, std::size_t n) {
+  const auto* const x = static_cast<const float*>(first);
+  const auto* const y = static_cast<const float*>(second);
+  auto* const z = static_cast<float*>(result);
+  std::size_t k = 0;
+  for (; k + width <= n; k += width)
+    *reinterpret_cast<Vector*>(z + k) =
+        f(*reinterpret_cast<const Vector*>(x + k), *reinterpret_cast<const Vector*>(y + k));
+  Vector last = Vector{} + 1, last_y = last;
+  for (std::size_t i = k; i < n; ++i) {
+    last[i - k] = x[i];
+    last_y[i - k] = y[i];
+  }
+  last = f(last, last_y);
+  for (std::size_t i = k; i < n; ++i) z[i] = last[i - k];
+}
+
+#define VECTOR(X)                                                                                                \
+  X(exp)                                                                                                         \
+  X(exp2)                                                                                                        \
+  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
+      X(asinh) X(acosh) X(atanh) X(cbrt) X(erf) X(erfc)
+#define VECTOR_OF_TWO(X) X(pow) X(atan2) X(hypot)
+extern "C" {
+#define DECLARE(name) Vector VECTOR_NAME(v, name)(Vector);
+#define DECLARE_OF_TWO(name) Vector VECTOR_NAME(vv, name)(Vector, Vector);
+VECTOR(DECLARE)
+VECTOR_OF_TWO(DECLARE_OF_TWO)
+}
+#define VECTOR_ENTRY(name) {#name, &vectors<[](Vector x) { return VECTOR_NAME(v, name)(x); }>},
+#define VECTOR_ENTRY_OF_TWO(name) \
+  {#name, &vectors_of_pairs<[](Vector x, Vector y) { return VECTOR_NAME(vv, name)(x, y); }>},
+constexpr Function of_vectors[] = {VECTOR(VECTOR_ENTRY) VECTOR_OF_TWO(VECTOR_ENTRY_OF_TWO)};
+#endif
+
+}  // namespace
+
+extern "C" accuracy::Libraries accuracy_libraries() {
+  static const Library all[] = {
+    {"glibc", gnu_get_libc_version(), "float", scalars, std::size(scalars)},
+#if defined(VECTOR_NAME)
+    {"libmvec", gnu_get_libc_version(), "float", of_vectors, std::size(of_vectors)}
+#endif
+  };
+  return {all, std::size(all)};
+}
