@@ -117,8 +117,9 @@ extern "C" {
 #define VECTOR_FUNCTIONS(X)                                                                                      \
   X(exp)                                                                                                         \
   X(exp2)                                                                                                        \
-  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
-      X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(cbrt)
+  X(expm1)                                                                                                       \
+  X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) \
+      X(acosh) X(atanh) X(erf) X(erfc) X(cbrt)
 VECTOR_FUNCTIONS(DECLARE)
 DECLARE_OF_TWO(pow)
 DECLARE_OF_TWO(atan2)
