@@ -114,12 +114,11 @@ void each_pair(const double* x, const double* y, double* exact, std::size_t n) {
 extern "C" {
 #define DECLARE(name) [[gnu::const]] Vector VECTOR_NAME(v, name)(Vector);
 #define DECLARE_OF_TWO(name) [[gnu::const]] Vector VECTOR_NAME(vv, name)(Vector, Vector);
-#define VECTOR_FUNCTIONS(X)                                                                                      \
-  X(exp)                                                                                                         \
-  X(exp2)                                                                                                        \
-  X(expm1)                                                                                                       \
-  X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) \
-      X(acosh) X(atanh) X(erf) X(erfc) X(cbrt)
+// clang-format off
+#define VECTOR_FUNCTIONS(X) \
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) \
+  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(cbrt)
+// clang-format on
 VECTOR_FUNCTIONS(DECLARE)
 DECLARE_OF_TWO(pow)
 DECLARE_OF_TWO(atan2)

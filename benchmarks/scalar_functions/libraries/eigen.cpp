@@ -25,11 +25,11 @@ void binary(const void* x, const void* y, void* z, std::size_t n) {
   array(z, n) = f(array(x, n), array(y, n));
 }
 
-#define UNARY(X)                                                                                                 \
-  X(exp)                                                                                                         \
-  X(expm1)                                                                                                       \
-  X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) \
-      X(acosh) X(atanh) X(sqrt) X(rsqrt) X(erf) X(erfc) X(lgamma) X(digamma) X(floor) X(ceil)
+// clang-format off
+#define UNARY(X) \
+  X(exp) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
+  X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(rsqrt) X(erf) X(erfc) X(lgamma) X(digamma) X(floor) X(ceil)
+// clang-format on
 #define ENTRY(name) {#name, &unary<[](const auto& x) { return x.name(); }>},
 constexpr accuracy::Function functions[] = {UNARY(ENTRY){"sigmoid", &unary<[](const auto& x) { return x.logistic(); }>},
                                             {"reciprocal", &unary<[](const auto& x) { return x.inverse(); }>},

@@ -30,11 +30,11 @@ float log_of_gamma(float x) {
   return ::lgammaf_r(x, &sign);
 }
 
-#define SCALAR(X)                                                                                                \
-  X(exp)                                                                                                         \
-  X(exp2)                                                                                                        \
-  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
-      X(asinh) X(acosh) X(atanh) X(sqrt) X(cbrt) X(erf) X(erfc) X(floor) X(ceil) X(trunc)
+// clang-format off
+#define SCALAR(X) \
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) \
+  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(cbrt) X(erf) X(erfc) X(floor) X(ceil) X(trunc)
+// clang-format on
 #define SCALAR_OF_TWO(X) X(pow) X(atan2) X(hypot) X(fmod)
 #define ENTRY(name) {#name, &each<&::name##f>},
 #define ENTRY_OF_TWO(name) {#name, &each_pair<&::name##f>},
@@ -82,11 +82,11 @@ void vectors_of_pairs(const void* first, const void* second, void* result, std::
   for (std::size_t i = k; i < n; ++i) z[i] = last[i - k];
 }
 
-#define VECTOR(X)                                                                                                \
-  X(exp)                                                                                                         \
-  X(exp2)                                                                                                        \
-  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
-      X(asinh) X(acosh) X(atanh) X(cbrt) X(erf) X(erfc)
+// clang-format off
+#define VECTOR(X) \
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) \
+  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(cbrt) X(erf) X(erfc)
+// clang-format on
 #define VECTOR_OF_TWO(X) X(pow) X(atan2) X(hypot)
 extern "C" {
 #define DECLARE(name) Vector VECTOR_NAME(v, name)(Vector);

@@ -51,12 +51,13 @@ void run(const void* x, const void* y, void* z, std::size_t n) {
   std::memcpy(z, o.z.data(), n * sizeof(TYPE));
 }
 
-#define NAMED(X)                                                                                                      \
-  X(exp)                                                                                                              \
-  X(exp2)                                                                                                             \
-  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh)      \
-      X(asinh) X(acosh) X(atanh) X(sqrt) X(rsqrt) X(cbrt) X(reciprocal) X(erf) X(erfc) X(erfinv) X(lgamma) X(digamma) \
-          X(sigmoid) X(logit) X(silu) X(softplus) X(mish) X(elu) X(gelu) X(round) X(floor) X(ceil) X(trunc)
+// clang-format off
+#define NAMED(X) \
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) \
+  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(rsqrt) X(cbrt) X(reciprocal) X(erf) X(erfc) X(erfinv) \
+  X(lgamma) X(digamma) X(sigmoid) X(logit) X(silu) X(softplus) X(mish) X(elu) X(gelu) X(round) X(floor) X(ceil) \
+  X(trunc)
+// clang-format on
 #define NAMED_OF_TWO(X) X(pow) X(atan2) X(hypot) X(fmod) X(xlogy) X(maximum) X(minimum)
 #define DEFINE(name)                                                   \
   struct Of_##name {                                                   \

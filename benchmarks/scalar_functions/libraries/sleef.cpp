@@ -61,17 +61,15 @@ void vectors_of_pairs(const void* first, const void* second, void* result, std::
 
 #define ENTRY(name, bound) {#name, &vectors<[](Vector x) { return NAME(name, bound)(x); }>},
 #define PAIR(name, bound) {#name, &vectors_of_pairs<[](Vector x, Vector y) { return NAME(name, bound)(x, y); }>},
-#define U10(X)                                                                                                        \
-  X(exp, u10)                                                                                                         \
-  X(exp2, u10)                                                                                                        \
-  X(expm1, u10) X(log, u10) X(log2, u10) X(log10, u10) X(log1p, u10) X(sin, u10) X(cos, u10) X(tan, u10) X(asin, u10) \
-      X(acos, u10) X(atan, u10) X(sinh, u10) X(cosh, u10) X(tanh, u10) X(asinh, u10) X(acosh, u10) X(atanh, u10)      \
-          X(cbrt, u10) X(erf, u10) X(erfc, u15) X(lgamma, u10)
-#define U35(X)                                                                                                      \
-  X(exp2, u35)                                                                                                      \
-  X(log, u35)                                                                                                       \
-  X(log2, u35) X(sin, u35) X(cos, u35) X(tan, u35) X(asin, u35) X(acos, u35) X(atan, u35) X(sinh, u35) X(cosh, u35) \
-      X(tanh, u35) X(cbrt, u35)
+// clang-format off
+#define U10(X) \
+  X(exp, u10) X(exp2, u10) X(expm1, u10) X(log, u10) X(log2, u10) X(log10, u10) X(log1p, u10) X(sin, u10) \
+  X(cos, u10) X(tan, u10) X(asin, u10) X(acos, u10) X(atan, u10) X(sinh, u10) X(cosh, u10) X(tanh, u10) \
+  X(asinh, u10) X(acosh, u10) X(atanh, u10) X(cbrt, u10) X(erf, u10) X(erfc, u15) X(lgamma, u10)
+#define U35(X) \
+  X(exp2, u35) X(log, u35) X(log2, u35) X(sin, u35) X(cos, u35) X(tan, u35) X(asin, u35) X(acos, u35) X(atan, u35) \
+  X(sinh, u35) X(cosh, u35) X(tanh, u35) X(cbrt, u35)
+// clang-format on
 constexpr Function exact[] = {U10(ENTRY) PAIR(pow, u10) PAIR(atan2, u10)
                                   PAIR(hypot, u05){"sqrt", &vectors<[](Vector x) { return NAME(sqrt, u05)(x); }>}};
 constexpr Function fast[] = {U35(ENTRY) PAIR(atan2, u35) PAIR(hypot, u35)};

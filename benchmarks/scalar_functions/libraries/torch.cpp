@@ -25,12 +25,12 @@ void binary(const void* x, const void* y, void* z, std::size_t n) {
   tensor(z, n, type).copy_(f(tensor(x, n, type), tensor(y, n, type)));
 }
 
-#define UNARY(X)                                                                                                 \
-  X(exp)                                                                                                         \
-  X(exp2)                                                                                                        \
-  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
-      X(asinh) X(acosh) X(atanh) X(sqrt) X(rsqrt) X(reciprocal) X(erf) X(erfc) X(erfinv) X(lgamma) X(digamma)    \
-          X(sigmoid) X(logit) X(silu) X(softplus) X(mish) X(elu) X(round) X(floor) X(ceil) X(trunc)
+// clang-format off
+#define UNARY(X) \
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) \
+  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(rsqrt) X(reciprocal) X(erf) X(erfc) X(erfinv) X(lgamma) \
+  X(digamma) X(sigmoid) X(logit) X(silu) X(softplus) X(mish) X(elu) X(round) X(floor) X(ceil) X(trunc)
+// clang-format on
 #define BINARY(X) X(pow) X(atan2) X(hypot) X(fmod) X(remainder) X(xlogy) X(divide) X(maximum) X(minimum)
 #define ENTRY(name) {#name, &unary<type, [](const at::Tensor& x) { return at::name(x); }>},
 #define PAIR(name) {#name, &binary<type, [](const at::Tensor& x, const at::Tensor& y) { return at::name(x, y); }>},

@@ -39,11 +39,11 @@ void binary(const void* first, const void* second, void* result, std::size_t n) 
   for (std::size_t i = k; i < n; ++i) z[i] = last[i - k];
 }
 
-#define UNARY(X)                                                                                                 \
-  X(exp)                                                                                                         \
-  X(exp2)                                                                                                        \
-  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) \
-      X(asinh) X(acosh) X(atanh) X(sqrt) X(cbrt) X(erf) X(erfc) X(lgamma) X(floor) X(ceil) X(trunc)
+// clang-format off
+#define UNARY(X) \
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) \
+  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(sqrt) X(cbrt) X(erf) X(erfc) X(lgamma) X(floor) X(ceil) X(trunc)
+// clang-format on
 #define BINARY(X) X(pow) X(atan2) X(hypot) X(fmod)
 #define ENTRY(name) {#name, &unary<[](const Batch& x) { return xsimd::name(x); }>},
 #define PAIR(name) {#name, &binary<[](const Batch& x, const Batch& y) { return xsimd::name(x, y); }>},
