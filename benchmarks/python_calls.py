@@ -2,11 +2,13 @@
 """The Python module beside PyTorch: the time of a call, and of functions on arrays of everyday sizes, in turns.
 
 usage: python_calls.py [--threads 2] [--turns 5] [--processor-time] [--only TEXT] [--write]
+       python_calls.py --check
 
 It needs a Python with locus, PyTorch and NumPy. The time of a turn is its fastest run; the result is the fastest turn.
 Locus reads PyTorch's tensors by DLPack, so its times include the exchange. --processor-time, with --threads 1, is for
 machines on which other programs run. --write stores the results in results/PROCESSOR/python-calls.json, which has one
-set for each number of threads, and writes the tables of docs/python.md.
+set for each number of threads, and writes the tables of docs/python.md. --check tests that the tables are those of stored
+results; it needs no other packages.
 """
 
 import argparse
@@ -25,6 +27,7 @@ from page_blocks import table, with_block  # noqa: E402
 from torch_turns import write_results  # noqa: E402
 
 PAGE = ROOT / "docs" / "python.md"
+FOLDER = ROOT / "benchmarks" / "results"
 RESULTS = "python-calls.json"
 
 
@@ -35,6 +38,7 @@ def parsed():
     parser.add_argument("--processor-time", action="store_true")
     parser.add_argument("--only", default="", help="names that contain this")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true", help="that docs/python.md has the tables of stored results")
     options = parser.parse_args()
     if options.write and options.only:
         parser.error("--write takes all functions: leave out --only")
@@ -191,10 +195,13 @@ def shown(ratio):
     return f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}"
 
 
+def threads_of(run):
+    return "1 thread" if run["threads"] == 1 else f"{run['threads']} threads"
+
+
 def conditions(run):
     """Of a measurement, in words."""
-    threads = "one thread" if run["threads"] == 1 else f"{run['threads']} threads"
-    return (f"{run['processor']}, {threads}, {run['clock']} time, g++ -O2, PyTorch {run['torch']}, NumPy {run['numpy']}, "
+    return (f"{run['processor']}, {threads_of(run)}, {run['clock']} time, PyTorch {run['torch']}, NumPy {run['numpy']}, "
             f"{run['date']}")
 
 
@@ -203,31 +210,48 @@ def table_of_calls(run):
 
 
 def table_of_functions(runs):
-    """Milliseconds with the least number of threads, and the ratios with each."""
-    first, *others = runs
-    head = ["function, in float32 if not said otherwise", "Locus, ms", "PyTorch, ms", f"ratio, {first['threads']} thread",
-            *(f"ratio, {run['threads']} threads" for run in others)]
-    return table(head, [[name, f"{ours * 1e3:.2f}", f"{theirs * 1e3:.2f}",
-                         *(shown(run["functions"][name][1] / run["functions"][name][0]) for run in runs)]
-                        for name, (ours, theirs) in first["functions"].items()])
+    """Milliseconds with the least number of threads, and the ratios with each; blank where a run lacks the function."""
+    def ratio(run, name):
+        ours, theirs = run["functions"].get(name, (None, None))
+        return shown(theirs / ours) if ours else ""
+
+    head = ["function, in float32 if not said otherwise", "Locus, ms", "PyTorch, ms", *(f"ratio, {threads_of(run)}" for run in runs)]
+    return table(head, [[name, f"{ours * 1e3:.2f}", f"{theirs * 1e3:.2f}", *(ratio(run, name) for run in runs)]
+                        for name, (ours, theirs) in runs[0]["functions"].items()])
 
 
-def write(run):
-    """Adds the run to the stored ones, and writes the tables of all of them into the page."""
-    path = ROOT / "benchmarks" / "results" / this_processor.kind() / RESULTS
-    runs = json.loads(path.read_text())["runs"] if path.exists() else []
-    runs = sorted([other for other in runs if other["threads"] != run["threads"]] + [run], key=lambda each: each["threads"])
-    write_results(RESULTS, {"runs": runs})
-    page = PAGE.read_text()
+def stored(folder):
+    """The runs in a folder of results, in the order of their threads."""
+    path = folder / RESULTS
+    return json.loads(path.read_text())["runs"] if path.exists() else []
+
+
+def with_tables(page, runs):
     blocks = {"calls": table_of_calls(runs[0]), "functions": table_of_functions(runs),
               "conditions": "".join(f"- {conditions(each)}\n" for each in runs)}
     for name, text in blocks.items():
         page = with_block(page, "python_calls.py", name, text)
-    whole_file.write(PAGE, page)
+    return page
+
+
+def write(run):
+    """Adds the run to the stored ones, and writes the tables of all of them into the page."""
+    runs = [other for other in stored(FOLDER / this_processor.kind()) if other["threads"] != run["threads"]]
+    runs = sorted([*runs, run], key=lambda each: each["threads"])
+    write_results(RESULTS, {"runs": runs})
+    whole_file.write(PAGE, with_tables(PAGE.read_text(), runs))
+
+
+def is_current():
+    """Whether the page has the tables of the results of one kind of processor."""
+    page = PAGE.read_text()
+    return any(with_tables(page, runs) == page for folder in FOLDER.iterdir() if (runs := stored(folder)))
 
 
 def main():
     options = parsed()
+    if options.check:
+        return None if is_current() else f"{PAGE.name} is not what python_calls.py --write makes"
     os.environ["LOCUS_NUM_THREADS"] = str(options.threads)
     import numpy
     import torch
@@ -252,7 +276,8 @@ def main():
             print(f"{name:40}{ours * 1e3:9.3f}{theirs * 1e3:10.3f}{theirs / ours:8.2f}", flush=True)
     if options.write:
         write(run)
+    return None
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

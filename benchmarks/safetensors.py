@@ -56,7 +56,7 @@ for name, call in {"load_file": lambda: load_file(path), "safe_open, keys alone"
 
 def figures(*command):
     """{name: milliseconds} of a program that prints them."""
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return {name: float(number) for name, _, number in (line.rpartition(": ") for line in done.stdout.splitlines())}
 
 

@@ -4,9 +4,10 @@
 usage: sizes.py [--torch FOLDER] [--json FILE]
 
 The program is benchmarks/cpu_training.cpp, which trains on MNIST, and the peer the same training with libtorch
-(benchmarks/peers/torch_mnist.cpp), both by g++ -O2. FOLDER is the prefix of libtorch, by default /usr (Debian: apt-get install libtorch-dev); without libtorch
-the peer is left out. Lines are those that are left after preprocessing, without empty ones. A program of libtorch needs
-its shared libraries, whose sizes are added up; libraries that both programs take from the system are not counted.
+(benchmarks/peers/torch_mnist.cpp), both by g++ -O2. FOLDER is the prefix of libtorch, by default /usr (Debian: apt-get
+install libtorch-dev); without libtorch the peer is left out. Lines are those that are left after preprocessing, without
+empty ones. A program of libtorch needs its shared libraries, whose sizes are added up; libraries that both programs take
+from the system are not counted.
 """
 
 import argparse

@@ -56,7 +56,7 @@ def build(report, python, scratch):
 
 
 def check_wheel(report, wheel):
-    """A wheel is small, and serves all versions of Python."""
+    """A wheel is small, and serves later versions of Python, too."""
     megabytes = wheel.stat().st_size / 1e6
     report.add("size", None if megabytes < 10 else f"{wheel.name} has {megabytes:.1f} MB; allowed are 10")
     report.add("tags", None if "-abi3-" in wheel.name else f"{wheel.name} is for one version of Python")
@@ -101,7 +101,14 @@ def run_page(report, python, page):
     report.add(page.name, done.stdout + done.stderr if done.returncode != 0 or not blocks else None)
 
 
+def check_speed(report):
+    """The tables of speed in the page are those of stored results."""
+    done = run(sys.executable, common.ROOT / "benchmarks" / "python_calls.py", "--check")
+    report.add("tables of speed", done.stderr if done.returncode != 0 else None)
+
+
 def check(report, wheel=None):
+    check_speed(report)
     includes = run(sys.executable, "-c", "import sysconfig; print(sysconfig.get_path('include'))").stdout.strip()
     if not (wheel or pathlib.Path(includes, "Python.h").exists()):
         return report.skip("the Python module", "Python.h is not installed")

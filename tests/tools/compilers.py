@@ -28,6 +28,7 @@ import re
 import shutil
 import sys
 import tempfile
+import unittest.mock
 
 import clang
 import common
@@ -176,11 +177,8 @@ def problem_of_cuda(compiler, nvcc):
                                        f"-I{headers.KERNELS}", source])
             if status:
                 return said
-    os.environ["NVCC_CCBIN"] = str(compiler.path)
-    try:
+    with unittest.mock.patch.dict(os.environ, NVCC_CCBIN=str(compiler.path)):
         return problem_of_mistakes("nvcc", nvcc, ["nvcc"], mistakes_shown())
-    finally:
-        del os.environ["NVCC_CCBIN"]
 
 
 def run_cuda(compiler, report, name):

@@ -34,7 +34,7 @@ LOCUS_LAPACK(double, d)
 }
 #undef LOCUS_LAPACK
 
-/// LAPACK's functions for one element type. (g++ 16 warns about calls through pointers that are constexpr.)
+/// LAPACK's functions for one element type. Not constexpr: g++ 16 warns about lambdas that call constexpr pointers.
 template <class T>
 struct Lapack;
 #define LOCUS_LAPACK(T, letter)                               \

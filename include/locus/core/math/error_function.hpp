@@ -123,7 +123,7 @@ LOCUS_FN Normal normal(float t) {
 #else
   const float t = detail::bounded_magnitude(x, 14.5f), positive = x < 0.0f ? 0.0f : x;
   const float y = positive - (t * detail::normal(t).tail) * 0x1p-64f;
-  return __builtin_copysignf(y, x);  // of zeros: clang takes -0 for the larger of 0 and -0
+  return __builtin_copysignf(y, x);  // the sign of a zero: clang may take 0 or -0 as the larger of both
 #endif
 }
 
