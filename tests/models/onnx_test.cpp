@@ -283,6 +283,20 @@ TEST_CASE("attributes and inputs out of range are refused with the node") {
                  "weights of shapes (1, 5, 1) and (1, 5, 1) for 4 gates"));
 }
 
+TEST_CASE("scales, tables of angles and weights of classes are buffers") {
+  const models::Onnx<float> net(
+      model_of({{.op_type = "RotaryEmbedding", .inputs = {"x", "cos", "sin", "places"}, .outputs = {"turned"}},
+                {.op_type = "DequantizeLinear", .inputs = {"bytes", "scale"}, .outputs = {"numbers"}},
+                {.op_type = "Mul", .inputs = {"turned", "numbers"}, .outputs = {"scores"}},
+                {.op_type = "SoftmaxCrossEntropyLoss", .inputs = {"scores", "labels", "classes"}, .outputs = {"y"}}},
+               {onnx::tensor_data("cos", ones({2, 1})), onnx::tensor_data("sin", zeros({2, 1})),
+                onnx::tensor_data("places", zeros<std::int64_t>({1, 2})),
+                onnx::tensor_data("bytes", zeros<std::uint8_t>({2, 2})), onnx::tensor_data("scale", ones({2})),
+                onnx::tensor_data("labels", zeros<std::int64_t>({1, 2, 2})), onnx::tensor_data("classes", ones({1}))}));
+  CHECK(net.parameters().empty());
+  CHECK(net.named_buffers().size() == 4);
+}
+
 TEST_CASE("numbers that no integer holds are quantized to the ends of the range, and NaN to 0") {
   const models::Onnx<float> net(model_of({{.op_type = "QuantizeLinear", .inputs = {"x", "scale"}, .outputs = {"y"}}},
                                          {onnx::tensor_data("scale", full({}, 1e-30f))},
