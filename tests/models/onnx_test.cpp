@@ -283,6 +283,28 @@ TEST_CASE("attributes and inputs out of range are refused with the node") {
                  "weights of shapes (1, 5, 1) and (1, 5, 1) for 4 gates"));
 }
 
+TEST_CASE("no window of a pool begins behind the input, also with uneven borders") {
+  const std::vector<onnx::Attribute> uneven{{"kernel_shape", std::vector<std::int64_t>{2}},
+                                            {"strides", std::vector<std::int64_t>{2}},
+                                            {"pads", std::vector<std::int64_t>{0, 4}},
+                                            {"ceil_mode", std::int64_t{1}}};
+  std::vector<onnx::Attribute> counting = uneven;
+  counting.push_back({"count_include_pad", std::int64_t{1}});
+  const models::Onnx<float> net(
+      model_of({{.op_type = "MaxPool", .inputs = {"x"}, .outputs = {"largest", "places"}, .attributes = uneven},
+                {.op_type = "AveragePool", .inputs = {"x"}, .outputs = {"mean"}, .attributes = counting}},
+               {}, {{"x", DataType::float32, {1, 1, 4}}},
+               {{"largest", DataType::float32, {1, 1, 3}},
+                {"places", DataType::int64, {1, 1, 3}},
+                {"mean", DataType::float32, {1, 1, 3}}}));
+  const auto outputs = net.run({{"x", from({1, 2, 3, 4}).reshape({1, 1, 4})}});
+  REQUIRE(outputs.get<float>("largest").shape() == Shape{1, 1, 3});
+  CHECK_CLOSE(outputs.get<float>("largest").slice(2, 0, 2), Reference({1, 1, 2}, {2, 4}));
+  REQUIRE(outputs.get<std::int64_t>("places").shape() == Shape{1, 1, 3});
+  CHECK_CLOSE(outputs.get<std::int64_t>("places").slice(2, 0, 2), Reference({1, 1, 2}, {1, 3}));
+  CHECK_CLOSE(outputs.get<float>("mean"), Reference({1, 1, 3}, {1.5, 3.5, 0}));
+}
+
 TEST_CASE("scales, tables of angles and weights of classes are buffers") {
   const models::Onnx<float> net(
       model_of({{.op_type = "RotaryEmbedding", .inputs = {"x", "cos", "sin", "places"}, .outputs = {"turned"}},
