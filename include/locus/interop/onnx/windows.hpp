@@ -34,8 +34,8 @@ struct Windows {
   [[nodiscard]] Size3d size_3d(const Integers& list) const { return {list[0], list[1], list[2]}; }
 };
 
-/// Numbers of windows and extents of inputs beyond this are refused, so that sums of a few products of two of them do
-/// not overflow, also of an input without elements.
+/// Numbers of windows and extents of inputs beyond this are refused: a sum of a few products of two of them fits 64
+/// bits, also where an input has no elements.
 inline constexpr std::int64_t most_of_window = std::int64_t{1} << 30;
 [[nodiscard]] constexpr bool is_window_number(std::int64_t number) {
   return number >= -most_of_window && number <= most_of_window;
