@@ -186,6 +186,11 @@ void write_all() {
     return concat(1, atan2(y, z).eval(), on_axes, erfinv(tanh(x)).eval(), erfinv(x * 1e-3).eval());
   };
   batches("angles", angles, rows);
+  const auto fractions = [](std::int64_t size) {
+    return clamp(tanh(randn<float>({size, 400}) * 3), -0.9999, 0.9999).eval();
+  };
+  batches(
+      "quantiles", [](const auto& x) { return erfinv(x); }, fractions);
 
   const auto gpt2 = models::gpt2<float>({.vocab_size = 31, .n_positions = 12, .n_embd = 16, .n_layer = 2, .n_head = 2});
   const auto tokens = [](std::int64_t size, std::int64_t length) {

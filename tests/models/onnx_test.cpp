@@ -34,6 +34,16 @@ class locus::onnx::detail::Functions<Traced<float, Cpu>> {
   }
 };
 
+/// Numbers of 16 bits have one operator, likewise.
+template <>
+class locus::onnx::detail::Functions<Tensor<half, Cpu>> {
+ public:
+  static void run(const Call<Tensor<half, Cpu>>& call, int operation) {
+    REQUIRE(operator_specs[operation].name == "QLinearMatMul");
+    multiply_quantized(call);
+  }
+};
+
 namespace {
 
 using onnx::DataType;
@@ -281,12 +291,131 @@ TEST_CASE("attributes and inputs out of range are refused with the node") {
   CHECK(contains(refused({.op_type = "LSTM", .inputs = {"x", "w", "w"}, .outputs = {"y"}}, zeros({2, 1, 3}),
                          {onnx::tensor_data("w", zeros({1, 5, 1}))}),
                  "weights of shapes (1, 5, 1) and (1, 5, 1) for 4 gates"));
+  constexpr std::int64_t many = std::int64_t{1} << 40;
+  CHECK(contains(
+      refused({.op_type = "LpPool", .inputs = {"x"}, .outputs = {"y"}, .attributes = {{"kernel_shape", List{2, 2}}}},
+              zeros({many, many, 0, 4})),
+      "expected extents of at most 2^30"));
+  CHECK(contains(refused({.op_type = "Resize",
+                          .inputs = {"x", "", "", "s"},
+                          .outputs = {"y"},
+                          .attributes = {{"mode", "linear"}, {"antialias", std::int64_t{1}}, {"axes", List{1}}}},
+                         zeros({0, many}), {onnx::tensor_data("s", from<std::int64_t>({1}))}),
+                 "antialias of 1099511627776 elements as 1"));
+}
+
+TEST_CASE("inputs and attributes that do not fit each other are refused, not broadcast or ignored") {
+  const auto refused = [](const onnx::Node& node, const Tensor<float, Cpu>& x,
+                          const std::vector<onnx::TensorData>& initializers) {
+    const models::Onnx<float> net(model_of({node}, initializers));
+    return message_of<DataError>([&] { (void)net(x); });
+  };
+  const auto lstm = [&](const std::vector<onnx::Attribute>& attributes, const Shape& bias) {
+    return refused({.op_type = "LSTM", .inputs = {"x", "w", "r", "b"}, .outputs = {"y"}, .attributes = attributes},
+                   zeros({2, 1, 3}),
+                   {onnx::tensor_data("w", zeros({1, 8, 3})), onnx::tensor_data("r", zeros({1, 8, 2})),
+                    onnx::tensor_data("b", zeros(bias))});
+  };
+  CHECK(lstm({{"hidden_size", std::int64_t{2}}}, {1, 16}).empty());
+  CHECK(contains(lstm({{"hidden_size", std::int64_t{3}}}, {1, 16}), "hidden_size = 3, which Locus does not run"));
+  CHECK(contains(lstm({}, {1, 9}), "input 3 of shape (1, 9); expected (1, 16)"));
+  CHECK(contains(lstm({{"activations", std::vector<std::string>{"Relu"}}}, {1, 16}), "1 activations; expected 3"));
+
+  const onnx::Node quantize{.op_type = "QuantizeLinear", .inputs = {"x", "s"}, .outputs = {"y"}};
+  CHECK(contains(refused(quantize, zeros({2, 1}), {onnx::tensor_data("s", ones({3}))}),
+                 "scales of shape (3,) for x of shape (2, 1) in blocks of 0"));
+  CHECK(contains(
+      refused({.op_type = "QuantizeLinear",
+               .inputs = {"x", "s", "z"},
+               .outputs = {"y"},
+               .attributes = {{"output_dtype", static_cast<std::int64_t>(DataType::int8)}}},
+              zeros({2}), {onnx::tensor_data("s", full({}, 1.f)), onnx::tensor_data("z", full<std::uint8_t>({}, 0))}),
+      "output_dtype int8 with a zero point of uint8"));
+  CHECK(contains(refused({.op_type = "NegativeLogLikelihoodLoss", .inputs = {"x", "labels"}, .outputs = {"y"}},
+                         zeros({4, 2}), {onnx::tensor_data("labels", zeros<std::int64_t>({3}))}),
+                 "labels of shape (3,) for classes of shape (4, 2)"));
+  CHECK(contains(refused({.op_type = "ScatterElements",
+                          .inputs = {"x", "i", "u"},
+                          .outputs = {"y"},
+                          .attributes = {{"reduction", "mul"}}},
+                         zeros({2, 2}),
+                         {onnx::tensor_data("i", zeros<std::int64_t>({1, 2})), onnx::tensor_data("u", ones({2, 2}))}),
+                 "updates of shape (2, 2) for indices of shape (1, 2)"));
+  CHECK(contains(complaint(model_of({{.op_type = "MaxPool",
+                                      .inputs = {"x"},
+                                      .outputs = {"y"},
+                                      .attributes = {{"kernel_shape", std::vector<std::int64_t>{2}},
+                                                     {"count_include_pad", std::int64_t{1}}}}})),
+                 "it does not read these attributes: 'count_include_pad'"));
+}
+
+TEST_CASE("no window of a pool begins behind the input, also with uneven borders") {
+  const std::vector<onnx::Attribute> uneven{{"kernel_shape", std::vector<std::int64_t>{2}},
+                                            {"strides", std::vector<std::int64_t>{2}},
+                                            {"pads", std::vector<std::int64_t>{0, 4}},
+                                            {"ceil_mode", std::int64_t{1}}};
+  std::vector<onnx::Attribute> counting = uneven;
+  counting.push_back({"count_include_pad", std::int64_t{1}});
+  const models::Onnx<float> net(
+      model_of({{.op_type = "MaxPool", .inputs = {"x"}, .outputs = {"largest", "places"}, .attributes = uneven},
+                {.op_type = "AveragePool", .inputs = {"x"}, .outputs = {"mean"}, .attributes = counting}},
+               {}, {{"x", DataType::float32, {1, 1, 4}}},
+               {{"largest", DataType::float32, {1, 1, 3}},
+                {"places", DataType::int64, {1, 1, 3}},
+                {"mean", DataType::float32, {1, 1, 3}}}));
+  const auto outputs = net.run({{"x", from({1, 2, 3, 4}).reshape({1, 1, 4})}});
+  REQUIRE(outputs.get<float>("largest").shape() == Shape{1, 1, 3});
+  CHECK_CLOSE(outputs.get<float>("largest").slice(2, 0, 2), Reference({1, 1, 2}, {2, 4}));
+  REQUIRE(outputs.get<std::int64_t>("places").shape() == Shape{1, 1, 3});
+  CHECK_CLOSE(outputs.get<std::int64_t>("places").slice(2, 0, 2), Reference({1, 1, 2}, {1, 3}));
+  CHECK_CLOSE(outputs.get<float>("mean"), Reference({1, 1, 3}, {1.5, 3.5, 0}));
+}
+
+TEST_CASE("products of a scatter wrap to the type, and a scatter of no updates leaves the tensor") {
+  const auto scattered = [](const onnx::TensorData& x, const onnx::TensorData& updates, std::int64_t count) {
+    const std::vector<onnx::Attribute> multiplies{{"reduction", "mul"}}, to_float{{"to", std::int64_t{1}}};
+    const models::Onnx<float> net(
+        model_of({{.op_type = "ScatterElements", .inputs = {"x", "i", "u"}, .outputs = {"z"}, .attributes = multiplies},
+                  {.op_type = "Cast", .inputs = {"z"}, .outputs = {"y"}, .attributes = to_float}},
+                 {x, updates, onnx::tensor_data("i", zeros<std::int64_t>({count}))}, {}));
+    return net.run({}).get<float>("y");
+  };
+  CHECK_CLOSE(scattered(onnx::tensor_data("x", from<std::uint8_t>({200, 7})),
+                        onnx::tensor_data("u", from<std::uint8_t>({2, 3})), 2),
+              Reference({2}, {1200 % 256, 7}));
+  CHECK_CLOSE(scattered(onnx::tensor_data("x", from({1, 2})), onnx::tensor_data("u", zeros(Shape{0})), 0),
+              Reference({2}, {1, 2}));
+}
+
+TEST_CASE("sums of a quantized product are beyond the range of half") {
+  const models::Onnx<half> net(
+      model_of({{.op_type = "QLinearMatMul", .inputs = {"a", "s", "z", "b", "s", "z", "one", "z"}, .outputs = {"y"}}},
+               {onnx::tensor_data("a", full<std::int8_t>({1, 64}, 127)),
+                onnx::tensor_data("b", full<std::int8_t>({64, 1}, 127)), onnx::tensor_data("s", full({}, 0x1p-7f)),
+                onnx::tensor_data("one", full({}, 1.f)), onnx::tensor_data("z", full<std::int8_t>({}, 0))},
+               {}, {{"y", DataType::int8, {1, 1}}}));
+  CHECK_CLOSE(net.run({}).get<std::int8_t>("y"), Reference({1, 1}, {63}));  // 64 * 127 * 127 / 2^14
+}
+
+TEST_CASE("scales, tables of angles and weights of classes are buffers") {
+  const models::Onnx<float> net(
+      model_of({{.op_type = "RotaryEmbedding", .inputs = {"x", "cos", "sin", "places"}, .outputs = {"turned"}},
+                {.op_type = "DequantizeLinear", .inputs = {"bytes", "scale"}, .outputs = {"numbers"}},
+                {.op_type = "Mul", .inputs = {"turned", "numbers"}, .outputs = {"scores"}},
+                {.op_type = "SoftmaxCrossEntropyLoss", .inputs = {"scores", "labels", "classes"}, .outputs = {"y"}}},
+               {onnx::tensor_data("cos", ones({2, 1})), onnx::tensor_data("sin", zeros({2, 1})),
+                onnx::tensor_data("places", zeros<std::int64_t>({1, 2})),
+                onnx::tensor_data("bytes", zeros<std::uint8_t>({2, 2})), onnx::tensor_data("scale", ones({2})),
+                onnx::tensor_data("labels", zeros<std::int64_t>({1, 2, 2})), onnx::tensor_data("classes", ones({1}))}));
+  CHECK(net.parameters().empty());
+  CHECK(net.named_buffers().size() == 4);
 }
 
 TEST_CASE("numbers that no integer holds are quantized to the ends of the range, and NaN to 0") {
-  const models::Onnx<float> net(model_of({{.op_type = "QuantizeLinear", .inputs = {"x", "scale"}, .outputs = {"y"}}},
-                                         {onnx::tensor_data("scale", full({}, 1e-30f))},
-                                         {{"x", DataType::float32, {4}}}, {{"y", DataType::uint8, {4}}}));
+  const std::vector<onnx::Attribute> given{{"output_dtype", std::int64_t{0}}};  // as left out: uint8
+  const models::Onnx<float> net(model_of(
+      {{.op_type = "QuantizeLinear", .inputs = {"x", "scale"}, .outputs = {"y"}, .attributes = given}},
+      {onnx::tensor_data("scale", full({}, 1e-30f))}, {{"x", DataType::float32, {4}}}, {{"y", DataType::uint8, {4}}}));
   const float infinite = __builtin_inff();
   CHECK_CLOSE(net.run({{"x", from({infinite, -infinite, __builtin_nanf(""), 1e30f})}}).get<std::uint8_t>("y"),
               Reference({4}, {255, 0, 0, 255}));

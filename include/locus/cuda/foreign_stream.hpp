@@ -16,7 +16,7 @@ inline constexpr std::intptr_t no_stream = -1, legacy_stream = 1, per_thread_str
 namespace detail {
 [[nodiscard]] inline cudaStream_t handle_of(std::intptr_t stream) { return reinterpret_cast<cudaStream_t>(stream); }
 
-/// As order_streams, which a stream and itself need not.
+/// As order_streams; nothing if both are the same stream, whose work is in order.
 inline void order(int ordinal, cudaStream_t first, cudaStream_t second) {
   if (first != second) order_streams(ordinal, first, second);
 }

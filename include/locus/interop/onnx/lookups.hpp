@@ -34,7 +34,7 @@ void with_updates(const Call<F>& call, const Do& f) {
   call.in_place([&](auto place) {
     const auto& indices = call.at(call.integers(1), place);
     if (const auto* integers = call.input(0).integers())
-      call.give_like(f(call.at(*integers, place), indices, call.at(call.integers(2), place)));
+      call.give_wrapped(call.input(0).type(), f(call.at(*integers, place), indices, call.at(call.integers(2), place)));
     else call.give_like(f(call.at(call.bools(0), place), indices, call.at(call.bools(2), place)));
   });
 }
@@ -126,7 +126,7 @@ void combine_equal(Scattering how, I& places, X& updates) {
   const I number = arange<std::int64_t>(0, places.elements(), 1, places.device());
   const I before = pad(places, {1, -1}, PadMode::constant, std::int64_t{-1});
   I rank = number - cummax(where(places == before, std::int64_t{0}, number), 0).values;  // among updates of its place
-  while (places.elements() > 0 && max(rank).item() > 0) {
+  while (max(rank).item() > 0) {
     const I next_rank = pad(rank, {-1, 1}, PadMode::constant, std::int64_t{0});
     const auto is_first = (rank % 2 == 0).eval(), is_pair = (is_first && next_rank > rank).eval();
     updates = where(is_pair, combined(how, updates, X(pad(updates, {-1, 1}))), updates);
@@ -135,9 +135,10 @@ void combine_equal(Scattering how, I& places, X& updates) {
     rank = index_select(rank, 0, kept) / 2;
   }
 }
-/// x, flat, with updates combined with its elements at places.
+/// x, flat, with updates combined with its elements at places, of which there are as many.
 template <class X, class I>
 [[nodiscard]] X scatter_by(Scattering how, const X& x, I places, X updates) {
+  if (places.elements() == 0) return x;
   combine_equal(how, places, updates);
   return index_copy(x, 0, places, combined(how, X(index_select(x, 0, places)), updates));
 }
@@ -159,6 +160,8 @@ void scatter_by_coordinates(const Call<F>& call) {
     if (how == Scattering::replace) return reshape(index_copy(slices, 0, numbers, rows), shape);
     if constexpr (!std::is_same_v<value_of<X>, bool>) {
       if (how == Scattering::add) return reshape(index_add(slices, 0, numbers, rows), shape);
+      if (rows.size(0) != numbers.size(0))
+        call.fail_here({"updates of shape ", updates.shape(), " for indices of shape ", indices.shape()});
       return reshape(
           scatter_by(how, X(reshape(x, {-1})), positions_in(numbers, slices.size(1)), X(reshape(updates, {-1}))),
           shape);
@@ -176,6 +179,8 @@ void scatter_elements(const Call<F>& call) {
     if (how == Scattering::replace) return scatter(x, axis, indices, updates);
     if constexpr (!std::is_same_v<value_of<X>, bool>) {
       if (how == Scattering::add) return scatter_add(x, axis, indices, updates);
+      if (updates.shape() != indices.shape())
+        call.fail_here({"updates of shape ", updates.shape(), " for indices of shape ", indices.shape()});
       const auto numbers = reshape(arange<std::int64_t>(0, x.elements(), 1, indices.device()), x.shape());
       Tensor<std::int64_t, std::remove_cvref_t<decltype(indices.device())>> within = numbers;
       for (int d = 0; d < x.rank(); ++d)

@@ -13,7 +13,9 @@ template <class F>
 [[nodiscard]] F label_loss(const Call<F>& call, const F& logs) {
   using D = device_of<F>;
   const Tensor<std::int64_t, D>& labels = call.integers(1).there(call.device());
-  if (logs.rank() < 2 || labels.rank() != logs.rank() - 1)
+  Shape expected = logs.shape();
+  if (expected.rank() > 1) expected.erase(1);
+  if (logs.rank() < 2 || labels.shape() != expected)
     call.fail_here({"labels of shape ", labels.shape(), " for classes of shape ", logs.shape()});
   const Tensor<bool, D> is_ignored = call.has("ignore_index") ? (labels == call.integer("ignore_index", 0)).eval()
                                                               : full<bool>(labels.shape(), false, call.device());

@@ -29,8 +29,6 @@ struct OperatorSpec {
 };
 
 inline constexpr std::string_view reduction_attributes = "axes keepdims noop_with_empty_axes";
-inline constexpr std::string_view window_attributes =
-    "auto_pad ceil_mode count_include_pad dilations kernel_shape pads storage_order strides";
 
 /// Sorted by name.
 inline constexpr OperatorSpec operator_specs[] = {
@@ -48,7 +46,7 @@ inline constexpr OperatorSpec operator_specs[] = {
     {"Attention", 3, 7, 4,
      "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale softcap "
      "softmax_precision"},
-    {"AveragePool", 1, 1, 1, window_attributes},
+    {"AveragePool", 1, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides"},
     {"BatchNormalization", 5, 5, 5, "epsilon momentum spatial training_mode"},
     {"BitShift", 2, 2, 1, "direction"},
     {"BitwiseAnd", 2, 2, 1},
@@ -120,7 +118,7 @@ inline constexpr OperatorSpec operator_specs[] = {
     {"MatMul", 2, 2, 1},
     {"MatMulInteger", 2, 4, 1},
     {"Max", 1, any_number, 1},
-    {"MaxPool", 1, 1, 2, window_attributes},
+    {"MaxPool", 1, 1, 2, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides"},
     {"MaxUnpool", 2, 3, 1, "kernel_shape pads strides"},
     {"Mean", 1, any_number, 1},
     {"MeanVarianceNormalization", 1, 1, 1, "axes"},

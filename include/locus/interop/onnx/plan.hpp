@@ -44,7 +44,9 @@ struct PlannedModel {
 /// Whether an operator reads an input as numbers that say how it computes: they are no weights.
 [[nodiscard]] constexpr bool is_setting(std::string_view operation, std::size_t input) {
   if (operation == "BatchNormalization") return input == 3 || input == 4;
-  for (const std::string_view name : {"Resize", "Upsample", "Clip", "Pad", "Range", "OneHot", "Dropout"})
+  for (const std::string_view name :
+       {"Resize", "Upsample", "Clip", "Pad", "Range", "OneHot", "Dropout", "RotaryEmbedding", "QuantizeLinear",
+        "DequantizeLinear", "QLinearMatMul", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
     if (operation == name) return input > 0 || name == "Range";
   return false;
 }

@@ -7,19 +7,21 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
 
-/// Windows whose border is made by pad. With ceil_mode, the last windows reach beyond the border.
+/// Windows whose border is made by pad. With ceil_mode, the last window reaches beyond the border, or ends before the
+/// border does, as none begins behind the input.
 struct PaddedWindows {
   Windows inner;   ///< without a border
-  Windows beyond;  ///< their border: the elements beyond the border of x
+  Windows beyond;  ///< their border: the elements beyond the border of x; negative: elements of it that are cut off
   Windows whole;   ///< their border: both
 
   PaddedWindows(const Windows& by, const Shape& x, bool ceils) : inner(without_border(by)), beyond(inner), whole(by) {
     for (std::size_t d = 0; ceils && d < by.dims(); ++d) {
       const std::int64_t extent = x[static_cast<int>(d) + 2], padded = extent + by.before[d] + by.after[d];
       const std::int64_t reach = by.dilations[d] * (by.kernel[d] - 1) + 1, stride = by.strides[d];
+      if (padded + stride <= reach) continue;  // no window fits, which the pool or convolution refuses
       std::int64_t last = padded < reach ? 0 : (padded - reach + stride - 1) / stride * stride;
-      if (last >= extent + by.before[d] && last >= stride) last -= stride;  // no window begins behind the input
-      beyond.after[d] = last + reach > padded ? last + reach - padded : 0;
+      if (last >= extent + by.before[d] && last >= stride) last -= stride;
+      beyond.after[d] = last + reach - padded;
       whole.after[d] += beyond.after[d];
     }
   }
@@ -54,11 +56,12 @@ template <class F>
 template <class F>
 [[nodiscard]] F max_pool(const Call<F>& call, F x) {
   Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 3);
+  bool ceils = call.flag("ceil_mode");
   if (!by.is_symmetric() || !by.fits_pool()) {
-    x = pad(x, border(by), PadMode::constant, static_cast<compute_t<value_of<F>>>(-__builtin_inf()));
-    by = without_border(by);
+    const PaddedWindows windows(by, x.shape(), ceils);
+    x = pad(x, border(windows.whole), PadMode::constant, static_cast<compute_t<value_of<F>>>(-__builtin_inf()));
+    by = windows.inner, ceils = false;
   }
-  const bool ceils = call.flag("ceil_mode");
   if (by.dims() == 3) return max_pool_volume(x, by, ceils);
   if (by.dims() == 1)
     return max_pool1d(x, by.kernel[0], by.strides[0], by.before[0], {.dilation = by.dilations[0], .ceil_mode = ceils});

@@ -23,21 +23,19 @@ struct IntegerRange {
 }
 
 /// A scale or zero point as it broadcasts with x: one number, one for each slice along the axis, or, with block_size,
-/// one for each block along it.
-template <class X>
-[[nodiscard]] X along_axis(const Attributes& call, const X& factors, const Shape& x) {
+/// one for each block along it. throws DataError for another shape
+template <class F, class X>
+[[nodiscard]] X along_axis(const Call<F>& call, const X& factors, const Shape& x) {
   if (factors.elements() == 1) return reshape(factors, Shape{});
-  const std::int64_t given = call.integer("axis", 1), block = call.integer("block_size", 0);
-  const int rank = x.rank(), axis = static_cast<int>(given < 0 ? given + rank : given);
-  if (axis < 0 || axis >= rank) call.fail_here({"axis ", given, " of ", rank, " dimensions"});
-  if (factors.rank() == 1 && block == 0) {
-    Shape along = Dims::filled(rank, 1);
-    along[axis] = factors.size(0);
-    return reshape(factors, along);
-  }
-  if (factors.rank() != rank || block < 1)
+  const std::int64_t block = call.integer("block_size", 0);
+  const int axis = call.axis_of(call.integer("axis", 1), x.rank());
+  Shape along = Dims::filled(x.rank(), 1), blocks = x;
+  along[axis] = x[axis];
+  if (block == 0 && factors.shape() == Shape{x[axis]}) return reshape(factors, along);
+  if (block > 0 && x[axis] > 0) blocks[axis] = (x[axis] - 1) / block + 1;
+  if (block < 1 || factors.shape() != blocks)
     call.fail_here({"scales of shape ", factors.shape(), " for x of shape ", x, " in blocks of ", block});
-  return slice(repeat_interleave(factors, block, axis), axis, 0, x[axis]);
+  return slice(repeat_interleave(factors, block < x[axis] ? block : x[axis], axis), axis, 0, x[axis]);
 }
 /// The zero point of input i, as x's; 0 if it is left out.
 template <class F>
@@ -45,42 +43,49 @@ template <class F>
   if (!call.has_input(i)) return full<std::int64_t>({}, 0, call.device());
   return along_axis(call, call.integers(i).there(call.device()), x);
 }
-/// round(x / scale) + zero, within the type; NaN as 0
-template <class F>
-void give_quantized(const Call<F>& call, DataType type, const F& x, const F& scale,
-                    const Tensor<std::int64_t, device_of<F>>& zero) {
+/// round(x / scale) + zero, within the type; NaN as 0. R is float where T has 16 bits, which would round the quotient.
+template <class F, class R, class D>
+void give_quantized(const Call<F>& call, DataType type, const Tensor<R, D>& x, const Tensor<R, D>& scale,
+                    const Tensor<std::int64_t, D>& zero) {
   const auto [low, high] = range_of_type(call, type);
-  const auto quotient = round(plain_of(x) / plain_of(scale)).eval().template as<double>();
+  const auto quotient = round(x / scale).eval().template as<double>();
   const auto steps = where(isnan(quotient), 0, clamp(quotient, -0x1p33, 0x1p33)).eval().template as<std::int64_t>();
   call.give_as(type, clamp(steps + zero, low, high));
 }
 
 template <class F>
 void quantize(const Call<F>& call) {
-  const F& x = call.numbers(0);
-  const DataType type =
-      call.has_input(2)
-          ? call.input(2).type()
-          : static_cast<DataType>(call.integer("output_dtype", static_cast<std::int64_t>(DataType::uint8)));
+  using R = compute_t<value_of<F>>;
+  const Shape& shape = call.shape(0);
+  const auto wanted = static_cast<DataType>(call.integer("output_dtype", 0));
+  const DataType otherwise = call.has_input(2) ? call.input(2).type() : DataType::uint8,
+                 type = wanted == DataType::undefined ? otherwise : wanted;
+  if (call.has_input(2) && type != otherwise)
+    call.fail_here({"output_dtype ", to_string(type), " with a zero point of ", to_string(otherwise)});
   (void)range_of_type(call, type);
-  give_quantized(call, type, x, along_axis(call, call.numbers(1), x.shape()), zero_point(call, 2, x.shape()));
+  give_quantized(call, type, call.plain(0).template as<R>(), along_axis(call, call.plain(1), shape).template as<R>(),
+                 zero_point(call, 2, shape));
 }
 template <class F>
 void dequantize(const Call<F>& call) {
   const auto& x = call.integers(0).there(call.device());
+  const auto wanted = static_cast<DataType>(call.integer("output_dtype", 0));
+  const DataType type = wanted == DataType::undefined ? call.input(1).type() : wanted;
+  if (!is_floating(type)) call.fail_here({"output_dtype ", to_string(type), "; expected floating-point numbers"});
   const auto steps = (x - zero_point(call, 2, x.shape())).eval().template as<value_of<F>>();
-  call.give_as(call.input(1).type(), steps * along_axis(call, call.numbers(1), x.shape()));
+  call.give_as(type, steps * along_axis(call, call.numbers(1), x.shape()));
 }
 /// uint8 of the range of x, which includes 0; its scale and zero point.
 template <class F>
 void quantize_to_range(const Call<F>& call) {
   using T = value_of<F>;
+  using R = compute_t<T>;
   const auto& x = call.plain(0);
   const auto low = minimum(min(x), 0).eval(), high = maximum(max(x), 0).eval();
   const auto scale = ((high - low) / 255).eval();
   // A scale of 0, of x without other elements, or of NaN has the zero point 0.
   const auto zero = where(scale > 0, clamp(round(-low / scale), 0, 255), 0).eval().template as<std::int64_t>();
-  give_quantized(call, DataType::uint8, F(call.handle(x)), F(call.handle(scale)), zero);
+  give_quantized(call, DataType::uint8, x.template as<R>(), scale.template as<R>(), zero);
   call.give(1, Value<F>(DataType::float32, call.handle(Tensor<T, device_of<F>>(scale))));
   call.give(2, Value<F>(DataType::uint8, zero));
 }
@@ -102,11 +107,16 @@ void multiply_integers(const Call<F>& call) {
 /// Inputs: a, its scale and zero point, b, its scale and zero point, the scale and zero point of the result.
 template <class F>
 void multiply_quantized(const Call<F>& call) {
+  using R = compute_t<value_of<F>>;  // sums of products are beyond the range of half
+  if (elements(call.shape(6)) != 1 || elements(call.shape(7)) != 1)
+    call.fail_here({"a scale of shape ", call.shape(6), " and a zero point of shape ", call.shape(7),
+                    " of the result; expected one number"});
   const auto sums = matmul(without_zero(call, 0, 2, false), without_zero(call, 3, 5, true));
-  F scale = call.numbers(1);
-  if (scale.rank() == 1 && scale.elements() > 1) scale = unsqueeze(scale, 1);
-  const F product = call.handle(sums.eval().template as<value_of<F>>().eval()) * (scale * call.numbers(4));
-  give_quantized(call, call.input(7).type(), product, call.numbers(6), call.integers(7).there(call.device()));
+  auto scale = call.plain(1).template as<R>();
+  if (scale.rank() == 1 && scale.elements() > 1) scale = scale.unsqueeze(1);
+  const auto product = (sums.eval().template as<R>() * (scale * call.plain(4).template as<R>())).eval();
+  give_quantized(call, call.input(7).type(), product, call.plain(6).template as<R>(),
+                 call.integers(7).there(call.device()));
 }
 
 template <class F>

@@ -10,7 +10,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
 template <class F>
 [[nodiscard]] F activated(const Call<F>& call, std::size_t at, std::string_view otherwise, const F& x) {
   const auto* names = call.template attribute<std::vector<std::string>>("activations");
-  const std::string_view name = names && at < names->size() ? std::string_view((*names)[at]) : otherwise;
+  const std::string_view name = names ? std::string_view((*names)[at]) : otherwise;
   if (name == "Sigmoid") return sigmoid(x);
   if (name == "Tanh") return tanh(x);
   if (name == "Relu") return relu(x);
@@ -41,8 +41,6 @@ template <class F>
 [[nodiscard]] RecurrentWeights<F> weights_of(const Call<F>& call, std::int64_t gates, std::int64_t d) {
   const F w = transpose(select(call.numbers(1), 0, d)), r = transpose(select(call.numbers(2), 0, d));
   const std::int64_t columns = gates * r.size(0);
-  if (w.size(1) != columns || r.size(1) != columns)
-    call.fail_here({"weights of shapes ", call.shape(1), " and ", call.shape(2), " for ", gates, " gates"});
   F bias = call.handle(zeros<value_of<F>>({2 * columns}, call.device()));
   if (call.has_input(3)) bias = select(call.numbers(3), 0, d);
   return {w,
@@ -65,15 +63,35 @@ template <class F>
   return concat(list, axis);
 }
 
+/// throws DataError unless the weights and states have the shapes of inputs and gates
+template <class F>
+void require_recurrent_shapes(const Call<F>& call, std::int64_t directions, std::int64_t gates) {
+  const Shape &x = call.shape(0), &w = call.shape(1), &r = call.shape(2);
+  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3 || elements(x) == 0 || w != Shape{directions, w[1], x[2]} ||
+      w[1] % gates != 0 || r != Shape{directions, w[1], w[1] / gates})
+    call.fail_here({"inputs of shape ", x, " and weights of shapes ", w, " and ", r, " for ", gates,
+                    " gates; expected (length, batch, inputs), (", directions, ", gates * width, inputs) and (",
+                    directions, ", gates * width, width)"});
+  const auto require = [&](std::size_t i, const Shape& expected) {
+    if (call.has_input(i) && call.shape(i) != expected)
+      call.fail_here({"input ", i, " of shape ", call.shape(i), "; expected ", expected});
+  };
+  const bool batch_first = call.flag("layout");
+  const std::int64_t batch = x[batch_first ? 0 : 1], width = r[2];
+  const Shape state = batch_first ? Shape{batch, directions, width} : Shape{directions, batch, width};
+  require(3, {directions, 2 * w[1]}), require(5, state), require(6, state), require(7, {directions, 3 * width});
+}
 /// throws DataError for a direction, option or shape that Locus does not run
 template <class F>
-void require_recurrent(const Call<F>& call, std::int64_t directions) {
+void require_recurrent(const Call<F>& call, std::int64_t directions, std::int64_t gates) {
   if (directions == 1 && call.text("direction", "forward") != "reverse") call.require_text("direction", "forward");
   if (call.has("clip")) call.fail_here({"clip, which Locus does not run"});
-  const Shape &x = call.shape(0), &w = call.shape(1), &r = call.shape(2);
-  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3 || w[0] != directions || r[0] != directions || elements(x) == 0)
-    call.fail_here({"inputs of shape ", x, " and weights of shapes ", w, " and ", r,
-                    "; expected (length, batch, inputs) and (", directions, ", gates, columns)"});
+  const std::int64_t functions = directions * (gates == 1 ? 1 : gates - 1);
+  const auto* names = call.template attribute<std::vector<std::string>>("activations");
+  if (names && static_cast<std::int64_t>(names->size()) < functions)  // an RNN's default has two for one direction, too
+    call.fail_here({names->size(), " activations; expected ", functions, " or more"});
+  require_recurrent_shapes(call, directions, gates);
+  call.require_integer("hidden_size", call.shape(2)[2]);
 }
 /// The outputs (length, batch, width) of one direction; `state` becomes the last state. Sequences that are shorter, by
 /// lengths (batch, 1) unless it has no memory, keep their state, and have outputs of 0 behind their end.
@@ -100,7 +118,7 @@ template <class F, class Step>
 void recur(const Call<F>& call, std::int64_t gates, const Step& step) {
   const auto word = call.text("direction", "forward");
   const std::int64_t directions = word == "bidirectional" ? 2 : 1;
-  require_recurrent(call, directions);
+  require_recurrent(call, directions, gates);
   const bool batch_first = call.flag("layout");
   const F x = batch_first ? F(transpose(call.numbers(0), 0, 1)) : call.numbers(0);
   Tensor<std::int64_t, device_of<F>> lengths;

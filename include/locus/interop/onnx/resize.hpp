@@ -64,6 +64,7 @@ struct ResizeKernel {
         cubic_coefficient(call.number("cubic_coeff_a", -0.75)) {
     if (!is_linear && !is_cubic) call.require_text("mode", "nearest");
     if (is_widened) shrink = axis.scale;
+    if (reach() > 0x1p30) call.fail_here({"antialias of ", axis.extent, " elements as ", axis.size});
   }
   [[nodiscard]] bool is_nearest() const { return !is_linear && !is_cubic; }
   /// How far from the coordinate elements count.

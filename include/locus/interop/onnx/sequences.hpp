@@ -18,7 +18,8 @@ void rotate_pairs(const Call<F>& call) {
                       : F(transpose(given, 1, 2));  // (batch, length, heads, width)
   const std::int64_t asked = call.integer("rotary_embedding_dim", 0), width = x.size(3),
                      turned = asked > 0 ? asked : width;
-  if (turned > width || turned % 2 != 0) call.fail_here({"rotary_embedding_dim ", turned, " of ", width, " elements"});
+  if (asked < 0 || turned > width || turned % 2 != 0)
+    call.fail_here({"rotary_embedding_dim ", asked, " of ", width, " elements"});
   const auto angles = [&](std::size_t i) -> F {
     const F& cache = call.numbers(i);
     const Shape shape{x.size(0), x.size(1), 1, turned / 2};

@@ -34,7 +34,8 @@ struct Windows {
   [[nodiscard]] Size3d size_3d(const Integers& list) const { return {list[0], list[1], list[2]}; }
 };
 
-/// Numbers of windows beyond this are refused, so that sums of a few products of them do not overflow.
+/// Numbers of windows and extents of inputs beyond this are refused: a sum of a few products of two of them fits 64
+/// bits, also where an input has no elements.
 inline constexpr std::int64_t most_of_window = std::int64_t{1} << 30;
 [[nodiscard]] constexpr bool is_window_number(std::int64_t number) {
   return number >= -most_of_window && number <= most_of_window;
@@ -46,6 +47,8 @@ inline constexpr std::int64_t most_of_window = std::int64_t{1} << 30;
   if (dims < 1 || dims > most)
     call.fail_here({"an input of shape ", x, "; Locus has this operator for 1 to ", most, " dimensions beside batch ",
                     "and channels"});
+  for (const std::int64_t extent : x)
+    if (extent > most_of_window) call.fail_here({"an input of shape ", x, "; expected extents of at most 2^30"});
   const auto count = static_cast<std::size_t>(dims);
   Windows w{std::move(kernel), call.list("strides", Integers(count, 1)), call.list("dilations", Integers(count, 1)),
             Integers(count, 0), Integers(count, 0)};
@@ -63,9 +66,8 @@ inline constexpr std::int64_t most_of_window = std::int64_t{1} << 30;
       if (number < 1 || number > most_of_window)
         call.fail_here({"kernel ", w.kernel[d], ", stride ", w.strides[d], ", dilation ", w.dilations[d],
                         "; expected 1 to 2^30 of each"});
-    if (!is_window_number(pads[d]) || !is_window_number(pads[d + count]) || x[static_cast<int>(d) + 2] > most_of_window)
-      call.fail_here(
-          {"pads ", pads[d], " and ", pads[d + count], " of an input of shape ", x, "; expected numbers within 2^30"});
+    if (!is_window_number(pads[d]) || !is_window_number(pads[d + count]))
+      call.fail_here({"pads ", pads[d], " and ", pads[d + count], "; expected numbers within 2^30"});
     w.before[d] = pads[d];
     w.after[d] = pads[d + count];
     if (word == "VALID") w.before[d] = w.after[d] = 0;

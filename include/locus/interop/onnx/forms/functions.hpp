@@ -150,8 +150,9 @@ inline Value write(Recorder& graph, const functor::Atan2&, const Value& y, const
   const Value beside = choose("Less", x, graph.node("Add", {angle, turn}), angle);
   return choose("Equal", x, upright, beside);
 }
-/// Giles' polynomials in w = -log(1 - x^2) (Approximating the erfinv function, 2010), exact to 4e-7 of the result, and
-/// two steps of Newton's method, which ONNX's Erf allows; the end points are infinite.
+/// Giles' polynomials in w = -log((1 - x) (1 + x)) (Approximating the erfinv function, 2010), which are exact to 4e-7
+/// of the result for float; for double, two steps of Newton's method follow, with ONNX's Erf. The end points are
+/// infinite.
 inline Value write(Recorder& graph, const functor::Erfinv&, const Value& x) {
   const auto n = [&](double number) { return graph.number(number, x); };
   const auto polynomial = [&](const Value& w, std::initializer_list<double> coefficients) {
@@ -160,8 +161,9 @@ inline Value write(Recorder& graph, const functor::Erfinv&, const Value& x) {
       result = result ? graph.node("Add", {graph.node("Mul", {result, w}), n(c)}) : n(c);
     return result;
   };
-  const Value square = graph.node("Mul", {x, x}), one = n(1);
-  const Value w = graph.node("Neg", {graph.node("Log", {graph.node("Sub", {one, square})})});
+  const Value one = n(1);  // near the ends, (1 - x) (1 + x) keeps digits that 1 - x^2 loses
+  const Value product = graph.node("Mul", {graph.node("Sub", {one, x}), graph.node("Add", {one, x})});
+  const Value w = graph.node("Neg", {graph.node("Log", {product})});
   const Value centre = polynomial(graph.node("Sub", {w, n(2.5)}),
                                   {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                                    -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
@@ -176,7 +178,7 @@ inline Value write(Recorder& graph, const functor::Erfinv&, const Value& x) {
     const Value rise = graph.node("Mul", {slope, graph.node("Exp", {graph.node("Mul", {y, y})})});
     y = graph.node("Sub", {y, graph.node("Mul", {error, rise})});
   }
-  const Value is_end = exporting::predicate(graph, "Equal", {square, one});
+  const Value is_end = exporting::predicate(graph, "Equal", {product, n(0)});
   return graph.typed_node("Where", x.type(), {is_end, graph.node("Mul", {x, n(__builtin_inf())}), y});
 }
 
