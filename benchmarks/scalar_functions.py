@@ -5,8 +5,9 @@ usage: scalar_functions.py [--parts sampled,every,exhaustive,sixteen,neon,refere
                            [--xsimd FOLDER] [--build FOLDER] [--sampled INNER,OUTER] [--pairs STRIDE]
 
 Compiles the programs and libraries of scalar_functions/, and adds the rows to results/PROCESSOR/scalar-functions.json
-after each function. A row replaces a row of fewer inputs, so parts can be measured one after another. Libraries that
-are not installed are left out, and named. Inner floats have magnitudes from 2^-14 to 2^8.
+after each function. A row replaces a row of no more inputs, so parts can be measured one after another. A row of more
+inputs stays, even if its library is updated: delete the file then. Libraries that are not installed are left out, and
+named. Inner floats have magnitudes from 2^-14 to 2^8.
 
 parts:
   sampled     every function in every library: of 32 neighbours one among the inner floats, of 512 one elsewhere
@@ -100,7 +101,8 @@ class Build:
         found = [self.library("locus", "locus", *WARNINGS, "-O2"),
                  self.library("locus-clang", "locus", *WARNINGS, "-O2", "-DNAME=locus-clang", compiler=CLANG),
                  self.library("libtorch", "torch", "-O1", *torch) if torch else None,
-                 self.library("eigen", "eigen", "-O3", "-march=native", "-isystem", "/usr/include/eigen3"),
+                 # By default g++ fuses products and sums across Eigen's statements, which breaks the double-word arithmetic of its pow.
+                 self.library("eigen", "eigen", "-O3", "-march=native", "-ffp-contract=off", "-isystem", "/usr/include/eigen3"),
                  self.library("xsimd", "xsimd", "-O2", "-march=native", *(["-isystem", self.options.xsimd] if self.options.xsimd else [])),
                  self.library("sleef", "sleef", *WARNINGS, "-O2", "-march=native", "-lsleef"),
                  self.library("glibc", "glibc", *WARNINGS, "-O2", "-march=native", "-lmvec")]

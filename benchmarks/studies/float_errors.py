@@ -89,11 +89,11 @@ class FloatErrors(Study):
     def specials(self, host):
         rows = []
         for name, found in functions(host).items():
-            wrong = [worst_of(found, ways, lambda row: row["wrong"]) for ways in LIBRARIES.values()]
-            if any(row and row["wrong"] for row in wrong):
-                of = next(row["specials"] for row in wrong if row)
-                example = next(row["first_wrong"][0] for row in wrong if row and row["wrong"]).replace("-nan", "nan")
-                rows.append([function_name(name), count(of), *("" if not row else str(row["wrong"]) for row in wrong), example])
+            wrong = {library: worst_of(found, ways, lambda row: row["wrong"]) for library, ways in LIBRARIES.items()}
+            examples = [f"{library} at {row['first_wrong'][0]}".replace("-nan", "nan") for library, row in wrong.items() if row and row["wrong"]]
+            if examples:
+                of = next(row["specials"] for row in wrong.values() if row)
+                rows.append([function_name(name), count(of), *(str(row["wrong"]) if row else "" for row in wrong.values()), examples[0]])
         return table(["special cases wrong", "of", *LIBRARIES, "the first"], rows)
 
     def sixteen_bits(self, host):

@@ -20,7 +20,8 @@ import scalar_functions  # noqa: E402
 SOURCES = BENCHMARKS / "scalar_functions"
 FLAGS = ["g++", *scalar_functions.CXX, *scalar_functions.WARNINGS, "-Werror", "-O1"]
 
-# Right but for: three units too much at 0.75, a number for NaN, a finite number for infinity, 0 for -0, and no subnormal results.
+# Right but for: three units too much at 0.75, a number for NaN, a finite number for infinity, infinity at 88.7, 0 for -0, no
+# subnormal results, and a number for NaN in whole vectors alone.
 FAULTY = """
 #include "library.hpp"
 #include <cmath>
@@ -40,7 +41,14 @@ float sine(float x) {
 float exponential(float x) {
   const auto y = static_cast<float>(std::exp(static_cast<double>(x)));
   if (x != x) return 1;
+  if (x == 88.7f) return std::numeric_limits<float>::infinity();
   return x > 1e38f ? std::numeric_limits<float>::max() : y < std::numeric_limits<float>::min() ? 0 : y;
+}
+void cosine(const void* x, const void*, void* z, std::size_t n) {
+  const auto* const given = static_cast<const float*>(x);
+  for (std::size_t k = 0; k < n; ++k)
+    static_cast<float*>(z)[k] =
+        given[k] != given[k] && k < n / 16 * 16 ? 1 : static_cast<float>(std::cos(static_cast<double>(given[k])));
 }
 /// The upper 16 bits, cut off: never rounded up.
 void root(const void* x, const void*, void* z, std::size_t n) {
@@ -54,8 +62,9 @@ void root(const void* x, const void*, void* z, std::size_t n) {
     static_cast<std::uint16_t*>(z)[k] = static_cast<std::uint16_t>(result >> 16);
   }
 }
-constexpr accuracy::Function floats[] = {{"sin", &each<&sine>}, {"exp", &each<&exponential>}}, halves[] = {{"sqrt", &root}};
-constexpr accuracy::Library all[] = {{"faulty", "1", "float", floats, 2}, {"faulty", "1", "bfloat16", halves, 1}};
+constexpr accuracy::Function floats[] = {{"sin", &each<&sine>}, {"cos", &cosine}, {"exp", &each<&exponential>}};
+constexpr accuracy::Function halves[] = {{"sqrt", &root}};
+constexpr accuracy::Library all[] = {{"faulty", "1", "float", floats, 3}, {"faulty", "1", "bfloat16", halves, 1}};
 }
 extern "C" accuracy::Libraries accuracy_libraries() { return {all, 2}; }
 """
@@ -105,14 +114,18 @@ class Programs(unittest.TestCase):
         return [answer for _, answer in scalar_functions.answers([self.root / command[0], *command[1:]], requests)]
 
     def test_faults_are_found(self):
-        sine, exponential = self.answers("floats", self.root / "faulty.so", requests=["sin 65536 1048576 faulty", "exp 65536 1048576 faulty"])
+        requests = [f"{function} 65536 1048576 faulty" for function in ("sin", "cos", "exp")]
+        sine, cosine, exponential = self.answers("floats", self.root / "faulty.so", requests=requests)
         row = sine["libraries"][0]
         self.assertTrue(2.5 <= row["normal"]["ulp"] <= 3.5, row)
         self.assertAlmostEqual(float(row["normal"]["x"]), 0.75)
         self.assertEqual(row["first_wrong"], ["-0: 0, not -0"])
         self.assertEqual((row["specials"], row["wrong"], row["nan"], row["infinity"]), (46, 1, 0, 0))
+        row = cosine["libraries"][0]
+        self.assertEqual(row["first_wrong"], ["nan: 1, not nan", "-nan: 1, not -nan"])
         row = exponential["libraries"][0]
-        self.assertEqual(row["normal"], {"ulp": 0.5})
+        self.assertEqual(row["normal"]["given"], "inf")
+        self.assertIn("88.6999969: inf, not 3.32597686e+38", row["first_wrong"])
         self.assertGreater(row["subnormal"]["ulp"], 8e6)
         self.assertGreater(row["nan"], 0)
         self.assertGreater(row["infinity"], 0)
@@ -181,6 +194,12 @@ class Results(cases.Scratch):
                 if library.startswith("locus"):
                     self.assertLessEqual(row["normal"]["ulp"], 2 if name != "gelu" else 150, row)
                     self.assertEqual((row["wrong"], row["nan"], row["infinity"], row["zero"]), (0, 0, 0, 0), row)
+
+    def test_the_page_names_what_others_compute_best(self):
+        page = (BENCHMARKS.parent / "docs" / "accuracy.md").read_text()
+        said = re.search(r"^- \*\*Where others win.*?(?=^- )", page, re.MULTILINE | re.DOTALL)[0]
+        for row in re.findall(r"^\| (`\w+`) \| [\d.]+ \|.*\*\*.*$", page, re.MULTILINE):
+            self.assertIn(row, said)
 
 
 if __name__ == "__main__":
