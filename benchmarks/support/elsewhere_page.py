@@ -26,7 +26,7 @@ INTRODUCTION = """\
 | **silent** | the result is wrong, and no line says so |
 | no mistake | the library gives the right result |
 | – | the mistake cannot be written; the fold below the table has the reason |
-| not measured | the program needs a GPU or a further package |
+| not measured | the program needs a GPU, several processes or a further package |
 
 ## Sums
 

@@ -6,7 +6,7 @@
 int main() {
   auto w = torch::full({1}, 2.f, torch::requires_grad());
 #ifdef MISTAKE
-  auto loss = torch::tensor(w.item<float>() * w.item<float>(), torch::requires_grad());
+  auto loss = torch::tensor(w.item<float>() * w.item<float>());
 #else
   auto loss = w.square().sum();
 #endif
