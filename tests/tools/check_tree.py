@@ -194,7 +194,7 @@ def check_registered(root):
     tests = sorted((root / "tests").rglob("*_test.py"))
     builds = {path: path.read_text() for folder in ("tests", "examples", "benchmarks") for pattern in ("meson.build", "*.py")
               for path in (root / folder).rglob(pattern)}
-    return [(path, [] if any(path.name in text or f"'{path.name.removesuffix('_test.py')}'" in text
+    return [(path, [] if any(re.search(rf"\b{path.name}\b|'{path.name.removesuffix('_test.py')}'", text)
                              for other, text in builds.items() if other != path)
              else ["is in no meson.build: it never runs"]) for path in tests]
 

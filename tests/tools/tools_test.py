@@ -392,7 +392,7 @@ class Layering(Scratch):
         self.write("tests/io/b_test.py", "A = 'a_test.py'\n")
         self.write("tests/meson.build", "test('b', files('io/b_test.py'))\n")
         self.assertEqual(self.problems(), [])
-        self.write("tests/meson.build", "")
+        self.write("tests/meson.build", "test('big', files('io/big_b_test.py'))\n")
         self.assert_only_problem("tests/io/b_test.py", "is in no meson.build: it never runs")
 
     def test_a_test_that_chooses_devices_is_not_compiled_with_others(self):
