@@ -39,7 +39,7 @@ def accepted_together(path, folder, files):
 def check_all(report):
     path = common.find_compilers().get("clang")
     files = [file for file in common.sources("compiled", *FOLDERS, suffixes=(".cpp",))
-             if not {"peers", "lessons", "mistakes"} & set(file.parts)]  # lessons and mistakes have checks of their own
+             if not {"peers", "libraries", "lessons", "mistakes"} & set(file.parts)]  # which have checks of their own
     if not path:
         for file in files:
             report.skip(file.name, "clang++ is not here")
