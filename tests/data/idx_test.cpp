@@ -290,8 +290,10 @@ TEST_CASE("a gzip file at the best possible compression is within the bound") {
 
 TEST_CASE("a gzip file without zlib says how to get on") {
   const TemporaryFolder folder;
-  CHECK(contains(complaint(folder.write("f.gz", "\x1f\x8b\x08\0"s + payload)),
-                 "this program was built without zlib; install zlib1g-dev and build again, or decompress the file"));
+  CHECK(contains(
+      complaint(folder.write("f.gz", "\x1f\x8b\x08\0"s + payload)),
+      "this program was built without zlib; install zlib1g-dev and build with -DLOCUS_ZLIB=1 and -lz (a single "
+      "header: scripts/single_header --zlib), or decompress the file"));
 }
 
 #endif

@@ -238,7 +238,9 @@ TEST_CASE("what is wrong with a file of torch.save is said") {
   };
   const std::string whole = content_of(torch_file("tensors.pt"));
   refused("", "it begins with ''; expected a zip archive");
-  refused("GGUF and more", "it begins with 'GGUF and'");
+  refused("other and more", "it begins with 'other an'");
+  refused("GGUF and more", "it is a GGUF file; io::load_gguf reads it");
+  refused("\x2\0\0\0\0\0\0\0{}"s, "it is a safetensors file; io::load reads it");
   refused(whole.substr(0, whole.size() / 2), "it is no zip archive, or cut off");
   refused(torch_archive_of({{"other", ""}}), "it has no data.pkl");
   refused(torch_archive_of({{"data.pkl", "\x80\2}."}, {"byteorder", "big"}}),

@@ -1,4 +1,5 @@
 // Runs on: host, cuda (tensors).
+#include <locus/expr/operators.hpp>
 #include <locus/io/npy.hpp>
 
 #include <locus/tensor/factory.hpp>

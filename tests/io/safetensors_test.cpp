@@ -220,6 +220,8 @@ TEST_CASE("what is wrong with a file is said") {
     return file_of(one_tensor("w", fields), data);
   };
   refused("short", "expected at least 8");
+  refused("PK\3\4 and more", "it is a zip archive; io::load_torch reads those of torch.save");
+  refused("GGUF and more", "it is a GGUF file; io::load_gguf reads it");
   refused(std::string(8, '\xff'),
           "it is no safetensors file, or cut off. Its first 8 bytes promise a header of 18446744073709551615 bytes");
   refused(file_of("[]"), "its header is no JSON object");

@@ -197,6 +197,8 @@ class OldTorchFile {
   if (is_old) return OldTorchFile(path, whole_file(file, what).buffer(), what).read();
   if (head.size() > 262 && head.substr(257, 5) == "ustar")
     fail<DataError>({what, ": it has the format of PyTorch before 0.1.10 (tar); save it again with a later one"});
+  if (head.starts_with("GGUF")) fail<DataError>({what, ": it is a GGUF file; io::load_gguf reads it"});
+  if (head.size() > 8 && head[8] == '{') fail<DataError>({what, ": it is a safetensors file; io::load reads it"});
   fail<DataError>({what, ": it begins with '", locus::detail::printable(head.substr(0, 8)),
                    "'; expected a zip archive of PyTorch 1.6 or later, or the magic number of earlier ones"});
 }

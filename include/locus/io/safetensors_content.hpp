@@ -25,10 +25,12 @@ inline constexpr std::uint64_t header_length_bytes = 8;
   if (bytes < header_length_bytes) fail<DataError>({what, ": it has ", bytes, " bytes; expected at least 8"});
   const std::uint64_t length = number_at(begin, 0, static_cast<int>(header_length_bytes));
   const std::uint64_t rest = bytes - header_length_bytes;
-  if (length > rest || length > most)
-    fail<DataError>({what, ": it is no safetensors file, or cut off. Its first 8 bytes promise a header of ", length,
-                     " bytes; it has ", rest, ", and at most ", most, " are read"});
-  return length;
+  if (length <= rest && length <= most) return length;
+  if (begin.starts_with("PK\3\4"))
+    fail<DataError>({what, ": it is a zip archive; io::load_torch reads those of torch.save, io::load_npz NumPy's"});
+  if (begin.starts_with("GGUF")) fail<DataError>({what, ": it is a GGUF file; io::load_gguf reads it"});
+  fail<DataError>({what, ": it is no safetensors file, or cut off. Its first 8 bytes promise a header of ", length,
+                   " bytes; it has ", rest, ", and at most ", most, " are read"});
 }
 
 /// The contents by the text of the header of a file of `bytes` bytes. throws DataError

@@ -260,9 +260,8 @@ class ZipReader {
   z_stream stream_{};
 #else
   [[noreturn]] void begin_inflating() const {
-    refuse(
-        "is compressed, and this program was built without zlib; install zlib1g-dev and build again, or write it "
-        "without compression");
+    refuse("is compressed, and this program was built without zlib; ", how_to_build_with_zlib,
+           ", or write it without compression");
   }
   [[noreturn]] void inflate_to(void*, std::size_t) const { begin_inflating(); }
 #endif
@@ -314,9 +313,8 @@ class ZipWriter {
       : caller_(caller), is_compressed_(is_compressed) {
 #if !LOCUS_ZLIB
     if (is_compressed)
-      fail<ArgumentError>({caller,
-                           ": this program was built without zlib; install zlib1g-dev and build again, or save "
-                           "without compression"});
+      fail<ArgumentError>(
+          {caller, ": this program was built without zlib; ", how_to_build_with_zlib, ", or save without compression"});
 #endif
     if (files > 0xfffe) fail<ArgumentError>({caller, ": ", files, " arrays; expected at most 65,534"});
     texts_.reserve(3 * files + 1);  // parts are views of these texts

@@ -9,6 +9,10 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace io::detail {
 
+/// The remedy, for messages about compressed files in a program without zlib.
+inline constexpr const char* how_to_build_with_zlib =
+    "install zlib1g-dev and build with -DLOCUS_ZLIB=1 and -lz (a single header: scripts/single_header --zlib)";
+
 /// A regular file that is open for reading.
 class InputFile {
  public:

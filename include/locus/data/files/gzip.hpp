@@ -85,9 +85,8 @@ class Gunzip {
 class Gunzip {
  public:
   [[noreturn]] void begin(const io::detail::InputFile& file) {
-    fail<DataError>({"'", file.path(),
-                     "' is compressed, and this program was built without zlib; install zlib1g-dev and ",
-                     "build again, or decompress the file (gunzip)"});
+    fail<DataError>({"'", file.path(), "' is compressed, and this program was built without zlib; ",
+                     io::detail::how_to_build_with_zlib, ", or decompress the file (gunzip)"});
   }
   std::size_t read(io::detail::InputFile&, std::uint8_t*, std::size_t) { return 0; }
 };
