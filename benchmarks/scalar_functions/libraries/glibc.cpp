@@ -1,6 +1,7 @@
 // The C library: its scalar functions, and its vectors (libmvec), which compilers call with -ffast-math.
 
 #include "../library.hpp"
+#include "../vectors.hpp"
 
 #include <gnu/libc-version.h>
 
@@ -9,6 +10,7 @@
 
 namespace {
 
+using accuracy::by_vectors;
 using accuracy::Function;
 using accuracy::Library;
 
@@ -50,37 +52,12 @@ using Vector [[gnu::vector_size(32), gnu::aligned(4)]] = float;
 #endif
 
 #if defined(VECTOR_NAME)
-constexpr std::size_t width = sizeof(Vector) / sizeof(float);
-
-/// The last vector of fewer numbers is filled up with ones.
-template <auto f>
-void vectors(const void* first, const void*, void* result, std::size_t n) {
-  const auto* const x = static_cast<const float*>(first);
-  auto* const z = static_cast<float*>(result);
-  std::size_t k = 0;
-  for (; k + width <= n; k += width) *reinterpret_cast<Vector*>(z + k) = f(*reinterpret_cast<const Vector*>(x + k));
-  Vector last = Vector{} + 1;
-  for (std::size_t i = k; i < n; ++i) last[i - k] = x[i];
-  last = f(last);
-  for (std::size_t i = k; i < n; ++i) z[i] = last[i - k];
-}
-template <auto f>
-void vectors_of_pairs(const void* first, const void* second, void* result, std::size_t n) {
-  const auto* const x = static_cast<const float*>(first);
-  const auto* const y = static_cast<const float*>(second);
-  auto* const z = static_cast<float*>(result);
-  std::size_t k = 0;
-  for (; k + width <= n; k += width)
-    *reinterpret_cast<Vector*>(z + k) =
-        f(*reinterpret_cast<const Vector*>(x + k), *reinterpret_cast<const Vector*>(y + k));
-  Vector last = Vector{} + 1, last_y = last;
-  for (std::size_t i = k; i < n; ++i) {
-    last[i - k] = x[i];
-    last_y[i - k] = y[i];
-  }
-  last = f(last, last_y);
-  for (std::size_t i = k; i < n; ++i) z[i] = last[i - k];
-}
+struct Vectors {
+  using Type = Vector;
+  static constexpr std::size_t size = sizeof(Vector) / sizeof(float);
+  static Vector load(const float* x) { return *reinterpret_cast<const Vector*>(x); }
+  static void store(float* z, Vector v) { *reinterpret_cast<Vector*>(z) = v; }
+};
 
 // clang-format off
 #define VECTOR(X) \
@@ -94,9 +71,9 @@ extern "C" {
 VECTOR(DECLARE)
 VECTOR_OF_TWO(DECLARE_OF_TWO)
 }
-#define VECTOR_ENTRY(name) {#name, &vectors<[](Vector x) { return VECTOR_NAME(v, name)(x); }>},
+#define VECTOR_ENTRY(name) {#name, &by_vectors<Vectors, [](Vector x) { return VECTOR_NAME(v, name)(x); }>},
 #define VECTOR_ENTRY_OF_TWO(name) \
-  {#name, &vectors_of_pairs<[](Vector x, Vector y) { return VECTOR_NAME(vv, name)(x, y); }>},
+  {#name, &by_vectors<Vectors, [](Vector x, Vector y) { return VECTOR_NAME(vv, name)(x, y); }>},
 constexpr Function of_vectors[] = {VECTOR(VECTOR_ENTRY) VECTOR_OF_TWO(VECTOR_ENTRY_OF_TWO)};
 #endif
 
