@@ -41,7 +41,9 @@ def torch_flags(prefix):
     libraries = [path.resolve() for name in SHARED for path in sorted((prefix / "lib").rglob(name))]
     if not headers.is_dir() or len(libraries) != len(SHARED):
         return None
-    return ["-std=c++17", "-O2", "-fopenmp", f"-isystem{headers}", f"-isystem{prefix / 'include'}"], libraries
+    # /usr/include is searched anyway, and the standard library's headers would not find it if it stood before them.
+    folders = [headers, *([] if prefix == pathlib.Path("/usr") else [prefix / "include"])]
+    return ["-std=c++20", "-O2", "-fopenmp", *(f"-isystem{folder}" for folder in folders)], libraries
 
 
 def lines(text):
