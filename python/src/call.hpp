@@ -324,6 +324,13 @@ template <class... T, class F, class... P>
 /// The class Tensor, for operators.
 [[nodiscard]] inline nb::class_<Array> tensor_class() { return nb::borrow<nb::class_<Array>>(nb::type<Array>()); }
 
+/// Adds a function of the module whose first operand is named x, and the method of Tensor of that name.
+template <class F, class... A>
+void add_with_method(nb::module_& m, const char* name, const F& function, const A&... extra) {
+  m.def(name, function, nb::arg("x"), extra...);
+  tensor_class().def(name, function, extra...);
+}
+
 /// Values and indices of one of Locus's results, for named<"ValuesAndIndices">.
 template <class R>
 [[nodiscard]] auto both(const R& result) {

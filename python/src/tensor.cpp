@@ -226,6 +226,14 @@ void add_views(nb::class_<Array>& tensor) {
           "transpose",
           [](const Array& x, int a, int b) { return view_of(x, [&](const auto& x) { return x.transpose(a, b); }); },
           "a"_a = -2, "b"_a = -1, "Two dimensions exchanged.")
+      .def_prop_ro(
+          "T",
+          [](const Array& x) {
+            Axes order;
+            for (int d = x.shape().rank() - 1; d >= 0; --d) order.push_back(d);
+            return view_of(x, [&](const auto& x) { return x.permute(order); });
+          },
+          "The dimensions in reverse order, as NumPy's: a matrix transposed.")
       .def(
           "expand",
           [](const Array& x, Numerals shape) {

@@ -177,9 +177,44 @@ TEST_CASE("what does not fit is said with the name of the file, of the tensor, a
   CHECK_THROWS_WITH_AS(nn::load_state_dict(nn::Linear<float, Cpu>{2, 2}, state),
                        says(join("that only the state in '", path, "' has: '0.weight', '0.bias'")), ArgumentError);
   CHECK_THROWS_WITH_AS(nn::load_state_dict(nn::Sequential<double, Cpu>{nn::Linear<double, Cpu>{2, 2}}, state),
-                       says(join("StateDict of '", path, "': '0.weight' holds float32, not float64")), ArgumentError);
+                       says(join("'0.weight' holds float32 in '", path, "', but float64 in the model; load state.as<T>()")),
+                       ArgumentError);
   CHECK_THROWS_WITH_AS((void)state.get<float>("1.weight"), says(join("StateDict of '", path, "': there is no tensor")),
                        ArgumentError);
+}
+
+TEST_CASE("a state of other floating-point numbers is loaded after as<T>, which leaves the rest as it is") {
+  const TemporaryFolder folder;
+  const auto halves = tensor<half, Cpu>({2}, {1.5, -65504});
+  const auto counts = full<std::int64_t>({2}, std::int64_t{1} << 60);
+  nn::StateDict<Cpu> saved;
+  saved.add("h", halves);
+  saved.add("b", full<bfloat16>({1}, 3.25));
+  saved.add("f", full({1}, 0.1f));
+  saved.add("d", tensor<double, Cpu>({2}, {0.1, 1e300}));
+  saved.add("i", counts);
+  saved.set_file("of.these");
+  saved.add_unread("c", "C64 of shape [2]");
+  const auto state = saved.as<float>();
+  CHECK_CLOSE(state.get<float>("h"), {1.5, -65504}, 0);
+  CHECK_CLOSE(state.get<float>("b"), {3.25}, 0);
+  CHECK(state.get<float>("f").data() == saved.get<float>("f").data());
+  CHECK(state.get<float>("d")(0) == 0.1f);
+  CHECK(std::isinf(state.get<float>("d")(1)));
+  CHECK(state.get<std::int64_t>("i").data() == counts.data());
+  CHECK(state.file() == "of.these");
+  CHECK(state.unread().size() == 1);
+  CHECK(state.size() == saved.size());
+  const auto narrow = saved.as<half>();
+  CHECK(narrow.get<half>("h").data() == halves.data());
+  CHECK(static_cast<float>(narrow.get<half>("f")(0)) == static_cast<float>(half(0.1f)));
+
+  const nn::Linear<float, Cpu> model{3, 2};
+  const auto weights = nn::state_dict(model).as<bfloat16>();
+  const nn::Linear<float, Cpu> other{3, 2};
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(other, weights), doctest::Contains("load state.as<T>()"), ArgumentError);
+  nn::load_state_dict(other, weights.as<float>());
+  CHECK_CLOSE(other.parameters()[0].value(), reference(model.parameters()[0].value().as<bfloat16>()), 0);
 }
 
 TEST_CASE("a file that is cut short, at any byte, is refused") {

@@ -288,6 +288,14 @@ def tensors_have_operators_and_subscripts():
     np.testing.assert_array_equal(np.asarray(t.transpose()), x.T)
     np.testing.assert_array_equal(np.asarray(t, dtype=np.int64), x.astype(np.int64))
     cases_of.raises(ValueError, "copy", lambda: np.array(t, dtype=np.int64, copy=False))
+    for one in (t.T, t[0].T, locus.asarray(x.reshape(1, 3, 4)).T):
+        np.testing.assert_array_equal(one.numpy(), np.asarray(one.T).T)
+    assert t.T.shape == (4, 3) and address(t.T) == address(t)
+    np.testing.assert_array_equal(t.cumsum(1).numpy(), x.cumsum(1))
+    np.testing.assert_array_equal(t.cumsum(axis=0, reverse=True).numpy(), x[::-1].cumsum(0)[::-1])
+    if hasattr(locus, "sum"):
+        assert float(t.sum()) == x.sum() and t.mean(axis=0, keepdim=True).shape == (1, 4)
+        np.testing.assert_array_equal(t.std(0, correction=0).numpy(), x.std(0))
     assert t.astype("int32").dtype == t.astype(np.int32).dtype == t.astype(np.dtype("i4")).dtype == "int32"
 
 

@@ -67,6 +67,11 @@ inline constexpr ElementType element_type = detail::element_type_of<T>();
   return 0;
 }
 
+[[nodiscard]] constexpr bool is_floating(ElementType type) {
+  return type == ElementType::float32 || type == ElementType::float64 || type == ElementType::float16 ||
+         type == ElementType::bfloat16;
+}
+
 /// NumPy's name of the type.
 [[nodiscard]] constexpr std::string_view dtype_name(ElementType type) {
   switch (type) {

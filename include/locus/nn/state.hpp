@@ -111,19 +111,46 @@ class StateDict {
     return Tensor<T, D>(entry.bytes.buffer(), reinterpret_cast<T*>(entry.bytes.data()), entry.shape,
                         row_major(entry.shape));
   }
-  /// The entry of a name. throws ArgumentError for a name that is not there, or another element type; DataError if the
-  /// entry's mapped file was truncated since
-  [[nodiscard]] const Entry& find(std::string_view name, ElementType type) const {
+  /// The entry of a name. throws ArgumentError for a name that is not there; DataError if the entry's mapped file was
+  /// truncated since
+  [[nodiscard]] const Entry& find(std::string_view name) const {
     presence_.require("StateDict");
     const auto position = positions_.find(name);
     if (position == positions_.end()) fail_to_get(name);
     const Entry& entry = entries_[position->second];
+    entry.bytes.buffer().require_readable();
+    return entry;
+  }
+  /// As above. throws ArgumentError for another element type, too
+  [[nodiscard]] const Entry& find(std::string_view name, ElementType type) const {
+    const Entry& entry = find(name);
     if (entry.type != type)
       fail<ArgumentError>({"StateDict", of_file(), ": '", locus::detail::printable(name), "' holds ",
                            dtype_name(entry.type), ", not ", dtype_name(type),
                            "; get it as what it holds and convert with .as<T>()"});
-    entry.bytes.buffer().require_readable();
     return entry;
+  }
+
+  /// The same tensors with floating-point elements of type T: for a file of 16-bit weights and a model of floats. Other
+  /// floating-point numbers are converted into new memory, rounded to nearest. Integers, bool and tensors of T share
+  /// their memory.
+  ///
+  ///     nn::load_state_dict(model, io::load_mapped("half.safetensors").as<float>());
+  template <FloatingDType T>
+  [[nodiscard]] StateDict as() const {
+    StateDict result;
+    for (const Entry& entry : *this) {
+      switch (entry.type) {
+        case ElementType::float16: result.add(entry.name, get<half>(entry.name).template as<T>()); break;
+        case ElementType::bfloat16: result.add(entry.name, get<bfloat16>(entry.name).template as<T>()); break;
+        case ElementType::float32: result.add(entry.name, get<float>(entry.name).template as<T>()); break;
+        case ElementType::float64: result.add(entry.name, get<double>(entry.name).template as<T>()); break;
+        default: result.add(entry);
+      }
+    }
+    result.unread_ = unread_;
+    result.file_ = file_;
+    return result;
   }
 
   /// The same tensors in another place. Tensors that are there already share their memory, also with a model. For a

@@ -148,7 +148,13 @@ template <class M, class D>
       absent.push_back(i);
       continue;
     }
-    const auto& source = state.find(member.name, member.type());
+    const auto& source = state.find(member.name);
+    if (source.type != member.type())
+      fail<ArgumentError>({"load_state_dict: '", member.name, "' holds ", dtype_name(source.type), from, ", but ",
+                           dtype_name(member.type()), " in the model",
+                           is_floating(source.type) && is_floating(member.type())
+                               ? "; load state.as<T>(), of the model's T, which converts floating-point numbers"
+                               : ""});
     if (!(source.shape == member.shape()))
       fail<ShapeError>({"load_state_dict: '", member.name, "' has shape ", source.shape, from, ", but ", member.shape(),
                         " in the model"});

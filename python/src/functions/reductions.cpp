@@ -22,37 +22,37 @@ namespace {
 
 template <class... T, class F>
 void add(nb::module_& m, const char* name, Types<T...> types, F f, const char* text) {
-  m.def(
-      name,
+  add_with_method(
+      m, name,
       [name, types, f](Operand x, std::optional<Numerals> axis, bool keepdim) {
         const ReduceAxes axes = axes_of(axis);
         return differentiable(
             name, types, [&](const auto& x) { return f(x, axes, keepdim); }, Main{x});
       },
-      "x"_a, "axis"_a = nb::none(), "keepdim"_a = false, text);
+      "axis"_a = nb::none(), "keepdim"_a = false, text);
 }
 template <class F>
 void add_position(nb::module_& m, const char* name, F f, const char* text) {
-  m.def(
-      name,
+  add_with_method(
+      m, name,
       [name, f](Operand x, std::optional<int> axis, bool keepdim) {
         const ReduceAxes axes = axis ? ReduceAxes(*axis) : ReduceAxes();
         return call(
             name, Ordered{}, [&](const auto& x) { return f(x, axes, keepdim); }, Main{x});
       },
-      "x"_a, "axis"_a = nb::none(), "keepdim"_a = false, text);
+      "axis"_a = nb::none(), "keepdim"_a = false, text);
 }
 template <class F>
 void add_moment(nb::module_& m, const char* name, F f, const char* text) {
-  m.def(
-      name,
+  add_with_method(
+      m, name,
       [name, f](Operand x, std::optional<Numerals> axis, double correction, bool keepdim) {
         const ReduceAxes axes = axes_of(axis);
         const VarOptions options{.correction = correction, .keepdim = keepdim};
         return differentiable(
             name, Floats{}, [&](const auto& x) { return f(x, axes, options); }, Main{x});
       },
-      "x"_a, "axis"_a = nb::none(), nb::kw_only(), "correction"_a = 1.0, "keepdim"_a = false, text);
+      "axis"_a = nb::none(), nb::kw_only(), "correction"_a = 1.0, "keepdim"_a = false, text);
 }
 }  // namespace
 
@@ -84,14 +84,14 @@ void add_reductions(nb::module_& m) {
   add_moment(
       m, "std", [](const auto& x, const auto& axes, const auto& options) { return stddev(x, axes, options); },
       "Standard deviation over axes, all of them by default.");
-  m.def(
-      "norm",
+  add_with_method(
+      m, "norm",
       [](Operand x, double p, std::optional<Numerals> axis, bool keepdim) {
         const ReduceAxes axes = axes_of(axis);
         return differentiable(
             "norm", Floats{}, [&](const auto& x) { return norm(x, p, axes, keepdim); }, Main{x});
       },
-      "x"_a, "p"_a = 2.0, "axis"_a = nb::none(), "keepdim"_a = false, "Vector norm of any order over axes.");
+      "p"_a = 2.0, "axis"_a = nb::none(), "keepdim"_a = false, "Vector norm of any order over axes.");
   m.def(
       "count_nonzero",
       [](Operand x, std::optional<Numerals> axis, bool keepdim) {
