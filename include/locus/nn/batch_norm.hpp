@@ -159,6 +159,7 @@ class BatchNorm : public Layer<Derived, T, D> {
 /// throws ShapeError for another shape; ArgumentError for one value per feature in training
 ///
 ///     nn::Sequential net{nn::Linear<float, D>{784, 64}, nn::BatchNorm1d<float, D>{64}, nn::ReLU{}, ...};
+///     nn::BatchNorm1d<float, D> norm{64, {.momentum = 0.01}, device};
 template <class T, class D>
 class BatchNorm1d final : public detail::BatchNorm<BatchNorm1d<T, D>, T, D> {
  public:
@@ -176,6 +177,9 @@ class BatchNorm1d final : public detail::BatchNorm<BatchNorm1d<T, D>, T, D> {
 #include <locus/refuse/nn/no_types.inc>
 
 /// BatchNorm for images of shape (batch, features, height, width).
+///
+///     nn::BatchNorm2d<float, D> norm{64};                        // features
+///     nn::BatchNorm2d<float, D> slow{64, {.momentum = 0.01}, device};
 template <class T, class D>
 class BatchNorm2d final : public detail::BatchNorm<BatchNorm2d<T, D>, T, D> {
  public:
