@@ -2,7 +2,8 @@
 """Joins several sources into one translation unit, each in a namespace of its own: most of the time of each goes into
 the same headers and templates. Messages of compilers name each source and its lines.
 
-A source's head, which is all up to its last #include, stands before the namespaces of all. Sources that choose their
+A source's head, which is all up to its last #include, stands before the namespaces of all. A namespace that a source
+opens again still sees the names that the head has in it. Sources that choose their
 devices (LOCUS_TEST_DEVICES) are refused beside others, which would be tested on those alone; so are sources that include
 sources, whose cases bear other names than the file that the program is asked for.
 
@@ -14,6 +15,7 @@ import re
 import sys
 
 INCLUDE = re.compile(r"^[ \t]*#\s*include\b(?!.*\.inc>).*$", re.MULTILINE)
+REOPENED = re.compile(r"^namespace (\w+) \{", re.MULTILINE)
 DEVICES = re.compile(r"^#\s*define LOCUS_TEST_DEVICES\b.*$", re.MULTILINE)
 
 
@@ -46,7 +48,10 @@ def in_one_file(sources, devices_given=False):
         lines = source.read_text().splitlines()
         end = lines_of_head(lines)
         heads += [f'#line 1 "{source}"', *lines[:end]]
-        spaces += [f"namespace of_{i} {{", f'#line {end + 1} "{source}"', *lines[end:], "}"]
+        reopened = dict.fromkeys(REOPENED.findall("\n".join(lines[end:])))
+        spaces += [f"namespace {name} {{}}" for name in reopened] + [f"namespace of_{i} {{"]
+        spaces += [f"namespace {name} {{ using namespace ::{name}; }}" for name in reopened]
+        spaces += [f'#line {end + 1} "{source}"', *lines[end:], "}"]
     return "\n".join([*heads, *spaces, ""])
 
 

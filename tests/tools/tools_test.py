@@ -628,6 +628,13 @@ class CompileTogether(Scratch):
         self.assertIn(f'#line 4 "{self.root / "case_0.cpp"}"\nint x = 1;\n', text)
         self.assertRegex(text, r"namespace of_0 \{[^{}]*int x = 1;[^{}]*\}\s*namespace of_1 \{[^{}]*int x = 2;")
 
+    def test_a_namespace_that_is_opened_again_keeps_its_names(self):
+        names = self.write("names.hpp", "#pragma once\nnamespace bench { struct Form {}; }\n")
+        source = f'#include "{names}"\nnamespace bench {{\nstruct Own {{ Form form; }};\nbench::Form f(Own x) {{ return x.form; }}\n}}\n'
+        unit = self.write("unit.cpp", together.in_one_file(self.sources(source, source)))
+        compiler = next(iter(common.find_compilers().values()))
+        self.assertEqual(common.run([compiler, "-std=c++20", "-fsyntax-only", unit]), (0, ""))
+
     def test_sources_that_include_sources_are_not_joined(self):
         sources = self.sources("#include <ops/sort_test.cpp>\n", "")
         with self.assertRaisesRegex(ValueError, "case_0.cpp: includes sources"):
