@@ -1,6 +1,7 @@
 #pragma once
-// Array: a tensor whose element type and place are known at run time, as Python needs it. The calls of functions
-// (call.hpp) turn it into a Tensor<T, D> once; from there on the types say both.
+// Array: a tensor whose element type is known at run time, as Python needs it. The calls of functions (call.hpp) turn it
+// into a Tensor<T, D> once. Its place is that of the extension module: the sources are compiled for Cpu as locus._core,
+// and by nvcc for Cuda as locus._cuda.
 
 #include <locus/autograd/expression.hpp>
 #include <locus/core/element_type.hpp>
@@ -10,7 +11,18 @@
 #include <string>
 #include <variant>
 
+#if LOCUS_PYTHON_CUDA
+#include <locus/cuda/backend.hpp>
+#endif
+
 namespace locus::python {
+
+#if LOCUS_PYTHON_CUDA
+using Here = Cuda;  ///< the place of all tensors of this extension module
+#else
+using Here = Cpu;  ///< the place of all tensors of this extension module
+#endif
+inline constexpr bool on_gpu = std::is_same_v<Here, Cuda>;
 
 /// A list of element types.
 template <class... T>
@@ -24,29 +36,30 @@ using Every = Types<float, double, half, bfloat16, std::int8_t, std::int16_t, st
                     std::uint16_t, std::uint32_t, std::uint64_t, bool>;
 
 namespace detail {
-template <class>
+template <class, class D>
 struct Alternatives;
-template <class... T>
-struct Alternatives<Types<T...>> {
-  using Plain = std::variant<Tensor<T, Cpu>...>;
-  using Recorded = std::variant<std::monostate, Traced<T, Cpu>...>;
+template <class... T, class D>
+struct Alternatives<Types<T...>, D> {
+  using Plain = std::variant<Tensor<T, D>...>;
+  using Recorded = std::variant<std::monostate, Traced<T, D>...>;
 };
 }  // namespace detail
 
 /// A plain tensor, or a recorded one: then `traced` holds its place in the graph.
-struct Array {
-  using Plain = detail::Alternatives<Every>::Plain;
-  using Recorded = detail::Alternatives<Recordable>::Recorded;
+template <class D>  // so that Python knows the classes of two modules apart
+struct ArrayOn {
+  using Plain = typename detail::Alternatives<Every, D>::Plain;
+  using Recorded = typename detail::Alternatives<Recordable, D>::Recorded;
 
   Plain plain;
   Recorded traced = {};
   bool read_only = false;  ///< memory of an array that must not be written
 
-  Array() = default;
+  ArrayOn() = default;
   template <class T>
-  Array(Tensor<T, Cpu> tensor, bool is_read_only = false) : plain(std::move(tensor)), read_only(is_read_only) {}
+  ArrayOn(Tensor<T, D> tensor, bool is_read_only = false) : plain(std::move(tensor)), read_only(is_read_only) {}
   template <class T>
-  Array(Traced<T, Cpu> value) : plain(value.value()), traced(std::move(value)) {}
+  ArrayOn(Traced<T, D> value) : plain(value.value()), traced(std::move(value)) {}
 
   [[nodiscard]] bool is_recorded() const { return traced.index() != 0; }
   [[nodiscard]] const Shape& shape() const {
@@ -56,16 +69,20 @@ struct Array {
     return std::visit([](const auto& x) -> const Strides& { return x.strides(); }, plain);
   }
   [[nodiscard]] ElementType type() const {
-    return std::visit([]<class T>(const Tensor<T, Cpu>&) { return element_type<T>; }, plain);
+    return std::visit([]<class T>(const Tensor<T, D>&) { return element_type<T>; }, plain);
+  }
+  [[nodiscard]] D place() const {
+    return std::visit([](const auto& x) { return x.device(); }, plain);
   }
   /// For a result that may be a view of an operand, or the operand itself: it is then as read-only.
-  void protect_as(const Array& operand) { read_only |= operand.read_only && memory() == operand.memory(); }
+  void protect_as(const ArrayOn& operand) { read_only |= operand.read_only && memory() == operand.memory(); }
 
  private:
   [[nodiscard]] const void* memory() const {
     return std::visit([](const auto& x) -> const void* { return x.buffer().whole(); }, plain);
   }
 };
+using Array = ArrayOn<Here>;
 
 /// The elements converted: recorded if the array is. throws ArgumentError for a recorded array and an integer type
 [[nodiscard]] Array converted(const Array& array, ElementType type);
@@ -85,11 +102,11 @@ template <class... T>
 template <class R, class... T, class F>
 [[nodiscard]] std::optional<R> visit_types(Types<T...>, const Array& array, F&& f) {
   std::optional<R> result;
-  const auto attempt = [&]<class U>(const Tensor<U, Cpu>* tensor) {
+  const auto attempt = [&]<class U>(const Tensor<U, Here>* tensor) {
     if (tensor) result.emplace(f(*tensor));
     return tensor != nullptr;
   };
-  (void)(attempt(std::get_if<Tensor<T, Cpu>>(&array.plain)) || ...);
+  (void)(attempt(std::get_if<Tensor<T, Here>>(&array.plain)) || ...);
   return result;
 }
 

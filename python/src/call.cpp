@@ -53,7 +53,7 @@ void take_in(const char* caller, NumberOr& parameter) {
 void take_in(const char* caller, Indices& parameter) {
   parameter.array = array_here(caller, parameter.operand);
   const auto converted = visit_types<Array>(Integers{}, parameter.array, [](const auto& x) {
-    return Array(Tensor<std::int64_t, Cpu>(x.template as<std::int64_t>()));
+    return Array(Tensor<std::int64_t, Here>(x.template as<std::int64_t>()));
   });
   if (!converted) refuse_type(join(caller, ", indices").c_str(), parameter.array.type(), names_of(Integers{}));
   parameter.array = *converted;

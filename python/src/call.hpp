@@ -37,6 +37,7 @@ struct Optional {
 struct NumberOr {
   Operand operand;
   Array array = {};
+  Here place = {};  ///< of the other operands
   std::variant<std::monostate, bool, std::int64_t, double> number = {};
 };
 /// A list of tensors.
@@ -103,9 +104,10 @@ inline void take_in(const char* caller, List& parameter) {
 /// The element type that the parameters share, and whether one of them is recorded.
 struct Common {
   std::optional<ElementType> type;
+  Here place = {};
   bool is_recorded = false;
   void add(const char* caller, const Array& array) {
-    if (!type) type = array.type();
+    if (!type) type = array.type(), place = array.place();
     require_one_type(caller, *type, array.type());
     is_recorded |= array.is_recorded();
   }
@@ -133,12 +135,16 @@ void for_each_array(Indices&, const F&) {}
 template <class F>
 void for_each_array(Mask&, const F&) {}
 
+template <class P>
+void put_beside(const P&, Here) {}
+inline void put_beside(NumberOr& parameter, Here place) { parameter.place = place; }
+
 template <class T, bool recorded>
 [[nodiscard]] auto tensor_in(const Array& array) {
   if constexpr (recorded) {
-    if (const auto* traced = std::get_if<Traced<T, Cpu>>(&array.traced)) return *traced;
-    return trace(std::get<Tensor<T, Cpu>>(array.plain));
-  } else return std::get<Tensor<T, Cpu>>(array.plain);
+    if (const auto* traced = std::get_if<Traced<T, Here>>(&array.traced)) return *traced;
+    return trace(std::get<Tensor<T, Here>>(array.plain));
+  } else return std::get<Tensor<T, Here>>(array.plain);
 }
 
 template <class T, bool recorded>
@@ -171,7 +177,7 @@ template <class T>
 template <class T, bool recorded>
 [[nodiscard]] auto operand_in(const char* caller, const NumberOr& parameter) {
   if (parameter.number.index() == 0) return tensor_in<T, recorded>(parameter.array);
-  const Tensor<T, Cpu> scalar = full<T>({}, number_in<T>(caller, parameter));
+  const Tensor<T, Here> scalar = full<T>({}, number_in<T>(caller, parameter), parameter.place);
   if constexpr (recorded) return trace(scalar);
   else return scalar;
 }
@@ -183,22 +189,22 @@ template <class T, bool recorded>
 }
 template <class T, bool recorded>
 [[nodiscard]] auto operand_in(const char*, const Indices& parameter) {
-  return std::get<Tensor<std::int64_t, Cpu>>(parameter.array.plain);
+  return std::get<Tensor<std::int64_t, Here>>(parameter.array.plain);
 }
 template <class T, bool recorded>
 [[nodiscard]] auto operand_in(const char*, const Mask& parameter) {
-  return std::get<Tensor<bool, Cpu>>(parameter.array.plain);
+  return std::get<Tensor<bool, Here>>(parameter.array.plain);
 }
 
 // The results of a call as arrays.
 
 template <class T>
-[[nodiscard]] Array result_of(const Tensor<T, Cpu>& x) {
+[[nodiscard]] Array result_of(const Tensor<T, Here>& x) {
   return x;
 }
 /// Without a node, nothing would collect a gradient: such a result is plain.
 template <class T>
-[[nodiscard]] Array result_of(const Traced<T, Cpu>& x) {
+[[nodiscard]] Array result_of(const Traced<T, Here>& x) {
   return x.node() ? Array(x) : Array(x.value());
 }
 template <class E>
@@ -284,6 +290,7 @@ template <Gradient gradient, class... T, class F, class... P>
   Common common;
   (for_each_array(parameters, [&](const Array& array) { common.add(caller, array); }), ...);
   if (!common.type) fail<ArgumentError>({caller, ": no tensor was given; expected at least one"});
+  (put_beside(parameters, common.place), ...);
 
   using First = std::tuple_element_t<0, std::tuple<T...>>;
   using Result = decltype(compute<gradient, First>(caller, false, f, parameters...));

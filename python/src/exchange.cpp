@@ -41,8 +41,9 @@ constexpr const char* versioned_name = "dltensor_versioned";
   return is_empty || !(is_reversed || layout.shares_elements());
 }
 
-template <class... T, class M>
-[[nodiscard]] Array array_over(const char* caller, Types<T...> types, dlpack::Owner<M> owner) {
+// The tensor of any of these types in a struct, on D. convert: what becomes of it.
+template <class D, class... T, class M, class F>
+[[nodiscard]] Array array_over(const char* caller, Types<T...> types, dlpack::Owner<M> owner, const F& convert) {
   const dlpack::DLDataType type = owner.get()->dl_tensor.dtype;
   if (owner.get()->dl_tensor.ndim > max_rank)
     fail<ShapeError>(
@@ -56,7 +57,7 @@ template <class... T, class M>
   std::optional<Array> result;
   const auto attempt = [&]<class U>(std::type_identity<U>) {
     if (!(type == dlpack::data_type<U>)) return false;
-    result.emplace(shares ? from_dlpack<U>(std::move(owner)) : copy_from_dlpack<U>(std::move(owner)), read_only);
+    result = convert(shares ? from_dlpack<U, D>(std::move(owner)) : copy_from_dlpack<U, D>(std::move(owner)), read_only);
     return true;
   };
   (void)(attempt(std::type_identity<T>{}) || ...);
@@ -72,16 +73,18 @@ template <class M>
   return dlpack::Owner<M>(managed);
 }
 
-[[nodiscard]] Array array_in(const char* caller, nb::handle capsule) {
+// The tensor in a capsule, on D.
+template <class D, class F>
+[[nodiscard]] Array array_in(const char* caller, nb::handle capsule, const F& convert) {
   if (PyCapsule_IsValid(capsule.ptr(), versioned_name)) {
     auto owner = taken_from<DLManagedTensorVersioned>(capsule, versioned_name, "used_dltensor_versioned");
     const auto version = owner.get()->version;
     if (version.major != 1)  // its other members may be others
       fail<ArgumentError>({caller, ": an array by DLPack ", version.major, ".", version.minor, "; expected version 1"});
-    return array_over(caller, Every{}, std::move(owner));
+    return array_over<D>(caller, Every{}, std::move(owner), convert);
   }
   if (PyCapsule_IsValid(capsule.ptr(), old_name))
-    return array_over(caller, Every{}, taken_from<DLManagedTensor>(capsule, old_name, "used_dltensor"));
+    return array_over<D>(caller, Every{}, taken_from<DLManagedTensor>(capsule, old_name, "used_dltensor"), convert);
   throw nb::type_error(join(caller, ": __dlpack__ returned ", nb::inst_name(capsule).c_str(),
                             "; expected a capsule that was not used before")
                            .c_str());
@@ -90,6 +93,7 @@ template <class M>
 // An object as an exporter: methods are looked up by these names.
 struct Words {
   nb::str dlpack{"__dlpack__"}, device{"__dlpack_device__"};
+  nb::object legacy_stream = nb::int_(static_cast<long>(cuda::legacy_stream));
   nb::object version = nb::make_tuple(1, 1);
 };
 [[nodiscard]] const Words& words() {
@@ -97,21 +101,20 @@ struct Words {
   return *words;
 }
 
-[[nodiscard]] nb::object capsule_from(nb::handle object) {
+// Of a GPU: the other library's work is done before what follows in CUDA's legacy stream, which from_dlpack waits for.
+[[nodiscard]] nb::object capsule_from(nb::handle object, bool has_stream) {
   const nb::object method = object.attr(words().dlpack);
   try {
-    return method(nb::arg("max_version") = words().version);
+    return has_stream ? method(nb::arg("stream") = words().legacy_stream, nb::arg("max_version") = words().version)
+                      : method(nb::arg("max_version") = words().version);
   } catch (nb::python_error& error) {  // libraries of DLPack before 1.0
     if (!error.matches(PyExc_TypeError)) throw;
   }
-  return method();
+  return has_stream ? method(nb::arg("stream") = words().legacy_stream) : method();
 }
 
 template <class M>
-[[nodiscard]] nb::object capsule_over(const Array& array, const char* name) {
-  dlpack::Owner<M> owner = std::visit([](const auto& x) { return to_dlpack<M>(x); }, array.plain);
-  if constexpr (dlpack::Versioned<M>)
-    if (array.read_only) owner.get()->flags |= dlpack::read_only;
+[[nodiscard]] nb::object capsule_over(dlpack::Owner<M> owner, const char* name) {
   const auto destroy = [](PyObject* capsule) {
     const char* const own = dlpack::Versioned<M> ? versioned_name : old_name;
     if (!PyCapsule_IsValid(capsule, own)) return;  // somebody took it
@@ -137,6 +140,11 @@ ElementType Dtype::element_type(const char* caller) const {
   fail<ArgumentError>({caller, ": dtype is ", locus::detail::printable(name), "; expected ", names_of(Every{})});
 }
 
+Place place_of(const Array& array) {
+  const dlpack::DLDevice device = dlpack::Place<Here>::of(array.place());
+  return {static_cast<int>(device.device_type), device.device_id};
+}
+
 std::string to_string(const Place& place) {
   switch (place.kind) {
     case dlpack::kDLCPU: return "Cpu";
@@ -148,7 +156,8 @@ std::string to_string(const Place& place) {
 }
 
 Place place_of(const char* caller, Operand operand) {
-  if (nb::isinstance<Array>(operand.object)) return {};
+  Array* own = nullptr;
+  if (nb::try_cast<Array*>(operand.object, own) && own) return place_of(*own);
   const nb::object method = nb::getattr(operand.object, words().device, nb::none());
   if (method.is_none()) refuse_object(caller, operand.object);
   const nb::object given = method();
@@ -161,31 +170,58 @@ Place place_of(const char* caller, Operand operand) {
 }
 
 void require_here(const char* caller, const Place& place) {
-  if (place.kind == dlpack::kDLCUDA || place.kind == dlpack::kDLCUDAManaged)
-    fail<CudaUnavailable>({caller, ": the tensor is on ", to_string(place),
-                           ", and this build of the module is for Cpu alone; move it with .cpu()"});
-  if (place.kind != dlpack::kDLCPU && place.kind != dlpack::kDLCUDAHost)
-    throw nb::type_error(join(caller, ": the tensor is on ", to_string(place), "; expected Cpu").c_str());
+  if (dlpack::Place<Here>::holds({static_cast<dlpack::DLDeviceType>(place.kind), place.ordinal})) return;
+  const bool is_of_cuda = place.kind == dlpack::kDLCUDA || place.kind == dlpack::kDLCUDAManaged;
+  const std::string found = join(caller, ": the tensor is on ", to_string(place));
+  if (!on_gpu && is_of_cuda)
+    fail<CudaUnavailable>({found, ", and this function of locus is for Cpu; move it with .cpu(), or call the function of ",
+                           "locus.cuda"});
+  throw nb::type_error(join(found, "; expected ", to_string(Here{}), on_gpu ? "; move it with .to(\"cuda\")" : "").c_str());
 }
 
 Array array_here(const char* caller, Operand operand) {
   Array* own = nullptr;
   if (nb::try_cast<Array*>(operand.object, own) && own) return *own;
-  return array_in(caller, capsule_from(operand.object));
+  return taken(caller, capsule_from(operand.object, on_gpu));
 }
 
-nb::object capsule_of(const Array& array, bool versioned) {
+Array taken(const char* caller, nb::handle capsule) {
+  return array_in<Here>(caller, capsule,
+                        []<class T>(Tensor<T, Here> x, bool is_read_only) { return Array(std::move(x), is_read_only); });
+}
+
+#if LOCUS_PYTHON_CUDA
+Array moved_here(const char* caller, Operand operand, Cuda device) {
+  const nb::object capsule = capsule_from(operand.object, false);
+  return array_in<Cpu>(caller, capsule, [&]<class T>(const Tensor<T, Cpu>& x, bool) { return Array(x.to(device)); });
+}
+#endif
+
+nb::object capsule_of(const Array& array, bool versioned, std::intptr_t stream) {
   const auto refuse = [](const char* text) { throw nb::buffer_error(text); };
   if (array.is_recorded())
     refuse(
         "__dlpack__: the tensor is recorded for a backward pass, which other libraries do not see; export "
         ".detach()");
-  if (versioned) return capsule_over<DLManagedTensorVersioned>(array, versioned_name);
+  const auto owner_of = [&]<class M>(std::type_identity<M>) {
+    return std::visit([&](const auto& x) { return to_dlpack<M>(x, {.stream = stream}); }, array.plain);
+  };
+  if (versioned) {
+    auto owner = owner_of(std::type_identity<DLManagedTensorVersioned>{});
+    if (array.read_only) owner.get()->flags |= dlpack::read_only;
+    return capsule_over(std::move(owner), versioned_name);
+  }
   if (array.read_only)
     refuse(
         "__dlpack__: the memory is read-only, which only DLPack 1.0 can tell; ask for max_version=(1, 0), or export "
         ".clone()");
-  return capsule_over<DLManagedTensor>(array, old_name);
+  return capsule_over(owner_of(std::type_identity<DLManagedTensor>{}), old_name);
+}
+
+nb::object capsule_of_copy(const Array& array) {
+  return std::visit(
+      [](const auto& x) { return capsule_over(to_dlpack<DLManagedTensorVersioned>(x.template to<Cpu>()), versioned_name); },
+      array.plain);
 }
 
 }  // namespace locus::python

@@ -4,6 +4,8 @@
 
 #include "array.hpp"
 
+#include <locus/cuda/foreign_stream.hpp>
+
 #include <nanobind/nanobind.h>
 
 namespace locus::python {
@@ -30,13 +32,14 @@ struct Place {
 };
 [[nodiscard]] std::string to_string(const Place& place);
 
+[[nodiscard]] Place place_of(const Array& array);
 /// throws TypeError for an object that is no array
 [[nodiscard]] Place place_of(const char* caller, Operand operand);
 
-/// throws CudaUnavailable for a GPU, TypeError for another device than the host
+/// throws CudaUnavailable for a GPU where functions are for Cpu, TypeError for another place than theirs
 void require_here(const char* caller, const Place& place);
 
-/// The array that an operand on the host is. Memory is shared; an array with strides below 0, or with repeated
+/// The array that an operand is whose place is Here. Memory is shared; an array with strides below 0, or with repeated
 /// elements, is copied. throws TypeError for an object that is no array, or an element type that Locus lacks;
 /// ShapeError for more than eight dimensions
 [[nodiscard]] Array array_here(const char* caller, Operand operand);
@@ -46,9 +49,20 @@ void require_here(const char* caller, const Place& place);
   return array_here(caller, operand);
 }
 
-/// A capsule for `__dlpack__`; `versioned`: of DLPack 1, which alone can tell that memory is read-only.
+/// The array in a capsule, whose place is Here. throws as array_here
+[[nodiscard]] Array taken(const char* caller, nb::handle capsule);
+
+#if LOCUS_PYTHON_CUDA
+/// A copy on a GPU of an operand on the host.
+[[nodiscard]] Array moved_here(const char* caller, Operand operand, Cuda device);
+#endif
+
+/// A capsule for `__dlpack__`; `versioned`: of DLPack 1, which alone can tell that memory is read-only. stream: of the
+/// library that asks, on a GPU; its later work follows that on the tensor.
 /// throws BufferError for a recorded array, and for read-only memory unless versioned
-[[nodiscard]] nb::object capsule_of(const Array& array, bool versioned);
+[[nodiscard]] nb::object capsule_of(const Array& array, bool versioned, std::intptr_t stream = cuda::legacy_stream);
+/// A capsule over a copy in the host's memory, or over the elements themselves if they are there.
+[[nodiscard]] nb::object capsule_of_copy(const Array& array);
 
 }  // namespace locus::python
 

@@ -1,4 +1,4 @@
-// The extension module locus._core: Locus's exceptions as Python's, the class Tensor, and the families of functions
+// The extension modules locus._core, for Cpu, and locus._cuda: Locus's exceptions as Python's, the class Tensor, and the families of functions
 // that the build lists in LOCUS_FAMILIES.
 
 #include "functions.hpp"
@@ -35,7 +35,11 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 }}  // namespace locus::python
 
+#if LOCUS_PYTHON_CUDA
+NB_MODULE(_cuda, m) {
+#else
 NB_MODULE(_core, m) {
+#endif
   using namespace locus::python;
   m.doc() = "Functions and the tensor of Locus.";
   nanobind::register_exception_translator(&translate);

@@ -15,10 +15,50 @@ using namespace nb::literals;
 
 namespace {
 
+[[nodiscard]] std::string device_name(const Array& x) {
+  const Place place = place_of(x);
+  return place == Place{} ? "cpu" : join("cuda:", place.ordinal);
+}
+
 [[nodiscard]] nb::tuple tuple_of(const Dims& dims) {
   nb::list numbers;
   for (const auto number : dims) numbers.append(number);
   return nb::tuple(numbers);
+}
+
+// The GPU that "cuda" or "cuda:1" names.
+[[nodiscard]] std::optional<int> gpu_in(std::string_view text) {
+  if (text == "cuda") return 0;
+  if (!text.starts_with("cuda:") || text.size() == 5 || text.size() > 8) return std::nullopt;
+  int ordinal = 0;
+  for (const char c : text.substr(5)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    ordinal = 10 * ordinal + (c - '0');
+  }
+  return ordinal;
+}
+
+// The tensor there, of this module's class or of the other's.
+[[nodiscard]] nb::object moved(nb::handle self, const std::string& device) {
+  const Array& x = *nb::inst_ptr<Array>(self);
+  const auto gpu = gpu_in(device);
+  if (device != "cpu" && !gpu)
+    fail<ArgumentError>({".to(\"", locus::detail::printable(device), "\"); expected \"cpu\", \"cuda\" or \"cuda:1\""});
+  if (on_gpu ? gpu == place_of(x).ordinal : !gpu) return nb::borrow(self);
+  if (x.is_recorded())
+    fail<ArgumentError>({".to(\"", device, "\"): the tensor is recorded, and its copy would not be; move .detach()"});
+  if (!gpu) return nb::module_::import_("locus._core").attr("_taken")(capsule_of_copy(x));
+#if LOCUS_PYTHON_CUDA
+  return nb::cast(std::visit([&](const auto& y) { return Array(y.to(Cuda{*gpu})); }, x.plain));
+#else
+  try {
+    return nb::module_::import_("locus._cuda").attr("_moved")(self, *gpu);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+    fail<CudaUnavailable>({".to(\"", device, "\"): this package was built for Cpu alone; build it with pip wheel ./python ",
+                           "-Csetup-args=-Dcuda=enabled"});
+  }
+#endif
 }
 
 // Calls f with the tensor, plain or traced, of any element type.
@@ -68,8 +108,8 @@ struct Part {
     } else if (part.is(nb::ellipsis())) {
       d += array.shape().rank() - named;
     } else if (nb::isinstance<nb::slice>(part)) {
-      const auto [start, stop, step] = part_of(nb::borrow<nb::slice>(part), result.shape()[d]);
-      result = view_of(result, [&](const auto& x) { return x.slice(d, start, stop, step); });
+      const Part range = part_of(nb::borrow<nb::slice>(part), result.shape()[d]);
+      result = view_of(result, [&](const auto& x) { return x.slice(d, range.start, range.stop, range.step); });
       ++d;
     } else if (nb::hasattr(part, "__index__") && !PyBool_Check(part.ptr()) && !nb::hasattr(part, "__dlpack__")) {
       const auto index = detail::integer_of(part);
@@ -86,7 +126,7 @@ struct Part {
 
 [[nodiscard]] nb::object item_of(const Array& array) {
   return std::visit(
-      []<class T>(const Tensor<T, Cpu>& x) -> nb::object {
+      []<class T>(const Tensor<T, Here>& x) -> nb::object {
         const T value = x.item();
         if constexpr (std::is_same_v<T, bool>) return nb::bool_(value);
         else if constexpr (FloatingDType<T>) return nb::float_(convert<double>(value));
@@ -96,7 +136,12 @@ struct Part {
 }
 
 [[nodiscard]] std::string text_of(const Array& array) {
-  return std::visit([](const auto& x) { return to_string(x); }, array.plain);
+  std::string text = std::visit([](const auto& x) { return to_string(x.template to<Cpu>()); }, array.plain);
+  if constexpr (on_gpu) {  // the last line, "Tensor<float32, cpu> (2, 3)", is the copy's
+    const auto at = text.rfind("cpu>");
+    text.replace(at, 3, device_name(array));
+  }
+  return text;
 }
 
 [[nodiscard]] Array cloned(const Array& array) {
@@ -134,7 +179,7 @@ void backward(const Array& array, std::optional<Operand> cotangent, bool retain_
       [&]<class X>(const X& x) {
         if constexpr (std::is_same_v<X, std::monostate>)
           fail<GraphError>({"backward: nothing this was computed from collects gradients; make it a locus.variable"});
-        else if (given) x.backward(std::get<Tensor<value_of<X>, Cpu>>(given->plain), {.retain_graph = retain_graph});
+        else if (given) x.backward(std::get<Tensor<value_of<X>, Here>>(given->plain), {.retain_graph = retain_graph});
         else x.backward({.retain_graph = retain_graph});
       },
       array.traced);
@@ -162,7 +207,8 @@ void add_properties(nb::class_<Array>& tensor) {
           "size", [](const Array& x) { return elements(x.shape()); }, "The number of elements.")
       .def_prop_ro(
           "dtype", [](const Array& x) { return name_of(x.type()); }, "NumPy's name of the element type.")
-      .def_prop_ro("device", [](const Array&) { return "cpu"; })
+      .def_prop_ro(
+          "device", [](const Array& x) { return device_name(x); }, "\"cpu\", or \"cuda:0\" and so on.")
       .def_prop_ro(
           "read_only", [](const Array& x) { return x.read_only; },
           "Whether the memory belongs to an array that must not be written.")
@@ -180,27 +226,42 @@ void add_properties(nb::class_<Array>& tensor) {
       .def("__bool__", [](const Array& x) { return nb::cast<bool>(nb::bool_(item_of(x))); });
 }
 
+// throws TypeError for a tensor on a GPU
+void require_on_host(const char* caller, nb::handle self) {
+  if (on_gpu)
+    throw nb::type_error(join(caller, ": the tensor is on ", to_string(place_of(*nb::inst_ptr<Array>(self))),
+                              ", and arrays of NumPy are on Cpu; say .to(\"cpu\") first")
+                             .c_str());
+}
+
 void add_exchange(nb::class_<Array>& tensor) {
   tensor
       .def(
           "__dlpack__",
-          [](const Array& x, nb::object, std::optional<std::pair<int, int>> max_version,
+          [](const Array& x, std::optional<std::intptr_t> stream, std::optional<std::pair<int, int>> max_version,
              std::optional<std::pair<int, int>> dl_device, std::optional<bool> copy) {
-            if (dl_device && *dl_device != std::pair(1, 0))
-              throw nb::buffer_error("__dlpack__: the tensor is on Cpu, and another device was asked for");
+            const Place place = place_of(x);
+            if (dl_device && *dl_device != std::pair(place.kind, place.ordinal))
+              throw nb::buffer_error(
+                  join("__dlpack__: the tensor is on ", to_string(place), ", and another device was asked for").c_str());
             const bool versioned = max_version && max_version->first >= 1;
-            if (!copy.value_or(false) || x.is_recorded()) return capsule_of(x, versioned);
-            return capsule_of(cloned(x), versioned);
+            const std::intptr_t followed = stream.value_or(cuda::legacy_stream);
+            if (!copy.value_or(false) || x.is_recorded()) return capsule_of(x, versioned, followed);
+            return capsule_of(cloned(x), versioned, followed);
           },
           nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(), "dl_device"_a = nb::none(),
           "copy"_a = nb::none(), "A capsule that shares the memory.")
-      .def("__dlpack_device__", [](const Array&) { return std::pair(1, 0); })
+      .def("__dlpack_device__", [](const Array& x) { return std::pair(place_of(x).kind, place_of(x).ordinal); })
       .def(
-          "numpy", [](nb::handle self) { return nb::module_::import_("numpy").attr("from_dlpack")(self); },
+          "numpy", [](nb::handle self) {
+            require_on_host("numpy", self);
+            return nb::module_::import_("numpy").attr("from_dlpack")(self);
+          },
           "A NumPy array that shares the memory.", nb::sig("def numpy(self) -> numpy.ndarray"))
       .def(
           "__array__",
           [](nb::handle self, nb::object dtype, nb::object copy) {
+            require_on_host("__array__", self);
             const nb::object numpy = nb::module_::import_("numpy");
             const nb::object shared = numpy.attr("from_dlpack")(self);
             return numpy.attr("asarray")(shared, nb::arg("dtype") = dtype, nb::arg("copy") = copy);
@@ -252,15 +313,8 @@ void add_views(nb::class_<Array>& tensor) {
           "axis"_a)
       .def("clone", &cloned, "A dense copy in new memory.")
       .def("astype", &as_type, "dtype"_a, "The elements converted; the tensor itself if it has the type.")
-      .def(
-          "to",
-          [](const Array& x, const std::string& device) {
-            if (device != "cpu")
-              fail<CudaUnavailable>({".to(\"", locus::detail::printable(device),
-                                     "\"): this build of the module is for Cpu alone; expected \"cpu\""});
-            return x;
-          },
-          "device"_a)
+      .def("to", &moved, "device"_a, "On \"cpu\", \"cuda\" or \"cuda:1\"; the tensor itself if it is there.",
+           nb::sig("def to(self, device: str) -> Any"))
       .def(
           "detach",
           [](const Array& x) {
@@ -310,6 +364,13 @@ void add_tensor(nb::module_& m) {
   m.def(
       "from_dlpack", [](Operand x) { return array_of("from_dlpack", x); }, "x"_a,
       "A Tensor that shares the memory of an array: NumPy's, PyTorch's, JAX's or another one with __dlpack__.");
+#if LOCUS_PYTHON_CUDA
+  m.def(
+      "_moved", [](Operand x, int gpu) { return moved_here("to", x, Cuda{gpu}); }, "x"_a, "gpu"_a);
+#else
+  m.def(
+      "_taken", [](nb::object capsule) { return taken("to", capsule); }, "capsule"_a);
+#endif
 }
 
 }  // namespace locus::python

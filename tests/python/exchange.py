@@ -218,7 +218,7 @@ def operands_in_two_places_are_a_type_error():
                     lambda: locus.multiply(elsewhere, Elsewhere(2, 1)))
     cases_of.raises(TypeError, "lerp(a, b, weight): one tensor is on Cpu, another on Cuda",
                     lambda: locus.lerp(x, x, elsewhere))
-    cases_of.raises(RuntimeError, "for Cpu alone", lambda: locus.multiply(elsewhere, elsewhere))
+    cases_of.raises(RuntimeError, "call the function of locus.cuda", lambda: locus.multiply(elsewhere, elsewhere))
     cases_of.raises(TypeError, "metal", lambda: locus.multiply(Elsewhere(8), Elsewhere(8)))
 
 

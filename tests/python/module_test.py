@@ -2,7 +2,8 @@
 """The Python module: a part of it is built and installed by pip into an environment of its own, where its tests run.
 
 The whole module takes minutes to compile. Here it has two families of functions, unoptimized, beside all of the exchange
-of arrays. `tests/python/module_test.py --wheel FILE` tests a whole wheel instead, with PyTorch where pip finds it.
+of arrays; locus.cuda has one family, and its kernels run on simulated GPUs. `tests/python/module_test.py --wheel FILE`
+tests a whole wheel instead, with PyTorch where pip finds it.
 """
 
 import argparse
@@ -17,9 +18,14 @@ import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
+sys.path.insert(0, str(HERE.parent / "cuda"))
 import common  # noqa: E402
+import simulated_test  # noqa: E402
 
 FAMILIES = "arithmetic,scans"
+SOURCES_ON_GPU = ["exchange", "call", "tensor", "functions/scans", "module"]
+MODULE_MACROS = ["-DNB_BACKEND_MODULE=nanobind_backend", "-DNB_BACKEND_PYPI=nanobind-backend", "-DNB_COMPACT_ASSERTIONS",
+                 "-DPy_LIMITED_API=0x030A0000", "-DLOCUS_PYTHON_CUDA=1", "-DLOCUS_FAMILIES=add_scans"]
 BUILD_TOOLS = ["meson-python>=0.17", "meson>=1.3", "ninja", "nanobind==3.1.*", "nanobind-backend>=1.0,<2"]
 
 
@@ -60,6 +66,27 @@ def check_wheel(report, wheel):
     megabytes = wheel.stat().st_size / 1e6
     report.add("size", None if megabytes < 10 else f"{wheel.name} has {megabytes:.1f} MB; allowed are 10")
     report.add("tags", None if "-abi3-" in wheel.name else f"{wheel.name} is for one version of Python")
+
+
+def build_on_simulated_gpus(python, scratch):
+    """Puts locus._cuda into the installed package: its sources with the kernels on simulated threads. The problem, or
+    None."""
+    headers = run(python, "-c", "import nanobind, sysconfig; print(nanobind.include_dir()); print(sysconfig.get_path('include'))")
+    package = run(python, "-c", "import locus; print(locus.__path__[0])").stdout.strip()
+    folder = scratch / "simulated"
+    folder.mkdir()
+    simulator = simulated_test.Simulator(folder, simulated_test.toolkit_headers())
+    simulator.compiler += ["-fPIC", "-fvisibility=hidden", *(f"-isystem{path}" for path in headers.stdout.splitlines()), *MODULE_MACROS]
+    unit = folder / "module.cpp"
+    unit.write_text("".join(f'#include "{common.ROOT}/python/src/{name}.cpp"\n' for name in SOURCES_ON_GPU))
+    objects = []
+    for source in (unit, simulated_test.HERE / "runtime.cpp"):
+        objects.append(folder / f"{source.stem}.o")
+        status, output = common.run([*simulator.compiler, "-c", source, "-o", objects[-1]], env=common.HUGE_PAGES)
+        if status:
+            return output[:3000]
+    status, output = common.run([simulator.driver, "-shared", *objects, "-lpthread", "-o", f"{package}/_cuda.abi3.so"])
+    return output if status else None
 
 
 def run_cases(report, python, name):
@@ -121,6 +148,11 @@ def check(report, wheel=None):
             return None
         check_stubs(report, python)
         run_cases(report, python, "exchange")
+        if not wheel and simulated_test.toolkit_headers():
+            problem = build_on_simulated_gpus(python, scratch)
+            report.add("locus.cuda on simulated GPUs", problem)
+            if not problem:
+                run_cases(report, python, "on_gpu")
         if wheel:
             check_wheel(report, wheel)
         if wheel and install(report, python, "torch", "scipy", "mypy"):

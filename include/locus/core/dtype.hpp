@@ -127,7 +127,8 @@ template <class I>
   if constexpr (sizeof(I) < 8 || !std::is_integral_v<I>) {
     return static_cast<double>(x);
   } else {
-    const bool is_negative = x < I(0);
+    bool is_negative = false;
+    if constexpr (std::is_signed_v<I>) is_negative = x < 0;
     const auto bits = static_cast<std::uint64_t>(x);
     std::uint64_t magnitude = is_negative ? std::uint64_t{0} - bits : bits;
     if (magnitude >> 40 != 0) magnitude = (magnitude >> 16 | ((magnitude & 0xffffu) != 0 ? 1u : 0u)) << 16;

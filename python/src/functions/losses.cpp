@@ -42,7 +42,7 @@ void add_classes(nb::module_& m) {
         return differentiable(
             "linear_cross_entropy(x, weight, targets, bias)", Floats{},
             [=]<class X>(const X& x, const auto& weight, const auto& targets, const auto& bias_given) {
-              const LinearCrossEntropyOptions<value_of<X>, Cpu> options{
+              const LinearCrossEntropyOptions<value_of<X>, Here> options{
                   .reduction = reduces, .ignore_index = ignore_index, .label_smoothing = label_smoothing};
               return bias ? linear_cross_entropy(x, weight, targets, bias_given, options)
                           : linear_cross_entropy(x, weight, targets, options);

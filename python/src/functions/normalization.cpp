@@ -76,10 +76,10 @@ void add_channel_norms(nb::module_& m) {
         return differentiable(
             "batch_norm(x, mean, var, weight, bias)", Floats{},
             [=]<class X>(const X& x, const auto& mean, const auto& var, const auto& weight, const auto& bias) {
-              const RunningStatistics<value_of<X>, Cpu> given{mean.value(), var.value(), {}};
+              const RunningStatistics<value_of<X>, Here> given{mean.value(), var.value(), {}};
               const BatchNormOptions options{.eps = eps};
               if constexpr (X::role == Role::traced)
-                return measures ? batch_norm(x, RunningStatistics<value_of<X>, Cpu>{}, weight, bias, options)
+                return measures ? batch_norm(x, RunningStatistics<value_of<X>, Here>{}, weight, bias, options)
                                 : batch_norm(frozen(x), given, weight, bias, options);
               else return batch_norm(x, given, weight, bias, options);
             },

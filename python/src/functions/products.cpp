@@ -112,10 +112,10 @@ void add_attention(nb::module_& m) {
             caller, Floats{},
             [&]<class Q>(const Q& q, const auto& k, const auto& v) {
               using T = value_of<Q>;
-              AttentionOptions<T, Cpu> options{.is_causal = is_causal, .scale = scale};
+              AttentionOptions<T, Here> options{.is_causal = is_causal, .scale = scale};
               if (given) {
-                if (const auto* marks = std::get_if<Tensor<bool, Cpu>>(&given->plain)) options.mask = *marks;
-                else if (const auto* added = std::get_if<Tensor<T, Cpu>>(&given->plain)) options.mask = *added;
+                if (const auto* marks = std::get_if<Tensor<bool, Here>>(&given->plain)) options.mask = *marks;
+                else if (const auto* added = std::get_if<Tensor<T, Here>>(&given->plain)) options.mask = *added;
                 else
                   fail<ArgumentError>({"scaled_dot_product_attention: the mask holds ", name_of(given->type()),
                                        "; expected bool or ", name_of(element_type<T>)});
