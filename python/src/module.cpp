@@ -1,5 +1,5 @@
-// The extension modules locus._core, for Cpu, and locus._cuda: Locus's exceptions as Python's, the class Tensor, and the families of functions
-// that the build lists in LOCUS_FAMILIES.
+// The extension modules locus._core, for Cpu, and locus._cuda: Locus's exceptions as Python's, the class Tensor, and the
+// families of functions that the build lists in families.inc.
 
 #include "functions.hpp"
 
@@ -45,5 +45,11 @@ NB_MODULE(_core, m) {
   nanobind::register_exception_translator(&translate);
   nanobind::set_leak_warnings(false);  // a traceback that is alive at exit keeps tensors: no fault of the program
   add_tensor(m);
-  for (const auto add : {LOCUS_FAMILIES}) add(m);
+#define LOCUS_FAMILY(name) add_##name(m);
+#if LOCUS_PYTHON_CUDA
+#define LOCUS_FAMILY_OF_HOST(name)
+#else
+#define LOCUS_FAMILY_OF_HOST(name) add_##name(m);
+#endif
+#include "families.inc"
 }

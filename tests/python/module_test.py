@@ -25,7 +25,7 @@ import simulated_test  # noqa: E402
 FAMILIES = "arithmetic,scans"
 SOURCES_ON_GPU = ["exchange", "call", "tensor", "functions/scans", "module"]
 MODULE_MACROS = ["-DNB_BACKEND_MODULE=nanobind_backend", "-DNB_BACKEND_PYPI=nanobind-backend", "-DNB_COMPACT_ASSERTIONS",
-                 "-DPy_LIMITED_API=0x030A0000", "-DLOCUS_PYTHON_CUDA=1", "-DLOCUS_FAMILIES=add_scans"]
+                 "-DPy_LIMITED_API=0x030A0000", "-DLOCUS_PYTHON_CUDA=1"]
 BUILD_TOOLS = ["meson-python>=0.17", "meson>=1.3", "ninja", "nanobind==3.1.*", "nanobind-backend>=1.0,<2"]
 
 
@@ -76,7 +76,8 @@ def build_on_simulated_gpus(python, scratch):
     folder = scratch / "simulated"
     folder.mkdir()
     simulator = simulated_test.Simulator(folder, simulated_test.toolkit_headers())
-    simulator.compiler += ["-fPIC", "-fvisibility=hidden", *(f"-isystem{path}" for path in headers.stdout.splitlines()), *MODULE_MACROS]
+    simulator.compiler += ["-fPIC", "-fvisibility=hidden", f"-I{folder}", *(f"-isystem{path}" for path in headers.stdout.splitlines()), *MODULE_MACROS]
+    (folder / "families.inc").write_text("LOCUS_FAMILY(scans)\n")
     unit = folder / "module.cpp"
     unit.write_text("".join(f'#include "{common.ROOT}/python/src/{name}.cpp"\n' for name in SOURCES_ON_GPU))
     objects = []

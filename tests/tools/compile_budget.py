@@ -39,7 +39,6 @@ int main() {
 PROGRAMS = {
     "fwd.hpp": "#include <locus/fwd.hpp>\n",
     "locus.hpp": "#include <locus/locus.hpp>\n",
-    "examples/mnist.cpp": None,
     "benchmarks/support/shortest_mnist.cpp": None,
     "examples/lessons/solutions/01_a_tensor_has_a_place.cpp": None,
     "a network moved to half, at -O0": MOVED % "",

@@ -2,8 +2,8 @@
 """Checks the examples of README.md, CONTRIBUTING.md and the pages of docs with the compilers.
 
 A ```cpp block that begins with `// NAME.cpp` is a complete program. g++ and clang++ accept it, and it prints the ```text
-block right after it, if there is one. g++ parses and instantiates each program as a file of its own; most of them then
-become one program for a dozen, which runs the one that it is asked for.
+block right after it, if there is one. Most of them become one program for a dozen, which runs the one that it is asked
+for. g++ also parses and instantiates each as a file of its own, unless all of the dozen include the same headers.
 
 A ```console block that contains `$ g++ ...` or `$ clang++ ...` runs in a folder that holds all these programs, and
 prints the output in the block. Messages are g++ 12's and clang 14's; other versions are not checked. A program that
@@ -30,6 +30,8 @@ import tempfile
 import common
 import together
 
+INCLUDED = re.compile(r"^#include <(.*)>", re.MULTILINE)
+FEW = 3  # programs that include the same headers do not become a file of their own
 ROOM = 11  # programs of one translation unit: g++ takes up to 1.2 GB for as many
 # A program that ends with main(), which is neither a try block nor followed by other functions.
 ENDS_WITH_MAIN = re.compile(r"^int main\(.*\) \{(?:.*|(?:\n(?: .*)?)*\n)\}\n\Z", re.MULTILINE)
@@ -137,16 +139,39 @@ def precompile(gcc, folder):
     return folder
 
 
+class Built:
+    """A program that was compiled with others: the command that runs it, and whether it shows that the source includes
+    all that it uses."""
+
+    def __init__(self, command, includes_all):
+        self.command, self.includes_all = command, includes_all
+
+
+def in_units(joined):
+    """[(programs, whether all include the same headers)]: at most ROOM programs each."""
+    same, units, others = {}, [], []
+    for program in joined:
+        same.setdefault(frozenset(INCLUDED.findall(program[2])), []).append(program)
+    for group in same.values():
+        if len(group) < FEW:
+            others += group
+            continue
+        count = -(-len(group) // ROOM)
+        units += [(group[i::count], True) for i in range(count)]
+    count = -(-len(others) // ROOM)
+    return units + [(others[i::count], False) for i in range(count)]
+
+
 def build_together(gcc, pages, scratch, search):
-    """{(page, name): command that runs the program}, of programs that are namespaces of one file. Programs with a main()
-    of another form, with macros for Locus's headers, or with libraries of their own, are absent, and so are all of a file
-    that does not compile: they are built alone."""
+    """{(page, name): Built}, of programs that are namespaces of one file. Programs with a main() of another form, with
+    macros for Locus's headers, or with libraries of their own, are absent, and so are all of a file that does not compile:
+    they are built alone."""
     joined = [(page, name, source) for page in pages for name, source, _ in sound_programs(page.read_text())
               if ENDS_WITH_MAIN.search(source) and "#define LOCUS_" not in source and libraries_of(source) == ["-lz"]]
-    units = max(1, -(-len(joined) // ROOM))
+    units = in_units(joined)
 
     def build(number):
-        members = joined[number::units]
+        members, includes_all = units[number]
         files = []
         for i, (_, name, source) in enumerate(members):
             (folder := pathlib.Path(scratch, f"{number}_{i}")).mkdir()
@@ -159,17 +184,18 @@ def build_together(gcc, pages, scratch, search):
         command = [gcc, f"-I{search}", *BUILD, unit, "-o", unit.with_suffix(""), "-lz"]
         if common.run(command, cwd=common.ROOT) != (0, ""):
             return {}
-        return {(page, name): [unit.with_suffix(""), chr(ord("a") + i)] for i, (page, name, _) in enumerate(members)}
+        return {(page, name): Built([unit.with_suffix(""), chr(ord("a") + i)], includes_all)
+                for i, (page, name, _) in enumerate(members)}
 
     found = {}
-    for _, commands in common.parallel(build, range(units)):
+    for _, commands in common.parallel(build, range(len(units))):
         found.update(commands)
     return found
 
 
 def check_program(name, expected, folder, compilers, built=None, search=None):
-    """The problem of a program that must compile and run, or None. built: the command that runs it, if it is compiled
-    already; search: the folder of precompiled headers."""
+    """The problem of a program that must compile and run, or None. built: a Built, if it is compiled already; search: the
+    folder of precompiled headers."""
     if "clang" in compilers:
         status, output = common.run([compilers["clang"], "-fsyntax-only", *BUILD, name], cwd=folder)
         if status or output:
@@ -179,11 +205,12 @@ def check_program(name, expected, folder, compilers, built=None, search=None):
     program = folder / pathlib.Path(name).stem
     target = ["-fsyntax-only"] if built else ["-o", program, *libraries_of((folder / name).read_text())]
     precompiled = [f"-I{search}"] if search else []
-    status, output = common.run([compilers["gcc"], *precompiled, *BUILD, name, *target], cwd=folder)
-    if status or output:
-        return f"g++ says:\n{output}"
+    if not (built and built.includes_all):
+        status, output = common.run([compilers["gcc"], *precompiled, *BUILD, name, *target], cwd=folder)
+        if status or output:
+            return f"g++ says:\n{output}"
     try:
-        status, output = common.run(built or [program], cwd=folder, timeout=300)
+        status, output = common.run(built.command if built else [program], cwd=folder, timeout=300)
     except subprocess.TimeoutExpired:
         return "still running after 300 seconds"
     if status:

@@ -910,6 +910,13 @@ $ g++ -fsyntax-only wrong.cpp
             self.assertFalse(readme.ENDS_WITH_MAIN.search(source + "void run() {\n}\n"), source)
         self.assertFalse(readme.ENDS_WITH_MAIN.search("int main() try {\n} catch (...) {\n}\n"))
 
+    def test_only_programs_of_the_same_includes_prove_theirs(self):
+        plain = [("page", f"{i}.cpp", "#include <a>\n#include <b>\n") for i in range(12)]
+        other = [("page", "x.cpp", "#include <b>\n"), ("page", "y.cpp", "#include <c>\n")]
+        units = readme.in_units([*plain, *other])
+        self.assertEqual([(len(members), same) for members, same in units], [(6, True), (6, True), (2, False)])
+        self.assertEqual(units[2][0], other)
+
     def assert_one_failure(self, text, why):
         report, said = self.problems(text)
         self.assertEqual(report.failed, 1, said)
