@@ -744,6 +744,13 @@ class Summary(Scratch):
         *counts, why = summary.count({"name": "t", "result": "OK", "returncode": 0, "stdout": "", **test})
         return counts, why is not None
 
+    def test_a_check_that_begins_too_late_is_skipped(self):
+        script = self.write("check.py", f"import sys\nsys.path.insert(0, {str(common.ROOT / 'tests' / 'tools')!r})\nimport common\n"
+                                        "common.main(lambda report: report.ok('a case'))\n")
+        for until, counts in (("0", "0 passed, 0 failed, 1 skipped"), ("9e9", "1 passed, 0 failed, 0 skipped")):
+            status, output = common.run([sys.executable, script], env={"LOCUS_TEST_UNTIL": until})
+            self.assertEqual((status, output.splitlines()[-1]), (0, counts), output)
+
     def test_counts_of_a_test(self):
         self.assertEqual(self.counts(stdout="x\n3 passed, 0 failed, 2 skipped\n"), ([3, 0, 2], False))
         self.assertEqual(self.counts(stdout="3 passed, 1 failed, 0 skipped\n", returncode=1), ([3, 1, 0], True))
