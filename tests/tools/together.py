@@ -2,20 +2,20 @@
 """Joins several sources into one translation unit, each in a namespace of its own: most of the time of each goes into
 the same headers and templates. Messages of compilers name each source and its lines.
 
-A source's head, which is all up to its last #include, stands before the namespaces of all. A namespace that a source
-opens again still sees the names that the head has in it. Sources that choose their
+A source's head, which is all up to its last #include, stands before the namespaces of all. A namespace of the heads that
+the sources open again is named, so that they still see its names. Sources that choose their
 devices (LOCUS_TEST_DEVICES) are refused beside others, which would be tested on those alone; so are sources that include
 sources, whose cases bear other names than the file that the program is asked for.
 
-usage: together.py [--devices-given] OUTPUT SOURCE...     (given: by the command line of the compiler)
+usage: together.py [--devices-given] [--reopened NAMESPACE] OUTPUT SOURCE...     (given: by the compiler's command line)
 """
 
+import argparse
 import pathlib
 import re
 import sys
 
 INCLUDE = re.compile(r"^[ \t]*#\s*include\b(?!.*\.inc>).*$", re.MULTILINE)
-REOPENED = re.compile(r"^namespace (\w+) \{", re.MULTILINE)
 DEVICES = re.compile(r"^#\s*define LOCUS_TEST_DEVICES\b.*$", re.MULTILINE)
 
 
@@ -35,7 +35,7 @@ def includes_sources(source):
     return bool(re.search(r"^#include .*\.cpp[>\"]", source.read_text(), re.MULTILINE))
 
 
-def in_one_file(sources, devices_given=False):
+def in_one_file(sources, devices_given=False, reopened=None):
     """The text of the translation unit. raises ValueError where the sources would disturb each other"""
     holders = [source.name for source in sources if includes_sources(source)]
     if holders and len(sources) > 1:
@@ -48,18 +48,20 @@ def in_one_file(sources, devices_given=False):
         lines = source.read_text().splitlines()
         end = lines_of_head(lines)
         heads += [f'#line 1 "{source}"', *lines[:end]]
-        reopened = dict.fromkeys(REOPENED.findall("\n".join(lines[end:])))
-        spaces += [f"namespace {name} {{}}" for name in reopened] + [f"namespace of_{i} {{"]
-        spaces += [f"namespace {name} {{ using namespace ::{name}; }}" for name in reopened]
-        spaces += [f'#line {end + 1} "{source}"', *lines[end:], "}"]
+        seen = [f"namespace {reopened} {{ using namespace ::{reopened}; }}"] if reopened else []
+        spaces += [f"namespace of_{i} {{", *seen, f'#line {end + 1} "{source}"', *lines[end:], "}"]
     return "\n".join([*heads, *spaces, ""])
 
 
 if __name__ == "__main__":
-    devices_given = sys.argv[1] == "--devices-given"
-    output, *names = sys.argv[1 + devices_given:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--devices-given", action="store_true")
+    parser.add_argument("--reopened", metavar="NAMESPACE")
+    parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("sources", nargs="+", type=pathlib.Path)
+    options = parser.parse_args()
     try:
-        text = in_one_file([pathlib.Path(name).resolve() for name in names], devices_given)
+        text = in_one_file([source.resolve() for source in options.sources], options.devices_given, options.reopened)
     except (OSError, ValueError) as error:
         sys.exit(f"together.py: {error}")
-    pathlib.Path(output).write_text(text)
+    options.output.write_text(text)

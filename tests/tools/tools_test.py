@@ -631,7 +631,7 @@ class CompileTogether(Scratch):
     def test_a_namespace_that_is_opened_again_keeps_its_names(self):
         names = self.write("names.hpp", "#pragma once\nnamespace bench { struct Form {}; }\n")
         source = f'#include "{names}"\nnamespace bench {{\nstruct Own {{ Form form; }};\nbench::Form f(Own x) {{ return x.form; }}\n}}\n'
-        unit = self.write("unit.cpp", together.in_one_file(self.sources(source, source)))
+        unit = self.write("unit.cpp", together.in_one_file(self.sources(source, source), reopened="bench"))
         compiler = next(iter(common.find_compilers().values()))
         self.assertEqual(common.run([compiler, "-std=c++20", "-fsyntax-only", unit]), (0, ""))
 
