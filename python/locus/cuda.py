@@ -20,6 +20,8 @@ try:
     from locus._cuda import Tensor as Tensor
     from locus._cuda import from_dlpack as from_dlpack
 except ModuleNotFoundError as error:
+    if error.name != "locus._cuda":
+        raise
     raise ImportError(
         "this package was built for Cpu alone; build it with pip wheel ./python -Csetup-args=-Dcuda=enabled"
     ) from error

@@ -6,7 +6,7 @@ namespace locus::python {
 
 void require_one_place(const char* caller, const Place* places, std::size_t count, bool has_sides) {
   for (std::size_t i = 1; i < count; ++i) {
-    if (places[i] == places[0]) continue;
+    if (is_one_place(places[i], places[0])) continue;
     const std::string first = to_string(places[0]), other = to_string(places[i]);
     const std::string text = has_sides && count == 2
                                  ? join(caller, ": left operand is on ", first, ", right operand is on ", other)

@@ -41,7 +41,7 @@ constexpr const char* versioned_name = "dltensor_versioned";
   return is_empty || !(is_reversed || layout.shares_elements());
 }
 
-// The tensor of any of these types in a struct, on D. convert: what becomes of it.
+// The tensor in a struct, of any of these types, on D; convert(tensor, is_read_only) makes the Array.
 template <class D, class... T, class M, class F>
 [[nodiscard]] Array array_over(const char* caller, Types<T...> types, dlpack::Owner<M> owner, const F& convert) {
   const dlpack::DLDataType type = owner.get()->dl_tensor.dtype;
@@ -101,7 +101,8 @@ struct Words {
   return *words;
 }
 
-// Of a GPU: the other library's work is done before what follows in CUDA's legacy stream, which from_dlpack waits for.
+// has_stream: for a GPU, where CUDA's legacy stream is passed; the other library orders its work before that stream, and
+// from_dlpack orders ours behind it.
 [[nodiscard]] nb::object capsule_from(nb::handle object, bool has_stream) {
   const nb::object method = object.attr(words().dlpack);
   try {
@@ -140,6 +141,14 @@ ElementType Dtype::element_type(const char* caller) const {
   fail<ArgumentError>({caller, ": dtype is ", locus::detail::printable(name), "; expected ", names_of(Every{})});
 }
 
+bool is_one_place(const Place& a, const Place& b) {
+  const auto kind = [](const Place& place) {
+    if (place.kind == dlpack::kDLCUDAManaged) return static_cast<int>(dlpack::kDLCUDA);
+    return place.kind == dlpack::kDLCUDAHost ? static_cast<int>(dlpack::kDLCPU) : place.kind;
+  };
+  return kind(a) == kind(b) && a.ordinal == b.ordinal;
+}
+
 Place place_of(const Array& array) {
   const dlpack::DLDevice device = dlpack::Place<Here>::of(array.place());
   return {static_cast<int>(device.device_type), device.device_id};
@@ -174,9 +183,10 @@ void require_here(const char* caller, const Place& place) {
   const bool is_of_cuda = place.kind == dlpack::kDLCUDA || place.kind == dlpack::kDLCUDAManaged;
   const std::string found = join(caller, ": the tensor is on ", to_string(place));
   if (!on_gpu && is_of_cuda)
-    fail<CudaUnavailable>({found, ", and this function of locus is for Cpu; move it with .cpu(), or call the function of ",
-                           "locus.cuda"});
-  throw nb::type_error(join(found, "; expected ", to_string(Here{}), on_gpu ? "; move it with .to(\"cuda\")" : "").c_str());
+    fail<CudaUnavailable>({found, ", and this function of locus is for Cpu; move it with .to(\"cpu\"), or call the function ",
+                           "of locus.cuda"});
+  const char* const expected = on_gpu ? "; expected Cuda; locus.cuda.asarray copies it there" : "; expected Cpu";
+  throw nb::type_error((found + expected).c_str());
 }
 
 Array array_here(const char* caller, Operand operand) {
@@ -193,7 +203,22 @@ Array taken(const char* caller, nb::handle capsule) {
 #if LOCUS_PYTHON_CUDA
 Array moved_here(const char* caller, Operand operand, Cuda device) {
   const nb::object capsule = capsule_from(operand.object, false);
-  return array_in<Cpu>(caller, capsule, [&]<class T>(const Tensor<T, Cpu>& x, bool) { return Array(x.to(device)); });
+  return array_in<Cpu>(caller, capsule, [&]<class T>(const Tensor<T, Cpu>& x, bool) {
+    const nb::gil_scoped_release released;
+    return Array(x.to(device));
+  });
+}
+
+nb::object capsule_of_copy(const Array& array) {
+  return std::visit(
+      [](const auto& x) {
+        const auto copied = [&] {
+          const nb::gil_scoped_release released;
+          return x.template to<Cpu>();
+        };
+        return capsule_over(to_dlpack<DLManagedTensorVersioned>(copied()), versioned_name);
+      },
+      array.plain);
 }
 #endif
 
@@ -216,12 +241,6 @@ nb::object capsule_of(const Array& array, bool versioned, std::intptr_t stream) 
         "__dlpack__: the memory is read-only, which only DLPack 1.0 can tell; ask for max_version=(1, 0), or export "
         ".clone()");
   return capsule_over(owner_of(std::type_identity<DLManagedTensor>{}), old_name);
-}
-
-nb::object capsule_of_copy(const Array& array) {
-  return std::visit(
-      [](const auto& x) { return capsule_over(to_dlpack<DLManagedTensorVersioned>(x.template to<Cpu>()), versioned_name); },
-      array.plain);
 }
 
 }  // namespace locus::python

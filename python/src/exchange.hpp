@@ -31,6 +31,8 @@ struct Place {
   [[nodiscard]] friend bool operator==(const Place&, const Place&) = default;
 };
 [[nodiscard]] std::string to_string(const Place& place);
+/// Whether operands in these places may meet: managed memory is a GPU's, page-locked memory the host's.
+[[nodiscard]] bool is_one_place(const Place& a, const Place& b);
 
 [[nodiscard]] Place place_of(const Array& array);
 /// throws TypeError for an object that is no array
@@ -55,14 +57,14 @@ void require_here(const char* caller, const Place& place);
 #if LOCUS_PYTHON_CUDA
 /// A copy on a GPU of an operand on the host.
 [[nodiscard]] Array moved_here(const char* caller, Operand operand, Cuda device);
+/// A capsule over a copy in the host's memory.
+[[nodiscard]] nb::object capsule_of_copy(const Array& array);
 #endif
 
 /// A capsule for `__dlpack__`; `versioned`: of DLPack 1, which alone can tell that memory is read-only. stream: of the
 /// library that asks, on a GPU; its later work follows that on the tensor.
 /// throws BufferError for a recorded array, and for read-only memory unless versioned
 [[nodiscard]] nb::object capsule_of(const Array& array, bool versioned, std::intptr_t stream = cuda::legacy_stream);
-/// A capsule over a copy in the host's memory, or over the elements themselves if they are there.
-[[nodiscard]] nb::object capsule_of_copy(const Array& array);
 
 }  // namespace locus::python
 

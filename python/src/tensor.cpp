@@ -38,26 +38,37 @@ namespace {
   return ordinal;
 }
 
+#if !LOCUS_PYTHON_CUDA
+// locus._cuda, which a package may lack.
+[[nodiscard]] nb::object module_of_gpus(const std::string& device) {
+  try {
+    return nb::module_::import_("locus._cuda");
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ModuleNotFoundError)) throw;
+  }
+  fail<CudaUnavailable>({".to(\"", device, "\"): this package was built for Cpu alone; build it with pip wheel ./python ",
+                         "-Csetup-args=-Dcuda=enabled"});
+}
+#endif
+
 // The tensor there, of this module's class or of the other's.
-[[nodiscard]] nb::object moved(nb::handle self, const std::string& device) {
-  const Array& x = *nb::inst_ptr<Array>(self);
+[[nodiscard]] nb::object moved(nb::pointer_and_handle<Array> self, const std::string& device) {
+  const Array& x = *self.p;
   const auto gpu = gpu_in(device);
   if (device != "cpu" && !gpu)
-    fail<ArgumentError>({".to(\"", locus::detail::printable(device), "\"); expected \"cpu\", \"cuda\" or \"cuda:1\""});
-  if (on_gpu ? gpu == place_of(x).ordinal : !gpu) return nb::borrow(self);
+    fail<ArgumentError>({".to(\"", locus::detail::printable(device), "\"): no place of this name; expected \"cpu\", \"cuda\" or \"cuda:1\""});
+  if (on_gpu ? gpu == place_of(x).ordinal : !gpu) return nb::borrow(self.h);
   if (x.is_recorded())
     fail<ArgumentError>({".to(\"", device, "\"): the tensor is recorded, and its copy would not be; move .detach()"});
-  if (!gpu) return nb::module_::import_("locus._core").attr("_taken")(capsule_of_copy(x));
 #if LOCUS_PYTHON_CUDA
-  return nb::cast(std::visit([&](const auto& y) { return Array(y.to(Cuda{*gpu})); }, x.plain));
+  if (!gpu) return nb::module_::import_("locus._core").attr("_taken")(capsule_of_copy(x));
+  const auto there = [&] {
+    const nb::gil_scoped_release released;
+    return std::visit([&](const auto& y) { return Array(y.to(Cuda{*gpu})); }, x.plain);
+  };
+  return nb::cast(there());
 #else
-  try {
-    return nb::module_::import_("locus._cuda").attr("_moved")(self, *gpu);
-  } catch (nb::python_error& error) {
-    if (!error.matches(PyExc_ImportError)) throw;
-    fail<CudaUnavailable>({".to(\"", device, "\"): this package was built for Cpu alone; build it with pip wheel ./python ",
-                           "-Csetup-args=-Dcuda=enabled"});
-  }
+  return module_of_gpus(device).attr("_moved")(self.h, *gpu);
 #endif
 }
 
@@ -124,10 +135,19 @@ struct Part {
   return result;
 }
 
+// f(), during which other threads of Python run if it waits for a GPU.
+template <class F>
+[[nodiscard]] auto without_lock(const F& f) {
+  if constexpr (on_gpu) {
+    const nb::gil_scoped_release released;
+    return f();
+  } else return f();
+}
+
 [[nodiscard]] nb::object item_of(const Array& array) {
   return std::visit(
       []<class T>(const Tensor<T, Here>& x) -> nb::object {
-        const T value = x.item();
+        const T value = without_lock([&] { return x.item(); });
         if constexpr (std::is_same_v<T, bool>) return nb::bool_(value);
         else if constexpr (FloatingDType<T>) return nb::float_(convert<double>(value));
         else return nb::int_(value);
@@ -136,7 +156,8 @@ struct Part {
 }
 
 [[nodiscard]] std::string text_of(const Array& array) {
-  std::string text = std::visit([](const auto& x) { return to_string(x.template to<Cpu>()); }, array.plain);
+  std::string text = without_lock(
+      [&] { return std::visit([](const auto& x) { return to_string(x.template to<Cpu>()); }, array.plain); });
   if constexpr (on_gpu) {  // the last line, "Tensor<float32, cpu> (2, 3)", is the copy's
     const auto at = text.rfind("cpu>");
     text.replace(at, 3, device_name(array));
@@ -227,10 +248,9 @@ void add_properties(nb::class_<Array>& tensor) {
 }
 
 // throws TypeError for a tensor on a GPU
-void require_on_host(const char* caller, nb::handle self) {
+void require_on_host(const char* caller, const Array& x) {
   if (on_gpu)
-    throw nb::type_error(join(caller, ": the tensor is on ", to_string(place_of(*nb::inst_ptr<Array>(self))),
-                              ", and arrays of NumPy are on Cpu; say .to(\"cpu\") first")
+    throw nb::type_error(join(caller, ": the tensor is on ", to_string(place_of(x)), ", and arrays of NumPy are on Cpu; say .to(\"cpu\") first")
                              .c_str());
 }
 
@@ -253,17 +273,18 @@ void add_exchange(nb::class_<Array>& tensor) {
           "copy"_a = nb::none(), "A capsule that shares the memory.")
       .def("__dlpack_device__", [](const Array& x) { return std::pair(place_of(x).kind, place_of(x).ordinal); })
       .def(
-          "numpy", [](nb::handle self) {
-            require_on_host("numpy", self);
-            return nb::module_::import_("numpy").attr("from_dlpack")(self);
+          "numpy",
+          [](nb::pointer_and_handle<Array> self) {
+            require_on_host("numpy", *self.p);
+            return nb::module_::import_("numpy").attr("from_dlpack")(self.h);
           },
           "A NumPy array that shares the memory.", nb::sig("def numpy(self) -> numpy.ndarray"))
       .def(
           "__array__",
-          [](nb::handle self, nb::object dtype, nb::object copy) {
-            require_on_host("__array__", self);
+          [](nb::pointer_and_handle<Array> self, nb::object dtype, nb::object copy) {
+            require_on_host("__array__", *self.p);
             const nb::object numpy = nb::module_::import_("numpy");
-            const nb::object shared = numpy.attr("from_dlpack")(self);
+            const nb::object shared = numpy.attr("from_dlpack")(self.h);
             return numpy.attr("asarray")(shared, nb::arg("dtype") = dtype, nb::arg("copy") = copy);
           },
           "dtype"_a = nb::none(), "copy"_a = nb::none());
@@ -314,7 +335,7 @@ void add_views(nb::class_<Array>& tensor) {
       .def("clone", &cloned, "A dense copy in new memory.")
       .def("astype", &as_type, "dtype"_a, "The elements converted; the tensor itself if it has the type.")
       .def("to", &moved, "device"_a, "On \"cpu\", \"cuda\" or \"cuda:1\"; the tensor itself if it is there.",
-           nb::sig("def to(self, device: str) -> Any"))
+           nb::sig("def to(self, device: str) -> typing.Any"))
       .def(
           "detach",
           [](const Array& x) {

@@ -229,7 +229,20 @@ def check_widths(report):
         report.add(name, problem)
 
 
+def cases_alone(processors, together):
+    """The cases that are compiled alone for each processor: maps where they were not vectorized together, and for one
+    processor a loop of each other kind."""
+    def is_alone(case, processor):
+        expression, loops = case
+        if set(loops) == {MAP}:
+            return not together[processor]
+        return not processor[1] or expression in OF_A_PROCESSOR
+
+    return [(case, processor) for case in enumerate(CASES) for processor in processors if is_alone(case[1], processor)]
+
+
 def check(report):
+    assert OF_A_PROCESSOR <= {expression for expression, _ in CASES}
     if platform.machine() != "x86_64" or "gcc" not in common.find_compilers():
         return report.skip("vectorized loops", "there is no g++ for x86_64")
     maps = [case for case in CASES if set(case[1]) == {MAP}]
@@ -243,9 +256,7 @@ def check(report):
         for expression, _ in maps:
             for _, flags, _ in filter(together.get, processors):
                 report.ok(" ".join([expression, *flags[:1]]))
-        cases = [(case, processor) for case in enumerate(CASES) for processor in processors
-                 if not (together[processor] if case[1] in maps else processor[1] and case[1][0] not in OF_A_PROCESSOR)]
-        results = common.parallel(compile_case, cases)
+        results = common.parallel(compile_case, cases_alone(processors, together))
     for ((_, (expression, loops)), (_, flags, versions)), (status, output) in results:
         name = " ".join([expression, *flags[:1]])
         if status:

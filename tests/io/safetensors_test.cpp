@@ -2,6 +2,7 @@
 #include <locus/io/safetensors.hpp>
 
 #include <locus/core/std/posix.hpp>
+#include <locus/nn/batch_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>
@@ -177,13 +178,13 @@ TEST_CASE("what does not fit is said with the name of the file, of the tensor, a
   CHECK_THROWS_WITH_AS(nn::load_state_dict(nn::Linear<float, Cpu>{2, 2}, state),
                        says(join("that only the state in '", path, "' has: '0.weight', '0.bias'")), ArgumentError);
   CHECK_THROWS_WITH_AS(nn::load_state_dict(nn::Sequential<double, Cpu>{nn::Linear<double, Cpu>{2, 2}}, state),
-                       says(join("'0.weight' holds float32 in '", path, "', but float64 in the model; load state.as<T>()")),
+                       says(join("'0.weight' holds float32 in '", path, "', but float64 in the model; load nn::converted_for(model, state)")),
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)state.get<float>("1.weight"), says(join("StateDict of '", path, "': there is no tensor")),
                        ArgumentError);
 }
 
-TEST_CASE("a state of other floating-point numbers is loaded after as<T>, which leaves the rest as it is") {
+TEST_CASE("a state of other floating-point numbers is converted on request, and the rest of it stays as it is") {
   const TemporaryFolder folder;
   const auto halves = tensor<half, Cpu>({2}, {1.5, -65504});
   const auto counts = full<std::int64_t>({2}, std::int64_t{1} << 60);
@@ -212,9 +213,26 @@ TEST_CASE("a state of other floating-point numbers is loaded after as<T>, which 
   const nn::Linear<float, Cpu> model{3, 2};
   const auto weights = nn::state_dict(model).as<bfloat16>();
   const nn::Linear<float, Cpu> other{3, 2};
-  CHECK_THROWS_WITH_AS(nn::load_state_dict(other, weights), doctest::Contains("load state.as<T>()"), ArgumentError);
-  nn::load_state_dict(other, weights.as<float>());
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(other, weights), doctest::Contains("nn::converted_for"), ArgumentError);
+  nn::load_state_dict(other, nn::converted_for(other, weights));
   CHECK_CLOSE(other.parameters()[0].value(), reference(model.parameters()[0].value().as<bfloat16>()), 0);
+}
+
+TEST_CASE("a model of halves takes weights in half and statistics in float, of a state in either") {
+  const nn::Sequential<float, Cpu> of_floats{nn::BatchNorm2d<float, Cpu>{2}};
+  const nn::Sequential<half, Cpu> of_halves{nn::BatchNorm2d<half, Cpu>{2}};
+  auto all_half = nn::state_dict(of_floats).as<half>().clone();  // as net.half() of PyTorch saves
+  all_half.get<half>("0.running_mean").fill_(half(0.1f));
+  all_half.get<half>("0.weight").fill_(half(3.f));
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(of_halves, all_half),
+                       doctest::Contains("'0.running_mean' holds float16, but float32 in the model"), ArgumentError);
+  nn::load_state_dict(of_halves, nn::converted_for(of_halves, all_half));
+  nn::load_state_dict(of_floats, nn::converted_for(of_floats, all_half));
+  const auto halves = nn::state_dict(of_halves), floats = nn::state_dict(of_floats);
+  CHECK(static_cast<float>(halves.get<half>("0.weight")(1)) == 3);
+  CHECK(halves.get<float>("0.running_mean")(1) == static_cast<float>(half(0.1f)));
+  CHECK(floats.get<float>("0.weight")(1) == 3);
+  CHECK(floats.get<float>("0.running_mean")(0) == static_cast<float>(half(0.1f)));
 }
 
 TEST_CASE("a file that is cut short, at any byte, is refused") {

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import importlib.util
 import sys
 import weakref
 
@@ -295,8 +296,27 @@ def tensors_have_operators_and_subscripts():
     np.testing.assert_array_equal(t.cumsum(axis=0, reverse=True).numpy(), x[::-1].cumsum(0)[::-1])
     if hasattr(locus, "sum"):
         assert float(t.sum()) == x.sum() and t.mean(axis=0, keepdim=True).shape == (1, 4)
-        np.testing.assert_array_equal(t.std(0, correction=0).numpy(), x.std(0))
+        np.testing.assert_allclose(t.std(0, correction=0).numpy(), x.std(0), rtol=1e-6)
+        for function in (np.sum, np.mean, np.max, np.min, np.prod, np.std, np.var):  # which call the methods
+            np.testing.assert_allclose(np.asarray(function(t, axis=0)), function(x, axis=0), rtol=1e-6)
+        cases_of.raises(ValueError, "out is given; expected None", lambda: np.mean(t, out=x))
+    for function in (np.argmax, np.cumsum, np.sort):
+        np.testing.assert_array_equal(np.asarray(function(t, axis=1)), function(x, axis=1))
+    cases_of.raises(TypeError, "ufunc", lambda: np.sin(t))
     assert t.astype("int32").dtype == t.astype(np.int32).dtype == t.astype(np.dtype("i4")).dtype == "int32"
+
+
+@case
+def places_are_named():
+    t = locus.asarray(np.ones(2))
+    assert t.to("cpu") is t and t.device == "cpu"
+    cases_of.raises(ValueError, 'expected "cpu", "cuda" or "cuda:1"', lambda: t.to("gpu"))
+    cases_of.raises(TypeError, "incompatible function arguments", lambda: locus.Tensor.to(5, "cpu"))
+    cases_of.raises(TypeError, "incompatible function arguments", lambda: locus.Tensor.numpy(np.ones(2)))
+    if importlib.util.find_spec("locus._cuda") is None:
+        cases_of.raises(locus.CudaUnavailable, "built for Cpu alone; build it with pip wheel", lambda: t.to("cuda"))
+        cases_of.raises(ImportError, "built for Cpu alone; build it with pip wheel",
+                        lambda: importlib.import_module("locus.cuda"))
 
 
 @case

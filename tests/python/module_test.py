@@ -2,7 +2,7 @@
 """The Python module: a part of it is built and installed by pip into an environment of its own, where its tests run.
 
 The whole module takes minutes to compile. Here it has two families of functions, unoptimized, beside all of the exchange
-of arrays; locus.cuda has one family, and its kernels run on simulated GPUs. `tests/python/module_test.py --wheel FILE`
+of arrays; locus.cuda has the same two, and its kernels run on simulated GPUs. `tests/python/module_test.py --wheel FILE`
 tests a whole wheel instead, with PyTorch where pip finds it.
 """
 
@@ -23,7 +23,7 @@ import common  # noqa: E402
 import simulated_test  # noqa: E402
 
 FAMILIES = "arithmetic,scans"
-SOURCES_ON_GPU = ["exchange", "call", "tensor", "functions/scans", "module"]
+SOURCES_ON_GPU = ["exchange", "call", "tensor", "functions/scans", "functions/arithmetic", "module"]
 MODULE_MACROS = ["-DNB_BACKEND_MODULE=nanobind_backend", "-DNB_BACKEND_PYPI=nanobind-backend", "-DNB_COMPACT_ASSERTIONS",
                  "-DPy_LIMITED_API=0x030A0000", "-DLOCUS_PYTHON_CUDA=1"]
 BUILD_TOOLS = ["meson-python>=0.17", "meson>=1.3", "ninja", "nanobind==3.1.*", "nanobind-backend>=1.0,<2"]
@@ -77,7 +77,7 @@ def build_on_simulated_gpus(python, scratch):
     folder.mkdir()
     simulator = simulated_test.Simulator(folder, simulated_test.toolkit_headers())
     simulator.compiler += ["-fPIC", "-fvisibility=hidden", f"-I{folder}", *(f"-isystem{path}" for path in headers.stdout.splitlines()), *MODULE_MACROS]
-    (folder / "families.inc").write_text("LOCUS_FAMILY(scans)\n")
+    (folder / "families.inc").write_text("LOCUS_FAMILY(scans)\nLOCUS_FAMILY(arithmetic)\n")
     unit = folder / "module.cpp"
     unit.write_text("".join(f'#include "{common.ROOT}/python/src/{name}.cpp"\n' for name in SOURCES_ON_GPU))
     objects = []
@@ -149,7 +149,9 @@ def check(report, wheel=None):
             return None
         check_stubs(report, python)
         run_cases(report, python, "exchange")
-        if not wheel and simulated_test.toolkit_headers():
+        if not wheel and not simulated_test.toolkit_headers():
+            report.skip("locus.cuda on simulated GPUs", "needs the headers of a CUDA toolkit")
+        elif not wheel:
             problem = build_on_simulated_gpus(python, scratch)
             report.add("locus.cuda on simulated GPUs", problem)
             if not problem:

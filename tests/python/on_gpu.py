@@ -15,15 +15,15 @@ HOST = np.arange(6, dtype=np.float32).reshape(2, 3)
 class Exporter:
     """An array of another library: only what DLPack asks for, and a note of the streams."""
 
-    def __init__(self, tensor):
-        self.tensor, self.streams = tensor, []
+    def __init__(self, tensor, kind=2):
+        self.tensor, self.kind, self.streams = tensor, kind, []
 
     def __dlpack__(self, stream=None, max_version=None):
         self.streams.append(stream)
         return self.tensor.__dlpack__(stream=stream, max_version=max_version)
 
     def __dlpack_device__(self):
-        return self.tensor.__dlpack_device__()
+        return self.kind, self.tensor.__dlpack_device__()[1]
 
 
 def on_host(tensor):
@@ -74,17 +74,20 @@ def shares_memory_by_dlpack():
 @case
 def places_do_not_mix():
     h, x = locus.asarray(HOST), locus.asarray(HOST).to("cuda")
-    cases_of.raises(TypeError, 'the tensor is on Cpu; expected cuda:0; move it with .to("cuda")', lambda: lc.cumsum(h, 0))
-    cases_of.raises(TypeError, "the tensor is on Cpu", lambda: lc.cumsum(HOST, 0))
+    for host in (h, HOST):
+        cases_of.raises(TypeError, "the tensor is on Cpu; expected Cuda; locus.cuda.asarray copies it", lambda: lc.cumsum(host, 0))
     cases_of.raises(locus.CudaUnavailable, "call the function of locus.cuda", lambda: locus.cumsum(x, 0))
     for call in (x.numpy, lambda: np.asarray(x)):
         cases_of.raises(TypeError, 'arrays of NumPy are on Cpu; say .to("cpu") first', call)
-    if hasattr(lc, "add"):
-        words = 'a + b: left operand is on Cuda, right operand is on Cpu; move one with .to("cpu") or .to("cuda")'
-        for call in (lambda: x + h, lambda: lc.add(x, HOST)):
-            cases_of.raises(TypeError, words, call)
-        cases_of.raises(TypeError, "left operand is on Cuda, right operand is on Cuda{1}", lambda: x + x.to("cuda:1"))
-        np.testing.assert_array_equal(on_host(2 * x.to("cuda:1") + 1), 2 * HOST + 1)
+    words = 'a + b: left operand is on Cuda, right operand is on Cpu; move one with .to("cpu") or .to("cuda")'
+    for call in (lambda: x + h, lambda: lc.add(x, HOST)):
+        cases_of.raises(TypeError, words, call)
+    cases_of.raises(TypeError, "left operand is on Cuda, right operand is on Cuda{1}", lambda: x + x.to("cuda:1"))
+    np.testing.assert_array_equal(on_host(2 * x.to("cuda:1") + 1), 2 * HOST + 1)
+    managed = Exporter(x, kind=13)
+    np.testing.assert_array_equal(on_host(x + managed), 2 * HOST)
+    for wrong in (lambda: lc.Tensor.to(h, "cpu"), lambda: lc.Tensor.numpy(h), lambda: locus.Tensor.to(x, "cpu")):
+        cases_of.raises(TypeError, "incompatible function arguments", wrong)
 
 
 if __name__ == "__main__":

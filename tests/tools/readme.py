@@ -30,7 +30,7 @@ import tempfile
 import common
 import together
 
-INCLUDED = re.compile(r"^#include <(.*)>", re.MULTILINE)
+INCLUDED = re.compile(r"^#include\s+(\S+)", re.MULTILINE)
 FEW = 3  # programs that include the same headers do not become a file of their own
 ROOM = 11  # programs of one translation unit: g++ takes up to 1.2 GB for as many
 # A program that ends with main(), which is neither a try block nor followed by other functions.

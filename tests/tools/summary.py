@@ -62,17 +62,21 @@ def slowest(builds, most=10, since=None):
 
 def summarize(builds):
     """([passed, failed, skipped], lines to print)."""
-    totals, lines = [0, 0, 0], []
+    totals, lines, late = [0, 0, 0], [], []
     for build in builds:
         for test in read_log(build):
             *counts, why = count(test)
             totals = [total + part for total, part in zip(totals, counts)]
             name = f"{test['name']} in {build}"
+            if common.TOO_LATE in (test.get("stdout") or ""):
+                late.append(test["name"])
             if why:
                 lines += [f"FAILED {name}: {why}", *(test.get("stdout") or "").rstrip().splitlines()[-60:],
                           *(test.get("stderr") or "").rstrip().splitlines()[-60:]]
             elif counts[2]:
                 lines.append(f"{counts[2]} skipped in {name}")
+    if late:
+        lines.append(f"{len(late)} checks did not run, as {common.TOO_LATE}: {', '.join(late)}")
     return totals, lines
 
 

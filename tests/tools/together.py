@@ -2,8 +2,8 @@
 """Joins several sources into one translation unit, each in a namespace of its own: most of the time of each goes into
 the same headers and templates. Messages of compilers name each source and its lines.
 
-A source's head, which is all up to its last #include, stands before the namespaces of all. A namespace of the heads that
-the sources open again is named, so that they still see its names. Sources that choose their
+A source's head, which is all up to its last #include, stands before the namespaces of all. `--reopened N`: the sources
+reopen namespace N of their headers; each copy of it imports its names. Sources that choose their
 devices (LOCUS_TEST_DEVICES) are refused beside others, which would be tested on those alone; so are sources that include
 sources, whose cases bear other names than the file that the program is asked for.
 

@@ -919,7 +919,7 @@ $ g++ -fsyntax-only wrong.cpp
 
     def test_only_programs_of_the_same_includes_prove_theirs(self):
         plain = [("page", f"{i}.cpp", "#include <a>\n#include <b>\n") for i in range(12)]
-        other = [("page", "x.cpp", "#include <b>\n"), ("page", "y.cpp", "#include <c>\n")]
+        other = [("page", "x.cpp", "#include <b>\n"), ("page", "y.cpp", '#include <a>\n#include <b>\n#include "c"\n')]
         units = readme.in_units([*plain, *other])
         self.assertEqual([(len(members), same) for members, same in units], [(6, True), (6, True), (2, False)])
         self.assertEqual(units[2][0], other)

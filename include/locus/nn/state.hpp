@@ -131,23 +131,31 @@ class StateDict {
     return entry;
   }
 
-  /// The same tensors with floating-point elements of type T: for a file of 16-bit weights and a model of floats. Other
-  /// floating-point numbers are converted into new memory, rounded to nearest. Integers, bool and tensors of T share
-  /// their memory.
+  /// The same tensors with floating-point elements of type T. Other floating-point numbers are converted into new memory,
+  /// rounded to nearest. Integers, bool and tensors of T share their memory. nn::converted_for(model, state) gives each
+  /// tensor the type that a model has.
   ///
-  ///     nn::load_state_dict(model, io::load_mapped("half.safetensors").as<float>());
+  ///     io::save("half.safetensors", nn::state_dict(model).as<half>());
   template <FloatingDType T>
   [[nodiscard]] StateDict as() const {
-    StateDict result;
-    for (const Entry& entry : *this) {
-      switch (entry.type) {
-        case ElementType::float16: result.add(entry.name, get<half>(entry.name).template as<T>()); break;
-        case ElementType::bfloat16: result.add(entry.name, get<bfloat16>(entry.name).template as<T>()); break;
-        case ElementType::float32: result.add(entry.name, get<float>(entry.name).template as<T>()); break;
-        case ElementType::float64: result.add(entry.name, get<double>(entry.name).template as<T>()); break;
-        default: result.add(entry);
-      }
+    StateDict result = like();
+    for (const Entry& entry : *this) result.template add_as<T>(*this, entry);
+    return result;
+  }
+  /// Adds an entry of another state, with floating-point elements of type T.
+  template <FloatingDType T>
+  void add_as(const StateDict& other, const Entry& entry) {
+    switch (entry.type) {
+      case ElementType::float16: return add(entry.name, other.get<half>(entry.name).template as<T>());
+      case ElementType::bfloat16: return add(entry.name, other.get<bfloat16>(entry.name).template as<T>());
+      case ElementType::float32: return add(entry.name, other.get<float>(entry.name).template as<T>());
+      case ElementType::float64: return add(entry.name, other.get<double>(entry.name).template as<T>());
+      default: return add(entry);
     }
+  }
+  /// A state without tensors, of the same file and its unread entries.
+  [[nodiscard]] StateDict like() const {
+    StateDict result;
     result.unread_ = unread_;
     result.file_ = file_;
     return result;

@@ -153,7 +153,7 @@ template <class M, class D>
       fail<ArgumentError>({"load_state_dict: '", member.name, "' holds ", dtype_name(source.type), from, ", but ",
                            dtype_name(member.type()), " in the model",
                            is_floating(source.type) && is_floating(member.type())
-                               ? "; load state.as<T>(), of the model's T, which converts floating-point numbers"
+                               ? "; load nn::converted_for(model, state), which converts floating-point numbers"
                                : ""});
     if (!(source.shape == member.shape()))
       fail<ShapeError>({"load_state_dict: '", member.name, "' has shape ", source.shape, from, ", but ", member.shape(),
@@ -181,6 +181,28 @@ template <class M, class D>
   return load;
 }
 }  // namespace detail
+
+/// The state with floating-point numbers of the types that the model has under the same names: for a file of 16-bit weights
+/// and a model of floats, or the reverse. Numbers are rounded to nearest, in new memory; other tensors share their memory.
+/// cost: a launch for each converted tensor
+///
+///     nn::load_state_dict(model, nn::converted_for(model, io::load_torch<D>("half.pt")));
+template <class M, class D>
+  requires detail::ListsMembers<M>
+[[nodiscard]] StateDict<D> converted_for(const M& model, const StateDict<D>& state) {
+  using T = value_of<M>;
+  std::map<std::string, ElementType> types;
+  for (const auto& member : detail::state_members(model)) types.emplace(member.name, member.type());
+  StateDict<D> result = state.like();
+  for (const auto& entry : state) {
+    const auto found = types.find(entry.name);
+    if (found != types.end() && found->second == element_type<T>) result.template add_as<T>(state, entry);
+    else if (found != types.end() && found->second == element_type<compute_t<T>>)  // of statistics
+      result.template add_as<compute_t<T>>(state, entry);
+    else result.add(entry);
+  }
+  return result;
+}
 
 /// Copies a state into the parameters and buffers of a model, of the same names, shapes and element types. All of it is
 /// checked before anything is copied. Members shared by layers need one of their names; of several, the last one

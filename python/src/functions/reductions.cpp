@@ -20,16 +20,28 @@ namespace {
   return axis ? ReduceAxes(axis->dims()) : ReduceAxes();
 }
 
+// NumPy's functions, such as np.mean(x), call the method with its own arguments dtype and out.
+void refuse_given(const char* name, const nb::object& dtype, const nb::object& out) {
+  if (!dtype.is_none() || !out.is_none())
+    fail<ArgumentError>({name, ": ", out.is_none() ? "dtype" : "out", " is given; expected None: say ", name,
+                         "(x).astype(...), and use the result"});
+}
+
 template <class... T, class F>
 void add(nb::module_& m, const char* name, Types<T...> types, F f, const char* text) {
-  add_with_method(
-      m, name,
-      [name, types, f](Operand x, std::optional<Numerals> axis, bool keepdim) {
-        const ReduceAxes axes = axes_of(axis);
-        return differentiable(
-            name, types, [&](const auto& x) { return f(x, axes, keepdim); }, Main{x});
+  const auto function = [name, types, f](Operand x, std::optional<Numerals> axis, bool keepdim) {
+    const ReduceAxes axes = axes_of(axis);
+    return differentiable(
+        name, types, [&](const auto& x) { return f(x, axes, keepdim); }, Main{x});
+  };
+  m.def(name, function, "x"_a, "axis"_a = nb::none(), "keepdim"_a = false, text);
+  tensor_class().def(
+      name,
+      [name, function](nb::handle x, std::optional<Numerals> axis, bool keepdim, nb::object dtype, nb::object out) {
+        refuse_given(name, dtype, out);
+        return function({x}, std::move(axis), keepdim);
       },
-      "axis"_a = nb::none(), "keepdim"_a = false, text);
+      "axis"_a = nb::none(), "keepdim"_a = false, nb::kw_only(), "dtype"_a = nb::none(), "out"_a = nb::none(), text);
 }
 template <class F>
 void add_position(nb::module_& m, const char* name, F f, const char* text) {
@@ -44,15 +56,22 @@ void add_position(nb::module_& m, const char* name, F f, const char* text) {
 }
 template <class F>
 void add_moment(nb::module_& m, const char* name, F f, const char* text) {
-  add_with_method(
-      m, name,
-      [name, f](Operand x, std::optional<Numerals> axis, double correction, bool keepdim) {
-        const ReduceAxes axes = axes_of(axis);
-        const VarOptions options{.correction = correction, .keepdim = keepdim};
-        return differentiable(
-            name, Floats{}, [&](const auto& x) { return f(x, axes, options); }, Main{x});
+  const auto function = [name, f](Operand x, std::optional<Numerals> axis, double correction, bool keepdim) {
+    const ReduceAxes axes = axes_of(axis);
+    const VarOptions options{.correction = correction, .keepdim = keepdim};
+    return differentiable(
+        name, Floats{}, [&](const auto& x) { return f(x, axes, options); }, Main{x});
+  };
+  m.def(name, function, "x"_a, "axis"_a = nb::none(), nb::kw_only(), "correction"_a = 1.0, "keepdim"_a = false, text);
+  tensor_class().def(
+      name,
+      [name, function](nb::handle x, std::optional<Numerals> axis, double correction, bool keepdim,
+                       std::optional<double> ddof, nb::object dtype, nb::object out) {
+        refuse_given(name, dtype, out);
+        return function({x}, std::move(axis), ddof.value_or(correction), keepdim);
       },
-      "axis"_a = nb::none(), nb::kw_only(), "correction"_a = 1.0, "keepdim"_a = false, text);
+      "axis"_a = nb::none(), nb::kw_only(), "correction"_a = 1.0, "keepdim"_a = false, "ddof"_a = nb::none(),
+      "dtype"_a = nb::none(), "out"_a = nb::none(), text);
 }
 }  // namespace
 
