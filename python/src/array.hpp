@@ -1,7 +1,7 @@
 #pragma once
-// Array: a tensor whose element type is known at run time, as Python needs it. The calls of functions (call.hpp) turn it
-// into a Tensor<T, D> once. Its place is that of the extension module: the sources are compiled for Cpu as locus._core,
-// and by nvcc for Cuda as locus._cuda.
+// Array: a tensor whose element type is known at run time, as Python needs it. The calls of functions (call.hpp) turn
+// it into a Tensor<T, D> once. Its place is that of the extension module: the sources are compiled for Cpu as
+// locus._core, and by nvcc for Cuda as locus._cuda.
 
 #include <locus/autograd/expression.hpp>
 #include <locus/core/element_type.hpp>

@@ -57,7 +57,8 @@ template <class D, class... T, class M, class F>
   std::optional<Array> result;
   const auto attempt = [&]<class U>(std::type_identity<U>) {
     if (!(type == dlpack::data_type<U>)) return false;
-    result = convert(shares ? from_dlpack<U, D>(std::move(owner)) : copy_from_dlpack<U, D>(std::move(owner)), read_only);
+    result =
+        convert(shares ? from_dlpack<U, D>(std::move(owner)) : copy_from_dlpack<U, D>(std::move(owner)), read_only);
     return true;
   };
   (void)(attempt(std::type_identity<T>{}) || ...);
@@ -101,8 +102,8 @@ struct Words {
   return *words;
 }
 
-// has_stream: for a GPU, where CUDA's legacy stream is passed; the other library orders its work before that stream, and
-// from_dlpack orders ours behind it.
+// has_stream: for a GPU, where CUDA's legacy stream is passed; the other library orders its work before that stream,
+// and from_dlpack orders ours behind it.
 [[nodiscard]] nb::object capsule_from(nb::handle object, bool has_stream) {
   const nb::object method = object.attr(words().dlpack);
   try {
@@ -183,7 +184,8 @@ void require_here(const char* caller, const Place& place) {
   const bool is_of_cuda = place.kind == dlpack::kDLCUDA || place.kind == dlpack::kDLCUDAManaged;
   const std::string found = join(caller, ": the tensor is on ", to_string(place));
   if (!on_gpu && is_of_cuda)
-    fail<CudaUnavailable>({found, ", and this function of locus is for Cpu; move it with .to(\"cpu\"), or call the function ",
+    fail<CudaUnavailable>({found,
+                           ", and this function of locus is for Cpu; move it with .to(\"cpu\"), or call the function ",
                            "of locus.cuda"});
   const char* const expected = on_gpu ? "; expected Cuda; locus.cuda.asarray copies it there" : "; expected Cpu";
   throw nb::type_error((found + expected).c_str());
@@ -196,8 +198,8 @@ Array array_here(const char* caller, Operand operand) {
 }
 
 Array taken(const char* caller, nb::handle capsule) {
-  return array_in<Here>(caller, capsule,
-                        []<class T>(Tensor<T, Here> x, bool is_read_only) { return Array(std::move(x), is_read_only); });
+  return array_in<Here>(
+      caller, capsule, []<class T>(Tensor<T, Here> x, bool is_read_only) { return Array(std::move(x), is_read_only); });
 }
 
 #if LOCUS_PYTHON_CUDA

@@ -1,5 +1,5 @@
-// The extension modules locus._core, for Cpu, and locus._cuda: Locus's exceptions as Python's, the class Tensor, and the
-// families of functions that the build lists in families.inc.
+// The extension modules locus._core, for Cpu, and locus._cuda: Locus's exceptions as Python's, the class Tensor, and
+// the families of functions that the build lists in families.inc.
 
 #include "functions.hpp"
 

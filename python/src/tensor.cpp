@@ -46,7 +46,8 @@ namespace {
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_ModuleNotFoundError)) throw;
   }
-  fail<CudaUnavailable>({".to(\"", device, "\"): this package was built for Cpu alone; build it with pip wheel ./python ",
+  fail<CudaUnavailable>({".to(\"", device,
+                         "\"): this package was built for Cpu alone; build it with pip wheel ./python ",
                          "-Csetup-args=-Dcuda=enabled"});
 }
 #endif
@@ -56,7 +57,8 @@ namespace {
   const Array& x = *self.p;
   const auto gpu = gpu_in(device);
   if (device != "cpu" && !gpu)
-    fail<ArgumentError>({".to(\"", locus::detail::printable(device), "\"): no place of this name; expected \"cpu\", \"cuda\" or \"cuda:1\""});
+    fail<ArgumentError>({".to(\"", locus::detail::printable(device),
+                         "\"): no place of this name; expected \"cpu\", \"cuda\" or \"cuda:1\""});
   if (on_gpu ? gpu == place_of(x).ordinal : !gpu) return nb::borrow(self.h);
   if (x.is_recorded())
     fail<ArgumentError>({".to(\"", device, "\"): the tensor is recorded, and its copy would not be; move .detach()"});
@@ -250,7 +252,8 @@ void add_properties(nb::class_<Array>& tensor) {
 // throws TypeError for a tensor on a GPU
 void require_on_host(const char* caller, const Array& x) {
   if (on_gpu)
-    throw nb::type_error(join(caller, ": the tensor is on ", to_string(place_of(x)), ", and arrays of NumPy are on Cpu; say .to(\"cpu\") first")
+    throw nb::type_error(join(caller, ": the tensor is on ", to_string(place_of(x)),
+                              ", and arrays of NumPy are on Cpu; say .to(\"cpu\") first")
                              .c_str());
 }
 
@@ -263,7 +266,8 @@ void add_exchange(nb::class_<Array>& tensor) {
             const Place place = place_of(x);
             if (dl_device && *dl_device != std::pair(place.kind, place.ordinal))
               throw nb::buffer_error(
-                  join("__dlpack__: the tensor is on ", to_string(place), ", and another device was asked for").c_str());
+                  join("__dlpack__: the tensor is on ", to_string(place), ", and another device was asked for")
+                      .c_str());
             const bool versioned = max_version && max_version->first >= 1;
             const std::intptr_t followed = stream.value_or(cuda::legacy_stream);
             if (!copy.value_or(false) || x.is_recorded()) return capsule_of(x, versioned, followed);

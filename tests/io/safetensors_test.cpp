@@ -178,7 +178,8 @@ TEST_CASE("what does not fit is said with the name of the file, of the tensor, a
   CHECK_THROWS_WITH_AS(nn::load_state_dict(nn::Linear<float, Cpu>{2, 2}, state),
                        says(join("that only the state in '", path, "' has: '0.weight', '0.bias'")), ArgumentError);
   CHECK_THROWS_WITH_AS(nn::load_state_dict(nn::Sequential<double, Cpu>{nn::Linear<double, Cpu>{2, 2}}, state),
-                       says(join("'0.weight' holds float32 in '", path, "', but float64 in the model; load nn::converted_for(model, state)")),
+                       says(join("'0.weight' holds float32 in '", path,
+                                 "', but float64 in the model; load nn::converted_for(model, state)")),
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)state.get<float>("1.weight"), says(join("StateDict of '", path, "': there is no tensor")),
                        ArgumentError);

@@ -131,9 +131,9 @@ class StateDict {
     return entry;
   }
 
-  /// The same tensors with floating-point elements of type T. Other floating-point numbers are converted into new memory,
-  /// rounded to nearest. Integers, bool and tensors of T share their memory. nn::converted_for(model, state) gives each
-  /// tensor the type that a model has.
+  /// The same tensors with floating-point elements of type T. Other floating-point numbers are converted into new
+  /// memory, rounded to nearest. Integers, bool and tensors of T share their memory. nn::converted_for(model, state)
+  /// gives each tensor the type that a model has.
   ///
   ///     io::save("half.safetensors", nn::state_dict(model).as<half>());
   template <FloatingDType T>

@@ -84,25 +84,29 @@ void add_draws(nb::module_& m) {
   m.def(
       "normal",
       [](double mean, double deviation, Numerals shape, const Dtype& dtype) {
-        return made("normal", Floats{}, dtype, [&]<class T>() { return normal<T>(mean, deviation, shape.dims(), Here{}); });
+        return made("normal", Floats{}, dtype,
+                    [&]<class T>() { return normal<T>(mean, deviation, shape.dims(), Here{}); });
       },
       "mean"_a, "deviation"_a, "shape"_a, "dtype"_a = Dtype{"float32"}, "Normal numbers.");
   m.def(
       "exponential",
       [](double rate, Numerals shape, const Dtype& dtype) {
-        return made("exponential", Floats{}, dtype, [&]<class T>() { return exponential<T>(rate, shape.dims(), Here{}); });
+        return made("exponential", Floats{}, dtype,
+                    [&]<class T>() { return exponential<T>(rate, shape.dims(), Here{}); });
       },
       "rate"_a, "shape"_a, "dtype"_a = Dtype{"float32"}, "Exponentially distributed numbers, with mean 1 / rate.");
   m.def(
       "randint",
       [](std::int64_t low, std::int64_t high, Numerals shape, const Dtype& dtype) {
-        return made("randint", Integers{}, dtype, [&]<class T>() { return randint<T>(low, high, shape.dims(), Here{}); });
+        return made("randint", Integers{}, dtype,
+                    [&]<class T>() { return randint<T>(low, high, shape.dims(), Here{}); });
       },
       "low"_a, "high"_a, "shape"_a, "dtype"_a = Dtype{"int64"}, "Uniform integers from low to high - 1.");
   m.def(
       "bernoulli",
       [](double probability, Numerals shape, const Dtype& dtype) {
-        return made("bernoulli", Floats{}, dtype, [&]<class T>() { return bernoulli<T>(probability, shape.dims(), Here{}); });
+        return made("bernoulli", Floats{}, dtype,
+                    [&]<class T>() { return bernoulli<T>(probability, shape.dims(), Here{}); });
       },
       "probability"_a, "shape"_a, "dtype"_a = Dtype{"float32"}, "1 with a probability, else 0.");
   m.def(
