@@ -120,7 +120,7 @@ def check_types(report, program, folder):
                    None if again == 0 and accuracy[0] in output and "going on after" in output else output)
         other = [*command]
         other[other.index(kind)] = "float"
-        check_refusal(report, 1, f"'conv1.weight' holds {held}, not float32", other)
+        check_refusal(report, 1, f"'conv1.weight' holds {held} in '{checkpoint}', but float32 in the model", other)
     check_refusal(report, 2, "--type", command_of(program, "--type", "double"))
 
 
