@@ -184,7 +184,8 @@ template <class M, class D>
 
 /// The state with floating-point numbers of the types that the model has under the same names: for a file of 16-bit
 /// weights and a model of floats, or the reverse. Numbers are rounded to nearest, in new memory; other tensors share
-/// their memory. cost: a launch for each converted tensor
+/// their memory.
+/// cost: a launch for each converted tensor
 ///
 ///     nn::load_state_dict(model, nn::converted_for(model, io::load_torch<D>("half.pt")));
 template <class M, class D>
