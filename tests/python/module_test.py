@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The Python module: a part of it is built and installed by pip into an environment of its own, where its tests run.
 
-The whole module takes minutes to compile. Here it has two families of functions, unoptimized, beside all of the exchange
-of arrays; locus.cuda has the same two, and its kernels run on simulated GPUs. `tests/python/module_test.py --wheel FILE`
+The whole module takes minutes to compile. Here it has three families of functions, unoptimized, beside all of the exchange
+of arrays; locus.cuda has running sums and arithmetic, and its kernels run on simulated GPUs. `tests/python/module_test.py --wheel FILE`
 tests a whole wheel instead, with PyTorch where pip finds it.
 """
 
@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE.parent / "cuda"))
 import common  # noqa: E402
 import simulated_test  # noqa: E402
 
-FAMILIES = "arithmetic,scans"
+FAMILIES = "arithmetic,scans,reductions"
 SOURCES_ON_GPU = ["exchange", "call", "tensor", "functions/scans", "functions/arithmetic", "module"]
 MODULE_MACROS = ["-DNB_BACKEND_MODULE=nanobind_backend", "-DNB_BACKEND_PYPI=nanobind-backend", "-DNB_COMPACT_ASSERTIONS",
                  "-DPy_LIMITED_API=0x030A0000", "-DLOCUS_PYTHON_CUDA=1"]

@@ -39,7 +39,7 @@ int main() {
 PROGRAMS = {
     "fwd.hpp": "#include <locus/fwd.hpp>\n",
     "locus.hpp": "#include <locus/locus.hpp>\n",
-    "benchmarks/support/shortest_mnist.cpp": None,  # the layers, loaders and loop of examples/mnist.cpp, in half of its time
+    "benchmarks/support/shortest_mnist.cpp": None,  # the layers, loaders and loop of examples/mnist.cpp
     "examples/lessons/solutions/01_a_tensor_has_a_place.cpp": None,
     "a network moved to half, at -O0": MOVED % "",
     "the same with its layers named": MOVED % ", nn::Linear<float, Cpu>, nn::ReLU",

@@ -750,6 +750,10 @@ class Summary(Scratch):
         for until, counts in (("0", "0 passed, 0 failed, 1 skipped"), ("9e9", "1 passed, 0 failed, 0 skipped")):
             status, output = common.run([sys.executable, script], env={"LOCUS_TEST_UNTIL": until})
             self.assertEqual((status, output.splitlines()[-1]), (0, counts), output)
+        said = f"skipped check.py: {common.TOO_LATE}\n0 passed, 0 failed, 1 skipped\n"
+        self.write("build/meson-logs/testlog.json", json.dumps({"name": "a check", "result": "OK", "returncode": 0, "stdout": said}) + "\n")
+        totals, lines = summary.summarize([self.root / "build"])
+        self.assertEqual((totals, lines[-1]), ([0, 0, 1], f"1 checks did not run, as {common.TOO_LATE}: a check"))
 
     def test_counts_of_a_test(self):
         self.assertEqual(self.counts(stdout="x\n3 passed, 0 failed, 2 skipped\n"), ([3, 0, 2], False))
