@@ -21,7 +21,7 @@
 static_assert(std::string_view(LOCUS_TEXT_OF(LOCUS_COMPILED)) == LOCUS_TEXT_OF(LOCUS_ABI),
               "this file is compiled for " LOCUS_TEXT_OF(LOCUS_ABI) ", the compiled library of Locus for " LOCUS_TEXT_OF(
                   LOCUS_COMPILED) ": give both the same -march, -fopenmp, -DLOCUS_CUDA, -DLOCUS_CBLAS and "
-                                  "-DLOCUS_ZLIB, or use the headers alone, without -DLOCUS_COMPILED");
+                                  "-DLOCUS_ZLIB, leave out -DLOCUS_DOUBLE_BACKWARD, or use the headers alone, without -DLOCUS_COMPILED");
 #endif
 
 #include <locus/instances/data/loading/loader.inc>

@@ -73,6 +73,7 @@
 #include <locus/ops/attention.hpp>
 
 #include <locus/autograd/checkpoint.hpp>
+#include <locus/autograd/grad.hpp>
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>

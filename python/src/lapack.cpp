@@ -15,8 +15,8 @@ namespace nb = nanobind;
 // The functions that cpu/lapack.hpp calls.
 // clang-format off
 #define LOCUS_EVERY_LAPACK(X)                                           \
-  X(sgetrf) X(sgetrs) X(spotrf) X(sgeqrf) X(sorgqr) X(sgesdd) X(ssyevd) \
-  X(dgetrf) X(dgetrs) X(dpotrf) X(dgeqrf) X(dorgqr) X(dgesdd) X(dsyevd)
+  X(sgetrf) X(sgetrs) X(spotrf) X(sgeqrf) X(sorgqr) X(sgesdd) X(ssyevd) X(sgeev) \
+  X(dgetrf) X(dgetrs) X(dpotrf) X(dgeqrf) X(dorgqr) X(dgesdd) X(dsyevd) X(dgeev)
 // clang-format on
 
 struct Addresses {
@@ -79,6 +79,10 @@ void require_lapack() {
   LOCUS_LAPACK_SYMBOL(letter##syevd,                                                                             \
                       (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, void* j, \
                        void* k, std::size_t first, std::size_t second),                                          \
-                      (a, b, c, d, e, f, g, h, i, j, k, first, second))
+                      (a, b, c, d, e, f, g, h, i, j, k, first, second))                                          \
+  LOCUS_LAPACK_SYMBOL(letter##geev,                                                                              \
+                      (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, void* j, \
+                       void* k, void* l, void* m, void* n, std::size_t first, std::size_t second),               \
+                      (a, b, c, d, e, f, g, h, i, j, k, l, m, n, first, second))
 LOCUS_LAPACK_OF(s)
 LOCUS_LAPACK_OF(d)

@@ -8,6 +8,8 @@
 
 #include <cusolverDn.h>
 
+#include <vector>
+
 namespace locus { inline namespace LOCUS_ABI { namespace cuda {
 
 /// cuSOLVER's functions for one element type.
@@ -147,6 +149,32 @@ class Solver {
             "cusolverDnsyevd");
   }
 
+  template <class T>
+  void eig(const MatrixBatch& batch, T* a, T* values, T* vectors, int* info) {
+    if (batch.is_empty()) return;
+#if CUSOLVER_VERSION < 11702
+    fail<CudaError>(
+        {"linalg::eig: cuSOLVER of CUDA before 12.8 finds no eigenvalues of matrices that are not symmetric; ",
+         "move the matrices to Cpu with .to<Cpu>(), or compile with a newer CUDA"});
+#else
+    const std::int64_t n = batch.rows;
+    const cusolverEigMode_t none = CUSOLVER_EIG_MODE_NOVECTOR, job = vectors ? CUSOLVER_EIG_MODE_VECTOR : none;
+    constexpr cudaDataType type = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
+    check_order("eig", batch, a, values, vectors, info);
+    std::size_t size = 0, host_size = 0;
+    check(cusolverDnXgeev_bufferSize(handle_, nullptr, none, job, n, type, a, n, type, values, type, nullptr, n, type,
+                                     vectors, n, type, &size, &host_size),
+          "cusolverDnXgeev_bufferSize");
+    const Scratch work(context_, size > 0 ? size : 1);
+    if (host_work_.size() < host_size) host_work_.resize(host_size);
+    for (std::int64_t i = 0; i < batch.count; ++i)
+      check(cusolverDnXgeev(handle_, nullptr, none, job, n, type, a + i * n * n, n, type, values + 2 * i * n, type,
+                            nullptr, n, type, vectors ? vectors + i * n * n : nullptr, n, type, work.as<void>(), size,
+                            host_work_.data(), host_size, info + i),
+            "cusolverDnXgeev");
+#endif
+  }
+
  private:
   static void check(cusolverStatus_t status, const char* call) {
     if (status == CUSOLVER_STATUS_SUCCESS) return;
@@ -167,6 +195,8 @@ class Solver {
 
   Context& context_;
   cusolverDnHandle_t handle_ = nullptr;
+  std::vector<std::byte>
+      host_work_;  ///< of eig; lives as long as the handle, because calls may go on after they return
 };
 
 }}}  // namespace locus::LOCUS_ABI::cuda

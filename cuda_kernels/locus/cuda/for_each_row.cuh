@@ -61,8 +61,7 @@ template <class F>
 /// Values of fragments have 8 bytes unless the functor defines `fragment_bytes`.
 template <class F>
 [[nodiscard]] constexpr RowFragments row_fragments() {
-  if constexpr (requires { F::fragment_bytes; }) return {F::fragments, F::fragment_bytes, row_traffic<F>()};
-  else return {F::fragments, 8, row_traffic<F>()};
+  return {F::fragments, fragment_bytes<F>, row_traffic<F>()};
 }
 
 /// Lets a kernel use all the shared memory of a block. The attribute belongs to the function, in all threads: always

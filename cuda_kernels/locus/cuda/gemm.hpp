@@ -220,12 +220,13 @@ class Blas {
   [[nodiscard]] cublasStatus_t queue(detail::GemmPlan& plan, const BlasProduct& p, void* c, const Scratch& workspace) {
     if (p.bias) detail::set(p, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
     if (p.kept) detail::set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.kept);
-    const float one = 1.f, zero = 0.f;
-    const double double_one = 1., double_zero = 0.;
-    const bool is_double = p.type == CUDA_R_64F;
-    const void* alpha = is_double ? static_cast<const void*>(&double_one) : &one;
+    // Numbers of real types are the real parts.
+    static constexpr float one[] = {1.f, 0.f}, zero[] = {0.f, 0.f};
+    static constexpr double double_one[] = {1., 0.}, double_zero[] = {0., 0.};
+    const bool is_double = p.type == CUDA_R_64F || p.type == CUDA_C_64F;
+    const void* alpha = is_double ? static_cast<const void*>(double_one) : one;
     const void* beta =
-        is_double ? static_cast<const void*>(p.accumulate ? &double_one : &double_zero) : (p.accumulate ? &one : &zero);
+        is_double ? static_cast<const void*>(p.accumulate ? double_one : double_zero) : (p.accumulate ? one : zero);
     return cublasLtMatmul(handle_, &plan.description, alpha, p.a.data, &plan.a, p.b.data, &plan.b, beta, c, &plan.c, c,
                           &plan.c, &plan.algorithm, workspace.as<void>(), plan.workspace, context_.stream());
   }

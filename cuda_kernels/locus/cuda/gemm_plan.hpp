@@ -88,11 +88,10 @@ struct AlignedCopies {
 [[nodiscard]] inline GemmPlan describe(const BlasProduct& p) {
   GemmPlan plan;
   plan.fused = is_worth_fusing(p);
-  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-  if (p.type == CUDA_R_64F) compute = CUBLAS_COMPUTE_64F;
-  if (p.type == CUDA_R_32F && product_rounds_to_tf32()) compute = CUBLAS_COMPUTE_32F_FAST_TF32;
-  check(cublasLtMatmulDescInit(&plan.description, compute, p.type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F),
-        "cublasLtMatmulDescInit", p);
+  const bool is_double = p.type == CUDA_R_64F || p.type == CUDA_C_64F, is_half = bytes_of(p.type) == 2;
+  cublasComputeType_t compute = is_double ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+  if (!is_double && !is_half && product_rounds_to_tf32()) compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+  check(cublasLtMatmulDescInit(&plan.description, compute, is_half ? CUDA_R_32F : p.type), "cublasLtMatmulDescInit", p);
   set(p, plan.description, CUBLASLT_MATMUL_DESC_TRANSA, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(p, plan.description, CUBLASLT_MATMUL_DESC_TRANSB, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE, p.epilogue);

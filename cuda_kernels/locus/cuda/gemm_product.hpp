@@ -22,6 +22,8 @@ template <class T>
   if constexpr (std::is_same_v<T, float>) return CUDA_R_32F;
   else if constexpr (std::is_same_v<T, double>) return CUDA_R_64F;
   else if constexpr (std::is_same_v<T, half>) return CUDA_R_16F;
+  else if constexpr (std::is_same_v<T, complex64>) return CUDA_C_32F;
+  else if constexpr (std::is_same_v<T, complex128>) return CUDA_C_64F;
   else return CUDA_R_16BF;
 }
 
@@ -73,7 +75,13 @@ enum class FusedActivation { none, identity, relu, gelu };
 
 namespace detail {
 [[nodiscard]] inline std::int64_t bytes_of(cudaDataType_t type) {
-  return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+  switch (type) {
+    case CUDA_C_64F: return 16;
+    case CUDA_C_32F:
+    case CUDA_R_64F: return 8;
+    case CUDA_R_32F: return 4;
+    default: return 2;
+  }
 }
 
 /// As its row-major caller sees it: 2 products (m, k) x (k, n) of float32.
@@ -81,6 +89,8 @@ namespace detail {
   const auto type = p.type == CUDA_R_64F   ? dtype_name<double>()
                     : p.type == CUDA_R_32F ? dtype_name<float>()
                     : p.type == CUDA_R_16F ? dtype_name<half>()
+                    : p.type == CUDA_C_32F ? dtype_name<complex64>()
+                    : p.type == CUDA_C_64F ? dtype_name<complex128>()
                                            : dtype_name<bfloat16>();
   return join(p.count, p.count == 1 ? " product (" : " products (", p.n, ", ", p.k, ") x (", p.k, ", ", p.m, ") of ",
               type);

@@ -126,7 +126,7 @@ class Context {
   [[nodiscard]] bool has_clusters() const { return clusters_; }
 
   /// State of a library for this context, made at its first use; one type per slot.
-  enum Slot { blas, dnn, convolver, attender, staging, solver, slots };
+  enum Slot { blas, dnn, convolver, attender, staging, solver, fourier, slots };
   template <class State>
   [[nodiscard]] State& state(Slot slot) {
     if (!states_[slot]) states_[slot] = new State(*this);  // contexts are never destroyed

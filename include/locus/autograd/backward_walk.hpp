@@ -35,15 +35,25 @@ class BackwardWalk {
  public:
   /// Collects the nodes below `root` whose number is `first` or higher. Lower-numbered nodes have to be inputs of the
   /// node that the outer walk is propagating; this walk only adds to their gradients. throws GraphError if one is no
-  /// such input, and GraphError or StaleError if a collected node cannot run; then no gradient was touched
-  explicit BackwardWalk(GraphNode& root, std::uint64_t first = 0) : first_(first) {
+  /// such input, and GraphError or StaleError if a collected node cannot run; then no gradient was touched.
+  /// `asked_alone`: nodes that lead to no gradient that grad() asked for are left out, as in a walk around this one.
+  explicit BackwardWalk(GraphNode& root, std::uint64_t first = 0, bool asked_alone = false)
+      : first_(first), asked_alone_(asked_alone || (running_ && running_->asked_alone_ && first > 0)) {
     visit(root);
     for (std::size_t explored = 0; explored < nodes_.size(); ++explored)
       nodes_[explored]->visit_inputs(&visit_input, this);
     // Sorts pointers. NOLINTNEXTLINE(bugprone-sizeof-expression)
     std::qsort(nodes_.data(), nodes_.size(), sizeof(GraphNode*), &latest_first);
-    for (GraphNode* node : nodes_) node->announce();
-    for (const GraphNode* node : nodes_) node->require_ready();
+    try {
+      if (asked_alone_) leave_out(root);
+      for (GraphNode* node : nodes_)
+        if (!node->is_left_out_) node->announce();
+      for (const GraphNode* node : nodes_)
+        if (runs(*node)) node->require_ready();
+    } catch (...) {
+      take_in();
+      throw;
+    }
     // The walk owns the nodes from here on, as freeing a node releases its inputs.
     for (GraphNode* node : nodes_) {
       node->retain();
@@ -54,6 +64,7 @@ class BackwardWalk {
   BackwardWalk(const BackwardWalk&) = delete;
   BackwardWalk& operator=(const BackwardWalk&) = delete;
   ~BackwardWalk() {
+    take_in();
     for (GraphNode* node : nodes_)
       if (node->release()) GraphNode::dispose(node);
   }
@@ -69,6 +80,8 @@ class BackwardWalk {
       if (is_awaited_) done_with(*root_, this);
       call_hooks();
       for (GraphNode* node : nodes_) {
+        if (node->asked_) node->asked_->take();
+        if (!runs(*node)) continue;
         propagated_ = node;
         node->propagate();
         if (is_awaited_) node->visit_inputs(&done_with, this);
@@ -80,11 +93,31 @@ class BackwardWalk {
         end->call();
       }
     } catch (...) {
-      for (GraphNode* node : nodes_) node->clear_gradient();
+      for (GraphNode* node : nodes_)
+        if (!node->is_left_out_) node->clear_gradient();
       while (ends.size() > asked_before) ends.pop_back();
       throw;
     }
   }
+
+#if LOCUS_DOUBLE_BACKWARD
+  /// As run(), for gradients that grad() asked for, which are recorded. `seed()` gives the root's gradient to its
+  /// record. throws GraphError, before anything is computed, if an operation's gradients cannot be recorded
+  template <class Seed>
+  void record(const Seed& seed) {
+    const Running running(*this);
+    for (const GraphNode* node : nodes_)
+      if (!node->is_left_out()) detail::require_recordable(*node, runs(*node));
+    detail::GradientRecords records;
+    for (GraphNode* node : nodes_)
+      if (!node->is_left_out()) records.add(*node);
+    seed();
+    for (GraphNode* node : nodes_) {
+      if (node->asked_) node->asked_->take();
+      if (runs(*node)) node->record_gradients();
+    }
+  }
+#endif
 
   /// Whether this thread runs a walk.
   [[nodiscard]] static bool is_any_running() { return running_ != nullptr; }
@@ -121,6 +154,39 @@ class BackwardWalk {
     node.is_reached_ = false;
     is_awaited_ = is_awaited_ || node.is_hooked();
     nodes_.push_back(&node);
+  }
+  /// Whether the walk propagates the node's gradient.
+  [[nodiscard]] static bool runs(const GraphNode& node) { return node.passes_on_ && !node.is_left_out_; }
+  /// Leaves nodes out that lead to no gradient that was asked for, and counts the remaining edges. throws GraphError
+  /// for a node that was freed, and does not know where it leads
+  void leave_out(GraphNode& root) {
+    struct Inputs {
+      bool any = false, wanted = false;
+      static void add(GraphNode& input, void* to) {
+        auto& inputs = *static_cast<Inputs*>(to);
+        inputs.any = true;
+        inputs.wanted = inputs.wanted || !input.is_left_out_;
+      }
+    };
+    for (std::size_t i = nodes_.size(); i-- > 0;) {  // the inputs of a node before the node
+      GraphNode& node = *nodes_[i];
+      Inputs inputs;
+      node.visit_inputs(&Inputs::add, &inputs);
+      if (!inputs.any && !node.is_leaf_) node.require_ready();
+      node.passes_on_ = inputs.wanted;
+      node.is_left_out_ = !inputs.wanted && !node.asked_;
+      node.uses_ = 0;
+    }
+    ++root.uses_;
+    for (GraphNode* node : nodes_)
+      if (runs(*node)) node->visit_inputs([](GraphNode& input, void*) { ++input.uses_; }, nullptr);
+  }
+  void take_in() {
+    if (!asked_alone_) return;
+    for (GraphNode* node : nodes_) {
+      node->passes_on_ = true;
+      node->is_left_out_ = false;
+    }
   }
   /// Searches the inputs of a node for `node`.
   struct Search {
@@ -179,6 +245,7 @@ class BackwardWalk {
   }
 
   std::uint64_t first_;
+  bool asked_alone_;
   std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   GraphNode* root_ = nullptr;
   GraphNode* propagated_ = nullptr;  ///< the node that is being propagated, or was last

@@ -111,6 +111,11 @@ class CheckpointNode final : public TensorNode<T, D> {
     operands_ = {};
     this->clear_gradient();
   }
+#if LOCUS_DOUBLE_BACKWARD
+  [[nodiscard]] std::string refuses_recording() const override {
+    return "a checkpoint, whose second computation is not recorded; call its function directly";
+  }
+#endif
   void require_ready() const override {
     if (!call_) fail_freed();
     operands_.require_unchanged("checkpoint");
@@ -146,7 +151,7 @@ template <class F, class... X>
   if constexpr (Result::role == Role::traced) {
     using T = value_of<Result>;
     using D = device_of<Result>;
-    if constexpr (FloatingDType<T> && is_present<D>) {
+    if constexpr (DifferentiableDType<T> && is_present<D>) {
       if (operands.collect_gradients() && !result.node()) {
         using Node = CheckpointNode<Call, T, D>;
         Shared<TensorNode<T, D>> node(new Node(result.value(), call, std::move(operands)));

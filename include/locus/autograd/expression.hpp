@@ -2,18 +2,11 @@
 // The backward pass of a fused expression is itself fused: one launch writes the gradients of all operands.
 
 #include <locus/autograd/traced.hpp>
+#if LOCUS_DOUBLE_BACKWARD
+#include <locus/autograd/expression_again.hpp>
+#endif
 
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
-
-/// Position of the n-th set bit.
-[[nodiscard]] constexpr int set_bit(unsigned mask, int n) {
-  int position = 0;
-  while ((mask >> position & 1u) == 0 || n-- > 0) ++position;
-  return position;
-}
-
-template <unsigned mask, int n>
-inline constexpr int set_bit_v = set_bit(mask, n);
 
 /// The functor of an expression's backward pass. Inputs: the operands' values, the gradient of the result, and for each
 /// wanted gradient its previous value, to which it is added (null: zero). Outputs: the wanted gradients (null:
@@ -100,6 +93,15 @@ class GradientsOfOperands<T, D, wanted, unchanged, Pack<V...>, Saved...> : publi
   GradientsOfOperands(const Tensor<T, D>& output, GraphNode* const (&inputs)[sizeof...(V)], Tuple<Saved...> saved)
       : RecordedNode<T, D, sizeof...(V)>(output, inputs), saved_(std::move(saved)) {}
 
+  /// The position of an earlier operand with the same node, whose gradient this one adds to; -1 if there is none.
+  [[nodiscard]] int first_occurrence(int later) const {
+    for (int earlier = 0; earlier < later; ++earlier) {
+      const bool counts = (wanted >> earlier & 1u) != 0 && this->sink(later);
+      if (counts && this->sink(earlier) == this->sink(later)) return earlier;
+    }
+    return -1;
+  }
+
   virtual void launch(const Tensor<T, D>& g, const Routes& routes, const int (&merged_into)[sizeof...(V)]) = 0;
 
   SavedValues<Saved...> saved_;  ///< operands whose values the backward pass reads; the others are empty
@@ -121,23 +123,14 @@ class GradientsOfOperands<T, D, wanted, unchanged, Pack<V...>, Saved...> : publi
   /// broadcast dimensions, without a launch of map.
   [[nodiscard]] bool all_pass_unchanged() const {
     for (int i = 0; i < inputs_count; ++i)
-      if (((wanted & ~unchanged) >> i & 1u) != 0 && this->inputs_[i]) return false;
+      if (((wanted & ~unchanged) >> i & 1u) != 0 && this->sink(i)) return false;
     return true;
   }
   template <int i>
   void give_unchanged(const Tensor<T, D>& g) {
     if constexpr ((wanted & unchanged) >> i & 1u) {
-      if (auto gradient = gradient_of<input_value<i>, D>(this->inputs_[i])) sum_to(g, gradient);
+      if (auto gradient = gradient_of<input_value<i>, D>(this->sink(i))) sum_to(g, gradient);
     }
-  }
-
-  /// The position of an earlier operand with the same node, whose gradient this one adds to; -1 if there is none.
-  [[nodiscard]] int first_occurrence(int later) const {
-    for (int earlier = 0; earlier < later; ++earlier) {
-      const bool counts = (wanted >> earlier & 1u) != 0 && this->inputs_[later];
-      if (counts && this->inputs_[earlier].get() == this->inputs_[later].get()) return earlier;
-    }
-    return -1;
   }
 
   template <int i>
@@ -145,7 +138,7 @@ class GradientsOfOperands<T, D, wanted, unchanged, Pack<V...>, Saved...> : publi
     using U = input_value<i>;
     GradientRoute<U, D> route;
     if constexpr ((wanted >> i & 1u) != 0) {
-      auto gradient = gradient_of<U, D>(this->inputs_[i]);
+      auto gradient = gradient_of<U, D>(this->sink(i));
       if (!gradient || merged_into >= 0) return route;
       if (gradient.shape() == g.shape()) {
         const auto target = gradient.open_in_format();
@@ -166,7 +159,7 @@ class GradientsOfOperands<T, D, wanted, unchanged, Pack<V...>, Saved...> : publi
   void finish(const GradientRoute<U, D>& route) {
     if constexpr ((wanted >> i & 1u) != 0) {
       if (!route.reduced) return;
-      auto gradient = gradient_of<U, D>(this->inputs_[i]);
+      auto gradient = gradient_of<U, D>(this->sink(i));
       sum_to(route.out, gradient);
     }
   }
@@ -180,7 +173,7 @@ struct WantedOperands {
   static constexpr unsigned wanted = [] {
     unsigned mask = 0;
     int position = 0;
-    ((mask |= H::role != Role::plain && FloatingDType<value_of<H>> ? 1u << position : 0u, ++position), ...);
+    ((mask |= H::role != Role::plain && DifferentiableDType<value_of<H>> ? 1u << position : 0u, ++position), ...);
     unsigned reached = 0;
     for (int i = 0; i < count; ++i)
       if ((mask >> i & 1u) != 0 && Traits::reaches(1u << i)) reached |= 1u << i;
@@ -245,6 +238,79 @@ class ExpressionNode final : public GradientsOf<T, D, Tree, H...> {
                       Pack<wanted_value<n>*...>(get<set_bit_v<wanted, n>>(routes).out.data()...));
     });
   }
+#if LOCUS_DOUBLE_BACKWARD
+ public:
+  [[nodiscard]] std::string refuses_recording() const override {
+    return is_complex_tree
+               ? "an expression of complex numbers, whose gradients are not recorded; compute with real and "
+                 "imaginary parts"
+               : "";
+  }
+  [[nodiscard]] bool gradients_vary() const override { return varies; }
+  void propagate_again(GradientsNode& gradients) override {
+    if constexpr (wanted != 0 && !is_complex_tree) again(gradients, std::make_integer_sequence<int, wanted_count>{});
+  }
+
+ private:
+  static constexpr bool varies = needed != 0;
+  static constexpr bool is_complex_tree = is_complex<T> || (is_complex<value_of<H>> || ...);
+
+  template <int... n>
+  void again(GradientsNode& gradients, std::integer_sequence<int, n...> all) {
+    const Tuple adjoints(gradients.template adjoint<wanted_value<n>, D>(this->first_alike(set_bit_v<wanted, n>))...);
+    if (!(get<n>(adjoints) || ...)) return;
+    auto dg = gradients.template of_gradient<T, D>();
+    int merged_into[inputs_count];
+    for (int input = 0; input < inputs_count; ++input) merged_into[input] = this->first_occurrence(input);
+    const auto target = [&](int input) { return varies && merged_into[input] < 0 ? this->sink(input) : nullptr; };
+    Tuple dx(gradient_of<wanted_value<n>, D>(target(set_bit_v<wanted, n>))...);
+    if (!dg && !(get<n>(dx) || ...)) return;
+    const Tensor<T, D>& g = gradients.template gradient<T, D>();
+    const auto fresh = [&]<class U>(const Gradient<U, D>& to) {
+      return to ? Tensor<U, D>(g.shape(), g.layout().format(), g.device()) : Tensor<U, D>();
+    };
+    const Tensor<T, D> of_g = fresh(dg);
+    const Tuple of_x(fresh(get<n>(dx))...);
+    launch_again(g, Tuple((get<n>(adjoints) ? *get<n>(adjoints) : Tensor<wanted_value<n>, D>())...), of_g, of_x,
+                 merged_into, all);
+    if (dg) dg.give(of_g);
+    (give_summed(get<n>(dx), get<n>(of_x)), ...);
+  }
+  template <class Adjoints, class Results, int... n>
+  void launch_again(const Tensor<T, D>& g, const Adjoints& u, const Tensor<T, D>& of_g, const Results& of_x,
+                    const int (&merged_into)[sizeof...(H)], std::integer_sequence<int, n...>) {
+    using Varying = std::conditional_t<varies, Pack<wanted_value<n>...>, Pack<>>;
+    const auto tree = tree_of_duals(tree_);
+    using Kernel = BackwardAgain<std::remove_cv_t<decltype(tree)>, wanted, T, Pack<value_of<H>...>,
+                                 Pack<wanted_value<n>...>, Varying>;
+    const Kernel kernel{tree, {wanted_position(merged_into[set_bit_v<wanted, n>])...}};
+    unpack(this->saved_.used(), [&](const auto&... x) {
+      constexpr int operands = inputs_count + 2 + (varies ? 2 : 1) * wanted_count;
+      const auto walk = [&] {
+        if constexpr (varies)
+          return make_plan<operands>(g.shape(), {operand_of(x)..., operand_of(g), operand_of(get<n>(u))...,
+                                                 operand_of(of_g), operand_of(get<n>(of_x))...});
+        else
+          return make_plan<operands>(g.shape(),
+                                     {operand_of(x)..., operand_of(g), operand_of(get<n>(u))..., operand_of(of_g)});
+      }();
+      const auto plan = reads_index<bare_t<decltype(x)>...> ? walk : in_memory_order(walk);
+      const Pack<decltype(read_only(x.data()))..., const T*, const wanted_value<n>*...> inputs(
+          read_only(x.data())..., g.data(), get<n>(u).data()...);
+      if constexpr (varies)
+        Backend<D>::map(g.device(), plan, kernel, inputs,
+                        Pack<T*, wanted_value<n>*...>(of_g.data(), get<n>(of_x).data()...));
+      else Backend<D>::map(g.device(), plan, kernel, inputs, Pack<T*>(of_g.data()));
+    });
+  }
+  template <class U>
+  static void give_summed(Gradient<U, D>& gradient, const Tensor<U, D>& full) {
+    if (!gradient) return;
+    if (gradient.shape() == full.shape()) gradient.give(full);
+    else sum_to(full, gradient);
+  }
+#endif
+
   /// Converts a position among all inputs to the position among the wanted inputs; -1 stays.
   [[nodiscard]] static int wanted_position(int input) {
     return input < 0 ? -1 : __builtin_popcount(wanted & ((1u << input) - 1u));
@@ -276,7 +342,7 @@ struct Materialize<Role::traced, T, D> {
     Tensor<T, D> value = Materialize<Role::plain, T, D>::run(part);
     return unpack(part.leaves, [&](const auto&... leaf) {
       const bool frozen = (frozen_operand(leaf.handle) || ...);
-      constexpr bool has_gradients = FloatingDType<T> && is_present<D>;
+      constexpr bool has_gradients = DifferentiableDType<T> && is_present<D>;
       [[maybe_unused]] const bool records = is_recorded(has_gradients, leaf.handle...);
       if constexpr (has_gradients) {
         GraphNode* const inputs[] = {gradient_node(leaf.handle)...};

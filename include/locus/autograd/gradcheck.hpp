@@ -35,13 +35,22 @@ LOCUS_OUT_OF_LINE inline void require_valid(const GradcheckOptions& options) {
   require_not_negative("gradcheck", "relative", options.relative);
 }
 
-/// sum(output * cotangent) on the host, in double.
+/// The parts of a complex number as numbers; other numbers as they are.
+template <class T>
+[[nodiscard]] real_t<T>* numbers_of(T* data) {
+  return reinterpret_cast<real_t<T>*>(data);
+}
+template <class T>
+inline constexpr std::int64_t numbers_per_element = is_complex<T> ? 2 : 1;
+
+/// sum(output * cotangent) on the host, in double; of complex numbers the real part of sum(output * conj(cotangent)).
 template <class U, class D>
 [[nodiscard]] double weighted_sum(const Tensor<U, D>& output, const Tensor<U, Cpu>& cotangent) {
   const auto values = output.template to<Cpu>().contiguous();
   double sum = 0;
-  for (std::int64_t i = 0; i < values.elements(); ++i) {
-    sum += convert<double>(values.data()[i]) * convert<double>(cotangent.data()[i]);
+  const auto *const value = numbers_of(values.data()), *const weight = numbers_of(cotangent.data());
+  for (std::int64_t i = 0; i < values.elements() * numbers_per_element<U>; ++i) {
+    sum += convert<double>(value[i]) * convert<double>(weight[i]);
   }
   return sum;
 }
@@ -52,25 +61,31 @@ struct WeightedOutput {
   const void* state;
 };
 
-/// Compares the gradient of input number `index`, perturbing one element of `x` at a time.
+/// Compares the gradient of input number `index`, perturbing one element of `x` at a time, of a complex one each part.
 template <class T>
 [[nodiscard]] std::string gradient_difference(int index, const Tensor<T, Cpu>& x, const Tensor<T, Cpu>& analytic,
                                               WeightedOutput output, const GradcheckOptions& options) {
-  for (std::int64_t i = 0; i < x.elements(); ++i) {
-    const T original = x.data()[i];
+  using R = real_t<T>;
+  constexpr std::int64_t parts = numbers_per_element<T>;
+  for (std::int64_t i = 0; i < x.elements() * parts; ++i) {
+    R& number = numbers_of(x.data())[i];
+    const R original = number;
     const auto output_at = [&](double offset) {
-      x.data()[i] = convert<T>(convert<double>(original) + offset);
+      number = convert<R>(convert<double>(original) + offset);
       return output.call(output.state);
     };
     const double numerical = (output_at(options.step) - output_at(-options.step)) / (2 * options.step);
-    x.data()[i] = original;
-    const auto found = convert<double>(analytic.data()[i]);
+    number = original;
+    const auto found = convert<double>(numbers_of(analytic.data())[i]);
     const double difference = found > numerical ? found - numerical : numerical - found;
     const double magnitude = numerical < 0 ? -numerical : numerical;
     if (!(difference <= options.absolute + options.relative * magnitude)) {
-      return join("gradient of input ", index, " at element ", i, " of shape ", x.shape(), " is ", found,
+      return join(parts == 1       ? ""
+                  : i % parts == 0 ? "real part of the "
+                                   : "imaginary part of the ",
+                  "gradient of input ", index, " at element ", i / parts, " of shape ", x.shape(), " is ", found,
                   ", finite differences give ", numerical,
-                  std::is_same_v<T, double> ? "" : "; differences of this type are coarse: use inputs of double");
+                  std::is_same_v<R, double> ? "" : "; differences of this type are coarse: use inputs of double");
     }
   }
   return {};
@@ -90,7 +105,7 @@ template <class T, class D>
 ///
 ///     const auto x = randn<double>({3, 4}), w = randn<double>({4, 2});
 ///     CHECK(gradcheck([](auto x, auto w) { return tanh(matmul(x, w)); }, x, w));
-template <class F, FloatingDType... T, Device D>
+template <class F, DifferentiableDType... T, Device D>
 [[nodiscard]] GradcheckResult gradcheck(const F& f, const GradcheckOptions& options, const Tensor<T, D>&... inputs) {
   detail::require_valid(options);
   const Tuple variables{variable(inputs.clone())...};
@@ -113,7 +128,7 @@ template <class F, FloatingDType... T, Device D>
   });
   return GradcheckResult(std::move(difference));
 }
-template <class F, FloatingDType... T, Device D>
+template <class F, DifferentiableDType... T, Device D>
 [[nodiscard]] GradcheckResult gradcheck(const F& f, const Tensor<T, D>&... inputs) {
   return gradcheck(f, GradcheckOptions{}, inputs...);
 }

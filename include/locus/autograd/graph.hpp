@@ -10,6 +10,11 @@ namespace locus { inline namespace LOCUS_ABI {
 class GraphNode;
 
 namespace detail {
+#if LOCUS_DOUBLE_BACKWARD
+class GradientRecord;
+class GradientsNode;
+#endif
+
 /// Nodes are numbered in order of creation, so every node has a higher number than its inputs.
 inline Atomic<std::uint64_t> next_node_number{1};
 
@@ -20,6 +25,15 @@ struct GradientScale : Counted {
 };
 /// Scale of the backward pass that this thread runs; null for an ordinary loss.
 inline thread_local GradientScale* pass_scale = nullptr;
+
+/// A request of grad(): receives the gradient of one node as soon as it is complete.
+class AskedGradient {
+ public:
+  virtual void take() = 0;
+
+ protected:
+  ~AskedGradient() = default;
+};
 }  // namespace detail
 
 /// A recorded operation, or a leaf that gradients are collected for.
@@ -41,6 +55,37 @@ class GraphNode : public Counted {
   virtual void clear_gradient() = 0;
   /// Calls the hooks that were made before this pass with the gradient.
   virtual void call_hooks(std::uint64_t pass) = 0;
+
+  /// Whether the pass that runs computes no gradient for the node: it leads to none that grad() was asked for.
+  [[nodiscard]] bool is_left_out() const { return is_left_out_; }
+
+#if LOCUS_DOUBLE_BACKWARD
+  // For passes with create_graph; see autograd/recorded_gradients.hpp.
+
+  /// Why the gradients of its inputs cannot be recorded; empty if they can.
+  [[nodiscard]] virtual std::string refuses_recording() const {
+    return "a model that is replicated on several devices, or another node that does not record its gradients";
+  }
+  /// Whether the gradients of its inputs depend on the inputs' values.
+  [[nodiscard]] virtual bool gradients_vary() const { return true; }
+  /// Computes the gradients of its inputs, and adds them and the nodes that they are recorded by to the inputs'
+  /// records.
+  virtual void record_gradients() {}
+  /// As require_ready(), for propagate_again().
+  virtual void require_ready_again(const detail::GradientsNode&) const {}
+  /// Propagates backward through the computation of the gradients of its inputs.
+  virtual void propagate_again(detail::GradientsNode&) {}
+  /// A node of the same type that hands its gradient on to the targets.
+  [[nodiscard]] virtual Shared<GraphNode> relay(std::vector<Shared<GraphNode>> targets, Shared<GraphNode> input) const {
+    (void)targets, (void)input;
+    return {};
+  }
+  /// Its gradient in the pass with create_graph that runs; else null.
+  [[nodiscard]] detail::GradientRecord* record() const { return record_; }
+  void set_record(detail::GradientRecord* record) { record_ = record; }
+  /// Whether hooks wait for its gradient, other than those that hand gradients of parameters on.
+  [[nodiscard]] bool has_own_hooks() const { return hooks_ && hooks_->any_but_last(); }
+#endif
 
   /// Deletes a node without owners. Long chains are deleted in a loop, not by recursion.
   static void dispose(GraphNode* node) noexcept {
@@ -72,6 +117,9 @@ class GraphNode : public Counted {
   /// Marks the gradient as reached by the walk.
   void contributed() { is_reached_ = true; }
 
+  detail::AskedGradient* asked_ = nullptr;  ///< while grad() computes the gradient of this node
+  bool is_leaf_ = false;                    ///< it has no inputs, also before it is freed
+
  private:
   friend class BackwardWalk;
 
@@ -80,9 +128,14 @@ class GraphNode : public Counted {
   std::uint64_t uses_ = 0;  ///< edges over which the latest walk reached the node: at most as many gradients are added
   /// How many of these edges are still to be processed. Counted only if a gradient of the walk has hooks.
   std::uint64_t awaits_ = 0;
-  bool is_reached_ = false;  ///< the latest walk added to the gradient
+  bool is_reached_ = false;   ///< the latest walk added to the gradient
+  bool is_left_out_ = false;  ///< the walk that runs computes no gradient for the node
+  bool passes_on_ = true;     ///< the walk that runs computes a gradient for one of the inputs
   Shared<detail::Hooks> hooks_;
   GraphNode* next_disposed_ = nullptr;
+#if LOCUS_DOUBLE_BACKWARD
+  detail::GradientRecord* record_ = nullptr;
+#endif
 };
 
 /// A node whose result is a tensor of T on D: shape, device and format of its gradient, and the gradient so far.
@@ -98,6 +151,8 @@ class TensorNode : public GraphNode {
       : TensorNode(result.shape(), result.device(), keeps, result.layout().format()) {}
 
   [[nodiscard]] const Shape& shape() const { return shape_; }
+  [[nodiscard]] D device() const { return device_; }
+  [[nodiscard]] MemoryFormat format() const { return format_; }
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
   [[nodiscard]] const Tensor<T, D>& gradient() const { return gradient_; }
   LOCUS_OUT_OF_LINE void clear_gradient() override {
@@ -163,7 +218,7 @@ class TensorNode : public GraphNode {
   /// continues. False, without effect, if other uses add to the gradient, it has hooks, or the node does not fuse this
   /// kind.
   [[nodiscard]] bool takes(const PendingGradient<T, D>& pending) {
-    return this->is_used_once() && !has_gradient_ && !this->is_hooked() && accept(pending);
+    return this->is_used_once() && !has_gradient_ && !this->is_hooked() && !this->asked_ && accept(pending);
   }
 
   /// Calls f(gradient) in every backward pass, right after the last contribution. `last` hooks run after all others:
@@ -176,7 +231,7 @@ class TensorNode : public GraphNode {
     if (!has_gradient_) return;
     own_gradient();
     const Tensor<T, D> gradient = gradient_;  // a hook may clear it
-    this->hooks()->call(&gradient, pass);
+    this->hooks()->call(&gradient, pass, !this->asked_);
   }
 
   LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
@@ -193,6 +248,30 @@ class TensorNode : public GraphNode {
     }
   }
 
+  /// A gradient with its memory and its scale.
+  struct KeptGradient {
+    Tensor<T, D> gradient, place;
+    Shared<detail::GradientScale> scale;
+    bool has = false, owned = false, keeps = false;
+  };
+  /// Lets `asked` receive the gradient of a pass. The gradient so far is returned, for answered().
+  [[nodiscard]] KeptGradient ask(detail::AskedGradient& asked) {
+    this->asked_ = &asked;
+    KeptGradient kept;
+    swap_gradient(kept);
+    return kept;
+  }
+  /// Puts the gradient back that was there before ask().
+  void answered(KeptGradient kept) {
+    this->asked_ = nullptr;
+    swap_gradient(kept);
+  }
+  /// Who receives the gradient of the pass; null unless grad() asked.
+  [[nodiscard]] detail::AskedGradient* asked() const { return this->asked_; }
+#if LOCUS_DOUBLE_BACKWARD
+  [[nodiscard]] Shared<GraphNode> relay(std::vector<Shared<GraphNode>> targets, Shared<GraphNode> input) const override;
+#endif
+
  protected:
   /// See takes(). A node that fuses pending gradients with its own derivative overrides accept() and clear_gradient().
   [[nodiscard]] virtual bool accept(const PendingGradient<T, D>&) { return false; }
@@ -206,6 +285,14 @@ class TensorNode : public GraphNode {
   }
 
  private:
+  void swap_gradient(KeptGradient& other) {
+    std::swap(gradient_, other.gradient);
+    std::swap(place_, other.place);
+    std::swap(scale_, other.scale);
+    std::swap(has_gradient_, other.has);
+    std::swap(owned_, other.owned);
+    std::swap(keeps_, other.keeps);
+  }
   /// Makes the gradient dense, in `wanted` or row-major order, in memory that no other handle refers to. cost: a copy,
   /// unless it is so already
   void make_own(MemoryFormat wanted) {
@@ -318,8 +405,8 @@ class Gradient {
 template <class T, class D>
 class LeafNode final : public TensorNode<T, D> {
  public:
-  LeafNode(const Shape& shape, D device) : TensorNode<T, D>(shape, device, true) {}
-  explicit LeafNode(const Tensor<T, D>& value) : TensorNode<T, D>(value, true) {}
+  LeafNode(const Shape& shape, D device) : TensorNode<T, D>(shape, device, true) { this->is_leaf_ = true; }
+  explicit LeafNode(const Tensor<T, D>& value) : TensorNode<T, D>(value, true) { this->is_leaf_ = true; }
   void propagate() override {
     this->own_gradient();
     if (detail::pass_scale && this->has_gradient()) this->set_scale(Shared<detail::GradientScale>(detail::pass_scale));
@@ -331,20 +418,6 @@ class LeafNode final : public TensorNode<T, D> {
 };
 
 namespace detail {
-/// Shape and version of a saved tensor, for the stale check; other saved values have none.
-struct SavedState {
-  const Shape* shape = nullptr;
-  std::uint32_t version = 0;
-};
-template <class T, class D>
-[[nodiscard]] SavedState saved_state(const Tensor<T, D>& tensor) {
-  return {&tensor.shape(), tensor.version()};
-}
-template <class X>
-[[nodiscard]] SavedState saved_state(const X&) {
-  return {};
-}
-
 /// throws GraphError for a gradient that is scaled
 template <class T, class D>
 void require_unscaled(std::string_view who, const TensorNode<T, D>& node) {
@@ -357,50 +430,12 @@ void require_unscaled(std::string_view who, const TensorNode<T, D>& node) {
       {"backward: this graph was already freed by an earlier backward(); run the forward pass again, or "
        "call the first one as backward({.retain_graph = true})"});
 }
-
-/// throws StaleError naming the operation
-LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, Span<const SavedState> values,
-                                                const std::uint32_t* versions) {
-  for (const SavedState& value : values) {
-    if (value.version == *versions++) continue;
-    fail<StaleError>(
-        {"backward of ", operation, ": a tensor of shape ", *value.shape,
-         " that it needs was modified in place after the forward pass, or is a gradient that this pass writes; ",
-         "use a .clone()"});
-  }
-}
 }  // namespace detail
 
-/// Values that an operation saved for its backward pass: tensors, guarded against modification in between, and shapes.
-template <class... S>
-class SavedValues {
- public:
-  explicit SavedValues(Tuple<S...> values) : values_(std::move(values)) {
-    detail::unpack(values_, [&](const auto&... value) {
-      [[maybe_unused]] std::size_t i = 0;
-      ((versions_[i++] = detail::saved_state(value).version), ...);
-    });
-  }
-  [[nodiscard]] const Tuple<S...>& values() const { return values_; }
-  /// throws StaleError naming the operation
-  void require_unchanged(const char* operation) const {
-    detail::unpack(values_, [&](const auto&... value) {
-      const detail::SavedState now[] = {detail::saved_state(value)..., {}};
-      detail::require_unchanged(operation, {now, sizeof...(S)}, versions_);
-    });
-  }
-  /// The values, for the backward pass: owners of lent memory bring them back first.
-  [[nodiscard]] const Tuple<S...>& used() const {
-    detail::unpack(values_, [](const auto&... value) { detail::bring(value...); });
-    return values_;
-  }
-  void free() { values_ = Tuple<S...>(); }
-
- private:
-  Tuple<S...> values_;
-  std::uint32_t versions_[sizeof...(S) + 1] = {};
-};
-
 }}  // namespace locus::LOCUS_ABI
+
+#if LOCUS_DOUBLE_BACKWARD
+#include <locus/autograd/recorded_gradients.hpp>
+#endif
 
 #include <locus/instances/autograd/graph.inc>

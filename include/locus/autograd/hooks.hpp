@@ -46,6 +46,14 @@ class HookFunctionOf final : public HookFunction {
 class Hooks : public Counted {
  public:
   [[nodiscard]] bool empty() const { return count_ == 0; }
+#if LOCUS_DOUBLE_BACKWARD
+  /// Whether there are functions that are not `last`.
+  [[nodiscard]] bool any_but_last() const {
+    for (const auto& one : functions_)
+      if (one && !one->last_) return true;
+    return false;
+  }
+#endif
   /// Adds a function that passes with a higher number than `number` call; `last` functions are called after all others.
   void add(Shared<HookFunction> function, std::uint64_t number, bool last) {
     function->number_ = number;
@@ -63,9 +71,11 @@ class Hooks : public Counted {
       return;
     }
   }
-  void call(const void* gradient, std::uint64_t pass) {
+  /// Without `with_last`, the `last` functions are left out.
+  void call(const void* gradient, std::uint64_t pass, bool with_last) {
     const Calling calling(*this);
     for (const bool last : {false, true}) {
+      if (last && !with_last) break;
       for (std::size_t i = 0, n = functions_.size(); i < n; ++i) {
         const Shared<HookFunction> function = functions_[i];  // keeps it alive if it removes itself during the call
         if (function && function->last_ == last && function->number_ < pass) function->call(gradient);

@@ -3,7 +3,11 @@
 // so the type of a model's input decides between training and inference.
 
 #include <locus/autograd/backward_walk.hpp>
+#include <locus/autograd/recorded_operation.hpp>
 #include <locus/autograd/unrecorded.hpp>
+#if LOCUS_DOUBLE_BACKWARD
+#include <locus/expr/dual.hpp>
+#endif
 #include <locus/ops/unfold.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
@@ -127,7 +131,7 @@ class Traced : public detail::OtherNames<D, 1> {
 
   /// As above for a tensor, weighted by a cotangent of its shape.
   void backward(const Tensor<T, D>& cotangent, const BackwardOptions& options = {}) const
-    requires FloatingDType<T>
+    requires DifferentiableDType<T>
   {
     if (!(cotangent.shape() == shape())) {
       fail<ShapeError>({"backward: cotangent of shape ", cotangent.shape(), " for a result of shape ", shape()});
@@ -175,7 +179,10 @@ class Traced : public detail::OtherNames<D, 1> {
     return locus::unfold(*this, dim, size, step, dilation);
   }
   /// Converted element by element, pending; the gradient is converted back.
-  template <DType U> [[nodiscard]] auto as() const { return detail::pending(functor::Convert<U>{}, *this); }
+  template <ConvertibleFrom<T> U>
+  [[nodiscard]] auto as() const {
+    return detail::pending(functor::Convert<U>{}, *this);
+  }
   /// A copy on another device; the gradient comes back.
   template <MemorySpace E>
   [[nodiscard]] Traced<T, E> to(E target = {}) const {
@@ -205,7 +212,7 @@ template <class X>
 
 /// Records computations on x and collects its gradient: x.grad() after backward().
 template <class X>
-  requires(TensorLike<X> && detail::bare_t<X>::role == Role::plain && FloatingDType<value_of<X>>)
+  requires(TensorLike<X> && detail::bare_t<X>::role == Role::plain && DifferentiableDType<value_of<X>>)
 [[nodiscard]] auto variable(const X& x) {
   using T = value_of<X>;
   using D = device_of<X>;
@@ -224,122 +231,6 @@ template <class X>
 
 namespace detail {
 
-/// The gradient sink of an operand: null unless it is traced or a parameter, and collects gradients.
-template <class X>
-[[nodiscard]] GraphNode* gradient_node([[maybe_unused]] const X& x) {
-  if constexpr (X::role == Role::plain) return nullptr;
-  else return x.node().get();
-}
-[[nodiscard]] inline bool wants_gradient(Span<GraphNode* const> inputs) {
-  for (GraphNode* input : inputs)
-    if (input) return true;
-  return false;
-}
-template <class X>
-[[nodiscard]] bool frozen_operand(const X& x) {
-  if constexpr (X::role == Role::traced) return x.is_frozen();
-  else return false;
-}
-
-/// A gradient sink, cast to the type that the operation knows.
-template <class T, class D>
-[[nodiscard]] Gradient<T, D> gradient_of(const Shared<GraphNode>& sink) {
-  return Gradient<T, D>(static_cast<TensorNode<T, D>*>(sink.get()));
-}
-
-/// Base of all recorded operations: `n` inputs, null where no gradient is wanted, and whether they were freed.
-template <class T, class D, int n>
-class RecordedNode : public TensorNode<T, D> {
- public:
-  RecordedNode(const Tensor<T, D>& output, GraphNode* const (&inputs)[n]) : TensorNode<T, D>(output) {
-    for (int i = 0; i < n; ++i) inputs_[i] = Shared<GraphNode>(inputs[i]);
-  }
-
-  void visit_inputs(void (*visit)(GraphNode&, void*), void* state) final {
-    for (const auto& input : inputs_)
-      if (input) visit(*input, state);
-  }
-
- protected:
-  void require_not_freed() const {
-    if (freed_) fail_freed();
-  }
-  void free_inputs() {
-    freed_ = true;
-    for (auto& input : inputs_) input = {};
-    this->clear_gradient();
-  }
-  Shared<GraphNode> inputs_[n];
-
- private:
-  bool freed_ = false;
-};
-
-/// An operation that fuses pending gradients of its result: see PendingGradient.
-template <class Op>
-concept FusesGradients = requires { typename Op::Accepted; };
-struct NothingAccepted {
-  using Accepted = NothingAccepted;
-};
-template <class Op>
-using Accepted = typename std::conditional_t<FusesGradients<Op>, Op, NothingAccepted>::Accepted;
-
-/// A recorded library operation.
-template <class Op, class T, class D, class Saved, class... X>
-class OperationNode;
-template <class Op, class T, class D, class... S, class... X>
-class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, D, sizeof...(X)> {
- public:
-  OperationNode(const Op& op, const Tensor<T, D>& output, Tuple<S...> saved, GraphNode* const (&inputs)[sizeof...(X)])
-      : RecordedNode<T, D, sizeof...(X)>(output, inputs), op_(op), saved_(std::move(saved)) {}
-
-  void propagate() override {
-    if (!this->has_gradient()) return;
-    go(std::make_integer_sequence<int, sizeof...(X)>{});
-    this->clear_gradient();
-  }
-  void free() override {
-    this->free_inputs();
-    saved_.free();
-  }
-  void require_ready() const override {
-    this->require_not_freed();
-    saved_.require_unchanged(Op::name);
-  }
-  void clear_gradient() override {
-    accepted_ = {};
-    TensorNode<T, D>::clear_gradient();
-  }
-
- private:
-  template <int... i>
-  void go(std::integer_sequence<int, i...>) {
-    go(gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
-  }
-  void go(Gradient<value_of<X>, device_of<X>>... gradients) {
-    if constexpr (FusesGradients<Op>) {
-      if (accepted_ != Accepted<Op>{})
-        return op_.backward_from(accepted_, saved_.used(), this->gradient(), gradients...);
-    }
-    op_.backward(saved_.used(), this->gradient(), gradients...);
-  }
-  bool accept([[maybe_unused]] const PendingGradient<T, D>& pending) override {
-    if constexpr (FusesGradients<Op>) {
-      accepted_ = [&]<int... i>(std::integer_sequence<int, i...>) {
-        return op_.accept(saved_.used(), pending, Gradient<T, D>(this),
-                          gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
-      }(std::make_integer_sequence<int, sizeof...(X)>{});
-      return accepted_ != Accepted<Op>{};
-    } else {
-      return false;
-    }
-  }
-
-  Op op_;
-  SavedValues<S...> saved_;
-  Accepted<Op> accepted_{};
-};
-
 template <class D>
 struct Record<Role::traced, D> {
   template <class Op, class... X>
@@ -350,13 +241,17 @@ struct Record<Role::traced, D> {
     using T = value_of<decltype(result.output)>;
     using E = device_of<decltype(result.output)>;  // D, but for a move
     const bool frozen = (frozen_operand(x) || ...);
-    constexpr bool has_gradients = FloatingDType<T> && is_present<E>;
+    constexpr bool has_gradients = DifferentiableDType<T> && is_present<E>;
     [[maybe_unused]] const bool records = is_recorded(has_gradients, x...);
     if constexpr (has_gradients) {
       GraphNode* const inputs[] = {gradient_node(x)...};
       if (records && wants_gradient(inputs)) {
         using Node = OperationNode<Op, T, E, decltype(result.saved), X...>;
-        Shared<TensorNode<T, E>> node(new Node(op, result.output, std::move(result.saved), inputs));
+        Node* const made = new Node(op, result.output, std::move(result.saved), inputs);
+        Shared<TensorNode<T, E>> node(made);
+#if LOCUS_DOUBLE_BACKWARD
+        made->keep(x.value()...);
+#endif
         return Traced<T, E>(std::move(result.output), std::move(node), frozen);
       }
     }

@@ -2,7 +2,7 @@
 // Unrecorded functions: the forward pass of a checkpoint notes the operands that it takes from the outer graph instead
 // of recording operations, because the backward pass computes the function again.
 
-#include <locus/autograd/graph.hpp>
+#include <locus/autograd/saved_values.hpp>
 
 #include <vector>
 
@@ -88,6 +88,9 @@ class OutsideOperands {
 
 /// Where this thread notes operands instead of recording operations; null: operations are recorded.
 inline thread_local OutsideOperands* unrecorded = nullptr;
+
+/// Whether parameters collect no gradients from operations that this thread records.
+inline thread_local bool leaves_parameters_out = false;
 
 /// The number of the unrecorded function that this thread computes; 0 if operations are recorded.
 [[nodiscard]] inline std::uint64_t unrecorded_function() { return unrecorded ? unrecorded->number() : 0; }

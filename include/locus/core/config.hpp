@@ -142,9 +142,15 @@
 #define LOCUS_CUDNN 0
 #endif
 
-// One-definition rule: a template compiled with and without CUDA, cuDNN, threads, zlib or a CBLAS, or for another
-// instruction set, gives different functions. All definitions live in an inline namespace named after the
-// configuration, so that mixing configurations fails to link.
+/// LOCUS_DOUBLE_BACKWARD: 1 to let grad(loss, inputs, {.create_graph = true}) record its gradients, so that they can be
+/// differentiated again. Each recorded operation then has the code for it, and keeps its operands.
+#ifndef LOCUS_DOUBLE_BACKWARD
+#define LOCUS_DOUBLE_BACKWARD 0
+#endif
+
+// One-definition rule: a template compiled with and without CUDA, cuDNN, threads, zlib, a CBLAS or gradients of
+// gradients, or for another instruction set, gives different functions. All definitions live in an inline namespace
+// named after the configuration, so that mixing configurations fails to link.
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 #define LOCUS_ISA avx512
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -175,10 +181,15 @@
 #else
 #define LOCUS_ABI_PRODUCTS LOCUS_ABI_THREADS
 #endif
-#if LOCUS_ZLIB
-#define LOCUS_ABI LOCUS_ABI_PRODUCTS
+#if LOCUS_DOUBLE_BACKWARD
+#define LOCUS_ABI_GRADIENTS LOCUS_JOIN(LOCUS_ABI_PRODUCTS, double_backward)
 #else
-#define LOCUS_ABI LOCUS_JOIN(LOCUS_ABI_PRODUCTS, without_zlib)
+#define LOCUS_ABI_GRADIENTS LOCUS_ABI_PRODUCTS
+#endif
+#if LOCUS_ZLIB
+#define LOCUS_ABI LOCUS_ABI_GRADIENTS
+#else
+#define LOCUS_ABI LOCUS_JOIN(LOCUS_ABI_GRADIENTS, without_zlib)
 #endif
 
 namespace locus { inline namespace LOCUS_ABI {

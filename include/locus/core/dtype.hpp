@@ -1,7 +1,8 @@
 #pragma once
-// The element types: float, double, integers of 8 to 64 bits with and without a sign, bool, and the 16-bit storage
-// types half and bfloat16.
+// The element types: float, double, integers of 8 to 64 bits with and without a sign, bool, the 16-bit storage types
+// half and bfloat16, complex numbers, and numbers with a tangent.
 
+#include <locus/core/complex.hpp>
 #include <locus/core/config.hpp>
 
 #include <cstdint>
@@ -77,17 +78,37 @@ concept Arithmetic = !__is_class(T) && !__is_union(T) && !__is_enum(T) && requir
 template <class T>
 inline constexpr bool is_16_bit_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 
+/// A number with its derivative along one direction; see core/dual.hpp.
+template <class R>
+struct Dual;
+
+template <class T>
+inline constexpr bool is_dual = false;
+template <class R>
+inline constexpr bool is_dual<Dual<R>> = true;
+
 /// A type that a tensor can hold. int8, int16, uint16, uint32 and uint64 are there to read files that hold them and to
 /// convert: their arithmetic wraps around, too, but is not tuned.
 template <class T>
-concept DType =
-    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
-    std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint8_t> || std::is_same_v<T, bool> ||
-    is_16_bit_float<T> || std::is_same_v<T, std::int8_t> || std::is_same_v<T, std::int16_t> ||
-    std::is_same_v<T, std::uint16_t> || std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::uint64_t>;
+concept DType = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
+                std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint8_t> || std::is_same_v<T, bool> ||
+                is_16_bit_float<T> || std::is_same_v<T, std::int8_t> || std::is_same_v<T, std::int16_t> ||
+                std::is_same_v<T, std::uint16_t> || std::is_same_v<T, std::uint32_t> ||
+                std::is_same_v<T, std::uint64_t> || is_complex<T> || is_dual<T>;
 
 template <class T>
-concept FloatingDType = DType<T> && (std::is_floating_point_v<T> || is_16_bit_float<T>);
+concept FloatingDType = DType<T> && (std::is_floating_point_v<T> || is_16_bit_float<T> || is_dual<T>);
+
+template <class T>
+concept ComplexDType = DType<T> && is_complex<T>;
+
+/// A type of numbers that have gradients.
+template <class T>
+concept DifferentiableDType = FloatingDType<T> || ComplexDType<T>;
+
+/// A type to which elements of T are converted: complex numbers do not become real ones, but for bool, "is not zero".
+template <class U, class T>
+concept ConvertibleFrom = DType<U> && (!is_complex<T> || is_complex<U> || std::is_same_v<U, bool>);
 
 template <class T>
 concept IntegerDType = DType<T> && std::is_integral_v<T> && !std::is_same_v<T, bool>;
@@ -157,12 +178,57 @@ template <class To, class From>
 }
 
 /// Conversion between element types as in C++, through float for the 16-bit types; to bool, "is not zero". Rounds once.
+/// Complex numbers become complex numbers or bool alone.
 template <class To, class From>
 [[nodiscard]] LOCUS_FN To convert(const From& value) {
   if constexpr (std::is_same_v<To, From>) return value;
   else if constexpr (std::is_same_v<To, bool>) return static_cast<compute_t<From>>(value) != compute_t<From>(0);
   else return static_cast<To>(register_of<To>(static_cast<compute_t<From>>(value)));
 }
+
+namespace detail {
+/// The element type without its tangents.
+template <class T>
+struct PrimalType {
+  using type = T;
+};
+template <class R>
+struct PrimalType<Dual<R>> : PrimalType<R> {};
+}  // namespace detail
+/// float for Dual<float> and for Dual<Dual<float>>; T itself for other types.
+template <class T>
+using primal_t = typename detail::PrimalType<T>::type;
+
+namespace detail {
+/// The type in which functors of T hold options, which have no tangents.
+template <class T>
+using option_t = primal_t<compute_t<T>>;
+
+template <class R>
+struct WideType {
+  using type = double;
+};
+template <class R>
+struct WideType<Dual<R>> {
+  using type = Dual<typename WideType<R>::type>;
+};
+/// The type in which hosts add floating-point numbers, or duals, of R: double, Dual<double>.
+template <class R>
+using wide_t = typename WideType<R>::type;
+
+/// Whether elements of From become elements of To by adding tangents of 0: float lifts to Dual<float>, and both to
+/// Dual<Dual<float>>.
+template <class From, class To>
+inline constexpr bool lifts_to = false;
+template <class From, class R>
+inline constexpr bool lifts_to<From, Dual<R>> = std::is_same_v<From, R> || lifts_to<From, R>;
+
+/// 0 for numbers, 1 for Dual<float>, 2 for Dual<Dual<float>>.
+template <class T>
+inline constexpr int dual_depth = 0;
+template <class R>
+inline constexpr int dual_depth<Dual<R>> = 1 + dual_depth<R>;
+}  // namespace detail
 
 /// NumPy's name of the type.
 template <DType T>
@@ -179,7 +245,10 @@ template <DType T>
   else if constexpr (std::is_same_v<T, std::int16_t>) return "int16";
   else if constexpr (std::is_same_v<T, std::uint16_t>) return "uint16";
   else if constexpr (std::is_same_v<T, std::uint32_t>) return "uint32";
-  else return "uint64";
+  else if constexpr (std::is_same_v<T, std::uint64_t>) return "uint64";
+  else if constexpr (std::is_same_v<T, complex64>) return "complex64";
+  else if constexpr (std::is_same_v<T, complex128>) return "complex128";
+  else return T::dtype_name;
 }
 
 }}  // namespace locus::LOCUS_ABI

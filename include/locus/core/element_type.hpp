@@ -22,13 +22,21 @@ enum class ElementType : std::uint8_t {
   int16,
   uint16,
   uint32,
-  uint64
+  uint64,
+  complex64,
+  complex128
 };
 #pragma GCC diagnostic pop
 
 namespace detail {
+/// Duals have no enumerator: their code is that of the number, plus 64 for each tangent.
+inline constexpr unsigned code_of_dual = 64;
+
 template <DType T>
 [[nodiscard]] consteval ElementType element_type_of() {
+  if constexpr (is_dual<T>)
+    return static_cast<ElementType>(code_of_dual * dual_depth<T> +
+                                    static_cast<unsigned>(element_type_of<primal_t<T>>()));
   if (std::is_same_v<T, float>) return ElementType::float32;
   if (std::is_same_v<T, double>) return ElementType::float64;
   if (std::is_same_v<T, std::int32_t>) return ElementType::int32;
@@ -42,6 +50,8 @@ template <DType T>
   if (std::is_same_v<T, std::uint16_t>) return ElementType::uint16;
   if (std::is_same_v<T, std::uint32_t>) return ElementType::uint32;
   if (std::is_same_v<T, std::uint64_t>) return ElementType::uint64;
+  if (std::is_same_v<T, complex64>) return ElementType::complex64;
+  if (std::is_same_v<T, complex128>) return ElementType::complex128;
 }
 }  // namespace detail
 template <DType T>
@@ -49,7 +59,12 @@ inline constexpr ElementType element_type = detail::element_type_of<T>();
 
 /// In bytes.
 [[nodiscard]] constexpr std::size_t size_of(ElementType type) {
+  const auto code = static_cast<unsigned>(type);
+  if (code >= detail::code_of_dual)
+    return size_of(static_cast<ElementType>(code % detail::code_of_dual)) << code / detail::code_of_dual;
   switch (type) {
+    case ElementType::complex128: return 16;
+    case ElementType::complex64:
     case ElementType::float64:
     case ElementType::int64:
     case ElementType::uint64: return 8;
@@ -65,6 +80,10 @@ inline constexpr ElementType element_type = detail::element_type_of<T>();
     case ElementType::boolean: return 1;
   }
   return 0;
+}
+
+[[nodiscard]] constexpr bool is_complex_type(ElementType type) {
+  return type == ElementType::complex64 || type == ElementType::complex128;
 }
 
 [[nodiscard]] constexpr bool is_floating(ElementType type) {
@@ -88,8 +107,10 @@ inline constexpr ElementType element_type = detail::element_type_of<T>();
     case ElementType::uint16: return dtype_name<std::uint16_t>();
     case ElementType::uint32: return dtype_name<std::uint32_t>();
     case ElementType::uint64: return dtype_name<std::uint64_t>();
+    case ElementType::complex64: return dtype_name<complex64>();
+    case ElementType::complex128: return dtype_name<complex128>();
   }
-  return "unknown";
+  return static_cast<unsigned>(type) >= detail::code_of_dual ? "dual" : "unknown";
 }
 
 }}  // namespace locus::LOCUS_ABI

@@ -33,9 +33,13 @@ enum RandomStream : std::uint64_t {
   stream_of_orders = 2,
   stream_of_normals = 3,
   stream_of_double_normals = 4,
+  stream_of_complex_normals = 16,
   stream_of_ranks = 5,
   stream_of_transforms = 6,
   stream_of_mixes = 7,
+  stream_of_gammas = 8,
+  stream_of_poissons = 9,
+  stream_of_binomials = 10,
 };
 
 /// Each new seed has a new `count`, by which default generators detect it.

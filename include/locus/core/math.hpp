@@ -5,6 +5,7 @@
 // a loop from vectorizing.
 
 #include <locus/core/config.hpp>
+#include <locus/core/math/complex_functions.hpp>
 #include <locus/core/math/error_function.hpp>
 #include <locus/core/math/exponential.hpp>
 #include <locus/core/math/power.hpp>

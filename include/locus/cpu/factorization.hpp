@@ -134,6 +134,17 @@ struct Factorization<Cpu> {
     });
   }
 
+  template <class T>
+  static void eig(Cpu, const MatrixBatch& batch, T* a, T* values, T* vectors, std::int32_t* info) {
+    const std::int64_t n = batch.rows;
+    cpu::detail::with_working_memory<T>(batch, [&](std::int64_t i, T* work, const int* work_size, int* answer) {
+      T* const real = values + 2 * i * n;
+      Lapack<T>::geev("N", vectors ? "V" : "N", &batch.rows, a + i * n * n, &batch.rows, real, real + n, nullptr,
+                      &batch.rows, vectors ? vectors + i * n * n : nullptr, &batch.rows, work, work_size,
+                      *work_size < 0 ? answer : info + i, 1, 1);
+    });
+  }
+
  private:
   template <class T>
   using Lapack = cpu::detail::Lapack<T>;

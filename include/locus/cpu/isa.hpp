@@ -43,7 +43,7 @@
 #define LOCUS_AVX512_TARGET "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma" LOCUS_VECTORS_OF_512_BITS
 #define LOCUS_AVX512 __attribute__((target(LOCUS_AVX512_TARGET) LOCUS_WIDE_VECTORS))
 #define LOCUS_AVX512_BF16 __attribute__((target("avx512bf16," LOCUS_AVX512_TARGET) LOCUS_WIDE_VECTORS))
-#define LOCUS_AVX2 __attribute__((target("avx2,fma" LOCUS_VECTORS_OF_256_BITS)))
+#define LOCUS_AVX2 __attribute__((target("avx2,fma,f16c" LOCUS_VECTORS_OF_256_BITS)))
 
 /// In a function without floating-point arithmetic of its own, g++ takes the flags of such arithmetic from inlined
 /// functions. The program's flags let comparisons trap: loops with conditionals would stay scalar. LOCUS_OWN_FLOAT

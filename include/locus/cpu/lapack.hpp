@@ -27,7 +27,10 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu::detail {
                              std::size_t) __asm__(#letter "gesdd_");                                                   \
   void locus_##letter##syevd(const char* jobz, const char* uplo, const int* n, T* a, const int* lda, T* w, T* work,    \
                              const int* lwork, int* iwork, const int* liwork, int* info, std::size_t,                  \
-                             std::size_t) __asm__(#letter "syevd_");
+                             std::size_t) __asm__(#letter "syevd_");                                                   \
+  void locus_##letter##geev(const char* jobvl, const char* jobvr, const int* n, T* a, const int* lda, T* wr, T* wi,    \
+                            T* vl, const int* ldvl, T* vr, const int* ldvr, T* work, const int* lwork, int* info,      \
+                            std::size_t, std::size_t) __asm__(#letter "geev_");
 extern "C" {
 LOCUS_LAPACK(float, s)
 LOCUS_LAPACK(double, d)
@@ -47,6 +50,7 @@ struct Lapack;
     static inline auto* const orgqr = &locus_##letter##orgqr; \
     static inline auto* const gesdd = &locus_##letter##gesdd; \
     static inline auto* const syevd = &locus_##letter##syevd; \
+    static inline auto* const geev = &locus_##letter##geev;   \
   };
 LOCUS_LAPACK(float, s)
 LOCUS_LAPACK(double, d)

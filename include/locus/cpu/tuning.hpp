@@ -66,6 +66,16 @@ inline constexpr std::int64_t most_read_again = 1 << 21;   ///< most elements of
 inline constexpr std::int64_t fewest_for_thread = 16;      ///< vectors for which a thread reads the whole matrix,
 inline constexpr std::int64_t most_read_by_all = 1 << 17;  ///< if that has no more elements, and so stays in its cache
 
+// Products of a few rows with a large weight (gemm/few_rows.hpp).
+
+inline constexpr std::int64_t most_few_rows = 8;         ///< rows up to which a weight of 16-bit floats is not packed,
+inline constexpr std::int64_t most_float_rows = 8;       ///< the same of floats
+inline constexpr std::int64_t fewest_weights = 1 << 14;  ///< elements of a weight that is read in this way
+inline constexpr std::int64_t weight_task = 1 << 16;     ///< elements of a weight that a task reads, about,
+inline constexpr std::int64_t fewest_weight_rows = 128;  ///< but no fewer rows
+inline constexpr std::int64_t weight_columns = 4096;     ///< columns that a task sums at most
+inline constexpr std::int64_t finished_columns = 512;    ///< columns to which an epilogue is applied at once
+
 // Matrix products: how large ones are packed and cut (gemm/product.hpp).
 
 inline constexpr double direct_work = 8e6;             ///< multiply-adds below which packing does not pay

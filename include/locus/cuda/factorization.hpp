@@ -44,6 +44,10 @@ struct Factorization<Cuda> {
   static void eigh(Cuda device, const MatrixBatch& batch, bool vectors, T* a, T* values, std::int32_t* info) {
     with_solver<T>(device, [&](auto& solver) { solver.eigh(batch, vectors, a, values, info); });
   }
+  template <class T>
+  static void eig(Cuda device, const MatrixBatch& batch, T* a, T* values, T* vectors, std::int32_t* info) {
+    with_solver<T>(device, [&](auto& solver) { solver.eig(batch, a, values, vectors, info); });
+  }
 
  private:
   template <class T, class F>

@@ -92,9 +92,10 @@ struct ProbeAttentionDropout {
 
 template <class D, class T>
 concept AttendingDevice =
-    Device<D> && requires(D device, const AttentionCall<T>& call, const detail::ProbeAttentionDropout& drop,
-                          const AttentionHeads<T>& y, const AttentionHeads<const T>& g,
-                          const AttentionNumbers<compute_t<T>>& numbers, const AttentionGradientHeads<T>& gradient) {
+    Device<D> && !is_dual<T> &&
+    requires(D device, const AttentionCall<T>& call, const detail::ProbeAttentionDropout& drop,
+             const AttentionHeads<T>& y, const AttentionHeads<const T>& g,
+             const AttentionNumbers<compute_t<T>>& numbers, const AttentionGradientHeads<T>& gradient) {
       { FusedAttention<D>::forward(device, call, drop, y, numbers) } -> std::same_as<bool>;
       {
         FusedAttention<D>::backward(device, call, drop, g, numbers, g, gradient, gradient, gradient)

@@ -48,6 +48,13 @@ struct MatrixBatch {
 /// computes the eigenvalues, ascending, of symmetric a, whose upper triangle alone is read, and replaces a by the
 /// eigenvectors; if `vectors` is false, the contents of a are lost. info: as for svd
 ///
+///     Factorization<D>::eig(device, batch, a, values, vectors, info)
+///
+/// computes the eigenvalues of any square a, in no order: for each matrix all real parts, then all imaginary parts. A
+/// conjugate pair stands side by side, the positive imaginary part first. vectors, which may be null, get right
+/// eigenvectors of length 1: a column for a real eigenvalue, and for a pair the real, then the imaginary parts of the
+/// first one. The contents of a are lost. info: as for svd
+///
 ///     Factorization<D>::finds_nan
 ///
 /// tells whether the factors L and U of a matrix with NaN contain NaN, too. If false, linalg searches for NaN itself.
@@ -64,6 +71,7 @@ concept FactorizingDevice = Device<D> && requires(D device, const MatrixBatch& b
   Factorization<D>::orthogonal(device, batch, a, a);
   Factorization<D>::svd(device, batch, a, 1, a, a, a, info);
   Factorization<D>::eigh(device, batch, true, a, a, info);
+  Factorization<D>::eig(device, batch, a, a, a, info);
 };
 
 }}  // namespace locus::LOCUS_ABI

@@ -98,6 +98,10 @@ concept MayLeaveChip = requires(const Team& team) {
   { team.leaves_chip() } -> std::same_as<bool>;
 };
 
+/// A team of a single thread, whose functors may keep tables of their own, for instance of counts.
+template <class Team>
+concept IsOneThread = requires { requires Team::is_one_thread; };
+
 /// A team whose store() takes rows of memory, RowInput, beside fragments. They are read where they are used.
 template <class Team>
 concept StoresInputs = requires { requires Team::stores_inputs; };
@@ -118,6 +122,13 @@ template <class F>
 concept RowFunctor = requires {
   { F::fragments } -> std::convertible_to<int>;
 };
+
+/// The bytes of a value in a fragment of F.
+template <RowFunctor F>
+inline constexpr int fragment_bytes = [] {
+  if constexpr (requires { F::fragment_bytes; }) return static_cast<int>(F::fragment_bytes);
+  else return 8;
+}();
 
 /// A RowFunctor that states the bytes that a launch loads and stores for each element of its rows, for launch traces.
 template <class F>

@@ -131,7 +131,7 @@ struct Epilogue {
   [[nodiscard]] LOCUS_FN compute_t<T> operator()(compute_t<T> product, compute_t<T> previous, std::int64_t,
                                                  std::int64_t col) const {
     const compute_t<T> shifted = bias ? product + load_as_register(bias[col]) : product;
-    return activation(shifted) + previous;
+    return detail::applied(activation, shifted) + previous;
   }
 };
 

@@ -99,7 +99,8 @@ struct Softshrink {
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {
-    const bool within = (x >= -T(lambda)) & (x <= T(lambda));
+    const T high = T(lambda), low = -high;
+    const bool within = (x >= low) & (x <= high);
     return within ? T(0) : T(1);
   }
 };
@@ -110,13 +111,33 @@ struct Hardshrink {
   R lambda;
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    const bool within = (x >= -T(lambda)) & (x <= T(lambda));
+    const T high = T(lambda), low = -high;
+    const bool within = (x >= low) & (x <= high);
     return within ? T(0) : x;
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {
-    const bool within = (x >= -T(lambda)) & (x <= T(lambda));
+    const T high = T(lambda), low = -high;
+    const bool within = (x >= low) & (x <= high);
     return within ? T(0) : T(1);
+  }
+};
+/// log(sigmoid(x)) = min(x, 0) - log(1 + e^-|x|)
+struct LogSigmoid {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    const T magnitude = x < T(0) ? -x : x, low = x < T(0) ? x : T(0);
+    return (x != x ? x : low) - math::log1p(math::exp(-magnitude));
+  }
+  template <class T> LOCUS_FN T by_input(T x) const { return math::sigmoid(-x); }
+};
+/// x - tanh(x)
+struct Tanhshrink {
+  template <class T> LOCUS_FN T operator()(T x) const { return x - math::tanh(x); }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    const T y = math::tanh(x);
+    return y * y;
   }
 };
 
@@ -133,7 +154,7 @@ template <detail::FloatingOperand X>
 /// x where x > 0, alpha (e^(x / alpha) - 1) elsewhere. throws ArgumentError for an alpha of 0
 template <detail::FloatingOperand X>
 [[nodiscard]] auto celu(X&& x, double alpha = 1) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   const auto divisor = detail::finite_as<R>("celu", "alpha", alpha);
   if (divisor == 0) fail<ArgumentError>({"celu: alpha is ", alpha, "; expected a number other than 0"});
   return detail::pending(functor::Celu<R>{divisor}, std::forward<X>(x));
@@ -148,7 +169,7 @@ template <detail::FloatingOperand X>
 /// x limited to [low, high]; unlike clamp, the gradient at the bounds is 0. throws ArgumentError unless low <= high
 template <detail::FloatingOperand X>
 [[nodiscard]] auto hardtanh(X&& x, double low = -1, double high = 1) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   if (!(low <= high)) fail<ArgumentError>({"hardtanh: from ", low, " to ", high, "; expected low <= high"});
   return detail::pending(functor::Hardtanh<R>{detail::finite_as<R>("hardtanh", "low", low),
                                               detail::finite_as<R>("hardtanh", "high", high)},
@@ -170,7 +191,7 @@ template <detail::FloatingOperand X>
 /// x where x > limit, `value` elsewhere.
 template <detail::FloatingOperand X>
 [[nodiscard]] auto threshold(X&& x, double limit, double value) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   return detail::pending(functor::Threshold<R>{detail::finite_as<R>("threshold", "limit", limit),
                                                detail::finite_as<R>("threshold", "value", value)},
                          std::forward<X>(x));
@@ -188,15 +209,27 @@ template <class R>
 /// x moved towards 0 by lambda, 0 within [-lambda, lambda].
 template <detail::FloatingOperand X>
 [[nodiscard]] auto softshrink(X&& x, double lambda = 0.5) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   return detail::pending(functor::Softshrink<R>{detail::shrinks_by<R>("softshrink", lambda)}, std::forward<X>(x));
 }
 
 /// x, but 0 within [-lambda, lambda].
 template <detail::FloatingOperand X>
 [[nodiscard]] auto hardshrink(X&& x, double lambda = 0.5) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   return detail::pending(functor::Hardshrink<R>{detail::shrinks_by<R>("hardshrink", lambda)}, std::forward<X>(x));
+}
+
+/// log(sigmoid(x)), of any x without overflow.     gradient: g sigmoid(-x)
+template <detail::FloatingOperand X>
+[[nodiscard]] auto logsigmoid(X&& x) {
+  return detail::pending(functor::LogSigmoid{}, std::forward<X>(x));
+}
+
+/// x - tanh(x)     gradient: g tanh(x)^2
+template <detail::FloatingOperand X>
+[[nodiscard]] auto tanhshrink(X&& x) {
+  return detail::pending(functor::Tanhshrink{}, std::forward<X>(x));
 }
 
 namespace detail {

@@ -19,7 +19,7 @@ struct Symbolic {
 
   /// Converted element by element, with the gradient converted back, as Tensor::as. In a lambda of `auto` parameters it
   /// is x.template as<double>().
-  template <DType U>
+  template <ConvertibleFrom<T> U>
   [[nodiscard]] auto as() const;
 };
 
@@ -52,7 +52,8 @@ concept TensorLike = detail::HasPlace<X> && requires {
 
 /// A number that may stand beside a tensor.
 template <class X>
-concept Scalar = Arithmetic<detail::bare_t<X>> || is_16_bit_float<detail::bare_t<X>>;
+concept Scalar = Arithmetic<detail::bare_t<X>> || is_16_bit_float<detail::bare_t<X>> || is_dual<detail::bare_t<X>> ||
+                 detail::ComplexNumber<detail::bare_t<X>>;
 
 namespace detail {
 
@@ -102,7 +103,7 @@ class Expr : public detail::OtherNames<D, 2> {
 
   /// Stores the elements in `target`, converted; see Tensor::copy_.
   template <DType U>
-    requires(role == Role::plain)
+    requires(role == Role::plain && ConvertibleFrom<U, T>)
   void compute_into(const Tensor<U, D>& target) && {
     if (computed() || !(part_.shape == target.shape())) target.copy_(eval());
     else if constexpr (std::is_same_v<T, U>) detail::compute_in_place("copy_", part_, target);
@@ -118,9 +119,9 @@ class Expr : public detail::OtherNames<D, 2> {
   [[nodiscard]] decltype(auto) value() const& { return eval().value(); }
   [[nodiscard]] auto value() && { return std::move(*this).eval().value(); }
   /// Converted element by element, still pending.
-  template <DType U>
+  template <ConvertibleFrom<T> U>
   [[nodiscard]] auto as() const&;
-  template <DType U>
+  template <ConvertibleFrom<T> U>
   [[nodiscard]] auto as() &&;
   [[nodiscard]] T item() const { return value().item(); }
   template <MemorySpace E> [[nodiscard]] auto to(E target = {}) const { return eval().template to<E>(target); }
@@ -209,11 +210,13 @@ struct Materialize<Role::plain, T, D> {
 };
 
 /// An operand as a part: a temporary expression gives its own part, a number a constant of T, any other operand one
-/// symbol.
+/// symbol. Numbers beside duals are converted.
 template <class T, class X>
 decltype(auto) as_part(X&& x) {
   if constexpr (Scalar<X>) {
     return Part<Constant<T>>{{static_cast<compute_t<T>>(x)}, {}, {}};
+  } else if constexpr (lifts_to<value_of<X>, T>) {
+    return join_parts(functor::Convert<T>{}, as_part<value_of<X>>(std::forward<X>(x)));
   } else if constexpr (is_expr<X>) {
     if constexpr (std::is_lvalue_reference_v<X>) return as_part<T>(x.eval());
     else return std::move(x).take();
@@ -224,7 +227,7 @@ decltype(auto) as_part(X&& x) {
   }
 }
 
-/// Element type of tensors and numbers together: the last tensor's (where's condition comes first).
+/// Element type of tensors and numbers together: the last tensor's (where's condition comes first), or that of duals.
 template <class... X>
 struct CommonValue;
 template <class X>
@@ -238,7 +241,8 @@ struct ValueOr<X> {
 template <class First, class... Rest>
 struct CommonValue<First, Rest...> {
   using rest = typename CommonValue<Rest...>::type;
-  using type = std::conditional_t<std::is_void_v<rest>, typename ValueOr<First>::type, rest>;
+  using first = typename ValueOr<First>::type;
+  using type = std::conditional_t<std::is_void_v<rest> || lifts_to<rest, first>, first, rest>;
 };
 template <>
 struct CommonValue<> {
@@ -258,6 +262,8 @@ auto as_tree(const X& x) {
     return UnboundOperand{};
   } else if constexpr (Scalar<X>) {
     return Constant<T>{static_cast<compute_t<T>>(x)};
+  } else if constexpr (lifts_to<value_of<X>, T>) {
+    return Apply<functor::Convert<T>, bare_t<decltype(x.tree)>>{{}, {x.tree}};
   } else return x.tree;
 }
 
@@ -320,17 +326,17 @@ template <class F, class... X>
 }  // namespace detail
 
 template <class T, class D, class Tree>
-template <DType U>
+template <ConvertibleFrom<T> U>
 auto Symbolic<T, D, Tree>::as() const {
   return detail::pending(functor::Convert<U>{}, *this);
 }
 template <class T, class D, class Tree, class... H>
-template <DType U>
+template <ConvertibleFrom<T> U>
 auto Expr<T, D, Tree, H...>::as() const& {
   return detail::pending(functor::Convert<U>{}, *this);
 }
 template <class T, class D, class Tree, class... H>
-template <DType U>
+template <ConvertibleFrom<T> U>
 auto Expr<T, D, Tree, H...>::as() && {
   return detail::pending(functor::Convert<U>{}, std::move(*this));
 }

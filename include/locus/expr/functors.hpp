@@ -98,18 +98,30 @@ struct Negate {
   static constexpr unsigned reads(int) { return 0; }
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) return -x;
+    if constexpr (std::is_floating_point_v<T> || is_complex<T>) return -x;
     else return static_cast<T>(math::wrapping_t<T>(0) - static_cast<math::wrapping_t<T>>(x));
   }
   template <class T> LOCUS_FN T by_output(T) const { return T(-1); }
+};
+struct Conjugate {
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T> LOCUS_FN T operator()(const T& z) const { return detail::conjugate(z); }
+  template <class T> LOCUS_FN Pack<T> pullback(const T& g, const T&, const T&) const { return {detail::conjugate(g)}; }
 };
 struct Power {
   template <class T> LOCUS_FN T operator()(T x, T y) const { return math::pow(x, y); }
   template <class T>
   LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
-    const T base = y == T(0) ? T(0) : y * math::pow(x, y - T(1));
-    const T exponent = x == T(0) && y >= T(0) ? T(0) : math::pow(x, y) * math::log(x);
+    const T base = detail::is_zero(y) ? T(0) : y * math::pow(x, y - T(1));
+    const T exponent = x == T(0) && is_not_negative(y) ? T(0) : math::pow(x, y) * math::log(x);
     return {base, exponent};
+  }
+
+ private:
+  template <class T>
+  LOCUS_FN static bool is_not_negative(T x) {
+    if constexpr (is_complex<T>) return x.real >= 0;
+    else return x >= T(0);
   }
 };
 
@@ -174,15 +186,36 @@ struct Choose {
   LOCUS_FN R operator()(bool condition) const { return condition ? x : y; }
 };
 
+}}}  // namespace locus::LOCUS_ABI::functor
+
+namespace locus { inline namespace LOCUS_ABI { namespace detail {
+
+/// The adjoint of a converted number as the adjoint of the number. The adjoint g of a dual y weighs its parts by the
+/// tangent of g y: the tangent of g belongs to the value of y, the value of g to the tangent of y.
+template <class T, class G>
+[[nodiscard]] LOCUS_FN T adjoint_as(const G& g) {
+  if constexpr (dual_depth<G> > dual_depth<T>) return adjoint_as<T>(g.tangent);
+  else if constexpr (dual_depth<T> > dual_depth<G>) return T(0, adjoint_as<decltype(T::value)>(g));
+  else return static_cast<T>(g);
+}
+
+}}}  // namespace locus::LOCUS_ABI::detail
+
+namespace locus { inline namespace LOCUS_ABI { namespace functor {
+
 /// Conversion to another element type; the gradient is converted back. Integers pass no gradient.
 template <class To>
 struct Convert {
   using gives = To;
   static constexpr bool selects = true;
-  static constexpr bool differentiable = FloatingDType<To>;
+  static constexpr bool differentiable = DifferentiableDType<To>;
   static constexpr unsigned reads(int) { return 0; }
   template <class T> LOCUS_FN compute_t<To> operator()(T x) const { return load_as_register(convert<To>(x)); }
-  template <class G, class T> LOCUS_FN Pack<T> pullback(G g, compute_t<To>, T) const { return {static_cast<T>(g)}; }
+  template <class G, class T>
+  LOCUS_FN Pack<T> pullback(G g, compute_t<To>, T) const {
+    if constexpr (is_complex<G> && !is_complex<T>) return {detail::adjoint_as<T>(g.real)};
+    else return {detail::adjoint_as<T>(g)};
+  }
 };
 
 }}}  // namespace locus::LOCUS_ABI::functor

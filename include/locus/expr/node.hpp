@@ -8,6 +8,14 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
+namespace detail {
+/// Whether an input of a tree is a dual: then scalar functions are applied by their derivatives.
+template <class In>
+inline constexpr bool has_dual = false;
+template <class... T>
+inline constexpr bool has_dual<Pack<T...>> = (is_dual<std::remove_cvref_t<T>> || ...);
+}  // namespace detail
+
 /// Input number I of a tree.
 template <int I>
 struct Symbol {
@@ -35,7 +43,8 @@ struct Apply {
  private:
   template <class In, int... i>
   LOCUS_FN auto call(const In& in, std::integer_sequence<int, i...>) const {
-    return f(get<i>(children)(in)...);
+    if constexpr (detail::has_dual<In>) return detail::applied(f, get<i>(children)(in)...);
+    else return f(get<i>(children)(in)...);
   }
 };
 
@@ -93,17 +102,6 @@ constexpr auto shift(const Apply<F, C...>& node) {
 
 template <class F>
 inline constexpr bool ends_backward = requires { requires !F::differentiable; };
-
-/// Bit mask of the arguments that the partial derivative of F by argument `input` reads.
-template <class F>
-constexpr unsigned reads(int input) {
-  if constexpr (requires { F::reads(0); }) return F::reads(input);
-  else return ~0u;
-}
-
-/// Whether the partial derivative by argument `input` reads no argument: it is a finite constant.
-template <class F, int input>
-inline constexpr bool has_constant_slope = reads<F>(input) == 0;
 
 /// Compile-time queries of the backward pass on a tree. Masks have one bit per input.
 template <class Tree>
@@ -205,7 +203,14 @@ struct Evaluator<Apply<F, C...>, In, wanted> {
 
   template <int... i>
   LOCUS_FN Evaluator(const Node& node, const In& in, std::integer_sequence<int, i...>)
-      : children(Evaluator<C, In, wanted>(get<i>(node.children), in)...), value(node.f(get<i>(children).value...)) {}
+      : children(Evaluator<C, In, wanted>(get<i>(node.children), in)...),
+        value(value_of(node.f, get<i>(children).value...)) {}
+
+  template <class... X>
+  LOCUS_FN static Value value_of(const F& f, const X&... x) {
+    if constexpr (has_dual<In>) return applied(f, x...);
+    else return f(x...);
+  }
 
   template <class G, class Gradients, int... i>
   LOCUS_FN void go(const Node& node, const G& adjoint, Gradients& gradients, std::integer_sequence<int, i...>) const {
@@ -220,9 +225,9 @@ struct Evaluator<Apply<F, C...>, In, wanted> {
       if constexpr (selects<F>) return f.pullback(g, value, x...);
       else return unless_zero(g, f.pullback(g, value, x...), Positions{});
     } else if constexpr (requires { f.by_output(value); }) {
-      return Pack<G>(scaled<0>(g, f.by_output(value)));
+      return Pack<G>(scaled<F, 0>(g, f.by_output(value)));
     } else if constexpr (requires { f.by_input(x...); }) {
-      return Pack<G>(scaled<0>(g, f.by_input(x...)));
+      return Pack<G>(scaled<F, 0>(g, f.by_input(x...)));
     } else {
       static_assert(
           requires { f.by_inputs(x...); },
@@ -233,17 +238,11 @@ struct Evaluator<Apply<F, C...>, In, wanted> {
   }
   template <class G, class... P, int... i>
   LOCUS_FN static Pack<P...> scale(const G& g, const Pack<P...>& partials, std::integer_sequence<int, i...>) {
-    return {static_cast<P>(scaled<i>(g, get<i>(partials)))...};
-  }
-  /// The adjoint of argument `input`. A constant slope is finite and needs no check for g = 0.
-  template <int input, class G, class S>
-  LOCUS_FN static G scaled(const G& g, const S& slope) {
-    if constexpr (has_constant_slope<F, input>) return static_cast<G>(g * slope);
-    else return times_slope<F>(g, slope);
+    return {static_cast<P>(scaled<F, i>(g, get<i>(partials)))...};
   }
   template <class G, class... P, int... i>
   LOCUS_FN static Pack<P...> unless_zero(const G& g, const Pack<P...>& adjoints, std::integer_sequence<int, i...>) {
-    return {(g == G(0) ? P(0) : get<i>(adjoints))...};
+    return {(is_zero(g) ? P(0) : get<i>(adjoints))...};
   }
 };
 

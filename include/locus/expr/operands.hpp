@@ -12,10 +12,13 @@ namespace locus { inline namespace LOCUS_ABI { namespace detail {
 template <class X>
 concept Computes = TensorLike<X> && Device<device_of<X>>;
 
-/// Whether a number may be combined with elements of T: no fraction with integers, only bool with bool.
+/// Whether a number may be combined with elements of T: no fraction with integers, only bool with bool, complex numbers
+/// with complex numbers alone, a dual with duals.
 template <class S, class T>
-concept ScalarFits = Scalar<S> && (FloatingDType<T> || (IntegerDType<T> && std::is_integral_v<bare_t<S>>) ||
-                                   (std::is_same_v<T, bool> && std::is_same_v<bare_t<S>, bool>));
+concept ScalarFits = Scalar<S> && (!is_dual<bare_t<S>> || std::is_same_v<bare_t<S>, T> || lifts_to<bare_t<S>, T>)&&(
+                                      ComplexDType<T> || (FloatingDType<T> && !ComplexNumber<bare_t<S>>) ||
+                                      (IntegerDType<T> && std::is_integral_v<bare_t<S>>) ||
+                                      (std::is_same_v<T, bool> && std::is_same_v<bare_t<S>, bool>));
 
 /// The type as which an operand is checked beside others: a parameter counts as a plain tensor. (ParametersMistake
 /// refuses parameters alone.)
@@ -62,6 +65,20 @@ template <class X>
 concept Operand = TensorLike<X> && (OperandMistake<X>::wrong == Wrong::nothing);
 template <class X>
 concept FloatingOperand = Operand<X> && FloatingDType<value_of<X>>;
+template <class X>
+concept ComplexOperand = Operand<X> && ComplexDType<value_of<X>>;
+/// Floating-point or complex numbers.
+template <class X>
+concept DifferentiableOperand = Operand<X> && DifferentiableDType<value_of<X>>;
+/// Any numbers but complex ones.
+template <class X>
+concept RealOperand = Operand<X> && !ComplexDType<value_of<X>>;
+
+template <class X>
+concept RealOrNumber = !TensorLike<X> || !ComplexDType<value_of<X>>;
+/// Operands of a function that complex numbers do not have, such as an order.
+template <class L, class R>
+concept CombinableReal = Combinable<L, R> && RealOrNumber<L> && RealOrNumber<R>;
 
 /// For operations with several operands: two of them may be combined; not all of them are parameters.
 template <class L, class R>

@@ -175,6 +175,7 @@ class Owner {
 template <DType T>
 inline constexpr DLDataType data_type{std::is_same_v<T, bool>       ? kDLBool
                                       : std::is_same_v<T, bfloat16> ? kDLBfloat
+                                      : is_complex<T>               ? kDLComplex
                                       : FloatingDType<T>            ? kDLFloat
                                       : std::is_signed_v<T>         ? kDLInt
                                                                     : kDLUInt,

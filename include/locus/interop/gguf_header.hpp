@@ -1,9 +1,9 @@
 #pragma once
 // Headers of GGUF files: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
+#include <locus/core/little_endian.hpp>
 #include <locus/interop/gguf_types.hpp>
 #include <locus/interop/value.hpp>
-#include <locus/io/little_endian.hpp>
 #include <locus/io/utf8.hpp>
 
 #include <map>

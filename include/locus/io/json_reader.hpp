@@ -61,6 +61,16 @@ class JsonReader {
     expect('}');
   }
 
+  /// Calls element() for each element of an array; the callback must read it.
+  template <class F>
+  void array(const F& element) {
+    expect('[');
+    if (take(']')) return;
+    do element();
+    while (take(','));
+    expect(']');
+  }
+
   /// Consumes any value and returns its text.
   std::string_view value() {
     skip_space();

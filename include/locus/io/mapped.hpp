@@ -8,13 +8,18 @@
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
 namespace detail {
-[[nodiscard]] inline nn::StateDict<Cpu> map_safetensors(const std::string& path) {
+/// Which tensors stay in the mapped memory: those that a tensor of their type can lie in, or all, for readers of bytes.
+enum class Mapped { typed, bytes };
+
+template <Mapped mapped = Mapped::typed>
+[[nodiscard]] nn::StateDict<Cpu> map_safetensors(const std::string& path) {
   InputFile opened(path, "a safetensors file");
   const Contents contents = read_header(opened);
   auto* const file = new MappedFile(std::move(opened));
   const Buffer<Cpu> memory = memory_of(file);
   return state_of<Cpu>(path, contents, [&](const Placed& tensor, std::uint64_t begin, nn::StateDict<Cpu>& state) {
-    if (tensor.type != ElementType::boolean && begin % static_cast<std::uint64_t>(size_of(tensor.type)) == 0) {
+    if (mapped == Mapped::bytes ||
+        (tensor.type != ElementType::boolean && begin % static_cast<std::uint64_t>(size_of(tensor.type)) == 0)) {
       state.add({tensor.name, tensor.type, tensor.shape, bytes_in(memory, begin, tensor.end - tensor.begin)});
     } else {
       file->file().go_to(begin);
@@ -39,8 +44,8 @@ namespace detail {
 ///     auto part = io::load_mapped("large.safetensors").get<float>("embedding");     // reads nothing else
 [[nodiscard]] inline nn::StateDict<Cpu> load_mapped(const std::string& path) {
   return locus::detail::or_out_of_memory({"cannot map '", path, "': out of memory"}, [&] {
-    return detail::is_shard_index(path) ? detail::read_shards(path, detail::map_safetensors)
-                                        : detail::map_safetensors(path);
+    return detail::is_shard_index(path) ? detail::read_shards(path, detail::map_safetensors<>)
+                                        : detail::map_safetensors<>(path);
   });
 }
 

@@ -2,8 +2,8 @@
 // Tensors from and to NumPy: .npy files of one array, and .npz archives of several by name.
 
 #include <locus/core/system/file.hpp>
+#include <locus/data/files/npy_header.hpp>
 #include <locus/expr/operands.hpp>
-#include <locus/io/npy_header.hpp>
 #include <locus/io/utf8.hpp>
 #include <locus/io/zip.hpp>
 #include <locus/nn/state.hpp>
@@ -32,34 +32,6 @@ class WholeFile {
   std::uint64_t left_;
 };
 
-/// Reads a header, and checks that exactly the elements follow it. throws DataError
-template <class Source>
-[[nodiscard]] NpyArray read_npy_header(Source& source, const std::string& what) {
-  const auto refuse = [&](const auto&... why) { fail<DataError>({what, ": ", why...}); };
-  char begin[12] = {};
-  if (source.left() < 10) refuse("it has ", source.left(), " bytes; expected a header of at least 10");
-  source.read(begin, 10);
-  if (std::string_view(begin, npy_magic.size()) != npy_magic)
-    refuse("it does not begin as a .npy file does; expected one that numpy.save wrote");
-  const int version = static_cast<unsigned char>(begin[6]);
-  if (version < 1 || version > 3) refuse("it has version ", version, " of the format; expected 1, 2 or 3");
-  if (version > 1) {
-    if (source.left() < 2) refuse("it ends within its header");
-    source.read(begin + 10, 2);
-  }
-  const std::uint64_t length = number_at({begin, sizeof begin}, 8, version > 1 ? 4 : 2);
-  constexpr std::uint64_t most = 1 << 20;
-  if (length > source.left() || length > most)
-    refuse("it promises a header of ", length, " bytes; it has ", source.left(), ", and at most ", most, " are read");
-  std::string text(length, ' ');
-  source.read(text.data(), text.size());
-  NpyArray array = NpyHeaderReader(text, what).read();
-  if (array.unread.empty() && array.bytes != source.left())
-    refuse("its elements of ", dtype_name(array.type), " in shape ", array.shape, " have ", array.bytes,
-           " bytes; it has ", source.left());
-  return array;
-}
-
 /// Converts elements from column-major to row-major order.
 template <class Word>
 [[nodiscard]] Tensor<std::uint8_t, Cpu> by_rows(const Tensor<std::uint8_t, Cpu>& bytes, const Shape& shape) {
@@ -84,6 +56,7 @@ template <class Source>
       if (bytes.data()[i] > 1) fail<DataError>({what, ": it is of bool, and holds other bytes than 0 and 1"});
   if (!array.is_column_major) return bytes;
   switch (size_of(array.type)) {
+    case 16: return by_rows<complex128>(bytes, array.shape);
     case 8: return by_rows<std::int64_t>(bytes, array.shape);
     case 4: return by_rows<std::int32_t>(bytes, array.shape);
     case 2: return by_rows<std::uint16_t>(bytes, array.shape);
@@ -147,7 +120,7 @@ inline void write_npz(const std::string& path, const nn::StateDict<Cpu>& state, 
 
 /// Reads the array of a .npy file of elements of T, row-major or column-major, into the memory of D.
 /// throws DataError, which names the defect, for a file that is missing, truncated, malformed, or of a type that Locus
-/// lacks, such as complex; ArgumentError for another element type than T; OutOfMemory, CudaUnavailable
+/// lacks, such as records; ArgumentError for another element type than T; OutOfMemory, CudaUnavailable
 ///
 ///     auto x = io::load_npy<float, Cuda>("x.npy");
 template <DType T, class D = Cpu>

@@ -30,7 +30,7 @@ extern template std::string read_run<Cpu>(const std::string&);
 
 namespace locus { inline namespace LOCUS_ABI { namespace io {
 
-/// Reads a safetensors file into the memory of D. Tensors of types that Locus lacks, such as complex and 8-bit floats,
+/// Reads a safetensors file into the memory of D. Tensors of types that Locus lacks, such as 8-bit floats,
 /// or with more than eight dimensions, are not read: .unread() of the state names them, and getting one is an error.
 /// Given an index of several files, model.safetensors.index.json, reads them all as one state.
 /// throws DataError, which names the defect, for a file that is missing, truncated or malformed, and for files that do

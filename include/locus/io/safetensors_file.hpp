@@ -82,13 +82,13 @@ template <class D>
 void write_entries(const char* caller, const std::string& path,
                    const std::vector<const typename nn::StateDict<D>::Entry*>& given, const std::string& run) {
   std::vector<const typename nn::StateDict<D>::Entry*> entries;
-  for (const std::size_t size : {8u, 4u, 2u, 1u})
+  for (const std::size_t size : {16u, 8u, 4u, 2u, 1u})
     for (const auto* entry : given)
       if (size_of(entry->type) == size) entries.push_back(entry);
   const SafetensorsText text_of_run{run_key, run};
   HeaderWriter header(caller, Span<const SafetensorsText>(&text_of_run, run.empty() ? 0 : 1));
   for (const auto* entry : entries)
-    header.add(entry->name, safetensors_name(entry->type), entry->shape,
+    header.add(entry->name, written_safetensors_name(entry->name, entry->type), entry->shape,
                static_cast<std::uint64_t>(entry->bytes.elements()));
   const std::string text = header.text();
   std::vector<std::string_view> parts{text};

@@ -2,11 +2,11 @@
 // Headers of safetensors files: the tensors and their places. https://github.com/huggingface/safetensors
 
 #include <locus/core/element_type.hpp>
+#include <locus/core/little_endian.hpp>
 #include <locus/core/shape.hpp>
 #include <locus/core/std/span.hpp>
 #include <locus/io/json.hpp>
 #include <locus/io/json_reader.hpp>
-#include <locus/io/little_endian.hpp>
 
 #include <map>
 #include <set>
@@ -34,7 +34,7 @@ inline constexpr SafetensorsType safetensors_types[] = {{"F32", 4, true, Element
                                                         {"U16", 2, true, ElementType::uint16},
                                                         {"U32", 4, true, ElementType::uint32},
                                                         {"U64", 8, true, ElementType::uint64},
-                                                        {"C64", 8, false, {}},
+                                                        {"C64", 8, true, ElementType::complex64},
                                                         {"F8_E4M3", 1, false, {}},
                                                         {"F8_E5M2", 1, false, {}},
                                                         {"F8_E8M0", 1, false, {}}};
@@ -45,11 +45,20 @@ inline constexpr SafetensorsType safetensors_types[] = {{"F32", 4, true, Element
     if (each.name == name) return &each;
   return nullptr;
 }
-/// The format's name of a type.
+/// The format's name of a type; empty where it has none.
 [[nodiscard]] constexpr std::string_view safetensors_name(ElementType type) {
   for (const SafetensorsType& each : safetensors_types)
     if (each.is_known && each.type == type) return each.name;
   return "";
+}
+/// The same of a tensor that is written. throws ArgumentError for complex128, which the format lacks
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string_view written_safetensors_name(std::string_view tensor,
+                                                                                 ElementType type) {
+  const std::string_view name = safetensors_name(type);
+  if (name.empty())
+    fail<ArgumentError>({"safetensors: tensor '", locus::detail::printable(tensor), "' holds ", dtype_name(type),
+                         ", which the format has no type for; convert it with .as<complex64>(), or save it as .npy"});
+  return name;
 }
 
 /// The key in a file's metadata of the run that wrote it: other programs write keys of their own.

@@ -2,6 +2,7 @@
 // Models in several files: an index in JSON, such as model.safetensors.index.json of Hugging Face, names the file of
 // each tensor.
 
+#include <locus/core/system/folder.hpp>
 #include <locus/core/system/input_file.hpp>
 #include <locus/core/system/temporary_file.hpp>
 #include <locus/io/json_reader.hpp>
@@ -56,23 +57,59 @@ struct ShardIndex {
 }
 
 [[nodiscard]] inline ShardIndex read_shard_index(const std::string& path) {
-  constexpr std::uint64_t most = 100'000'000;
-  const std::string what = join("cannot read '", path, "' as an index of files");
-  InputFile file(path, "an index of files, such as model.safetensors.index.json");
-  if (file.bytes() > most) fail<DataError>({what, ": it has ", file.bytes(), " bytes; expected at most ", most});
-  std::string text(file.bytes(), ' ');
-  if (file.read(text.data(), text.size()) != text.size()) fail<DataError>({what, ": it ended while it was read"});
-  return parse_shard_index(text, what);
+  return parse_shard_index(content_of(path, "an index of files, such as model.safetensors.index.json", 100'000'000),
+                           join("cannot read '", path, "' as an index of files"));
 }
 
-/// The tensors of all files of an index as one state. read(path) reads a file. throws DataError for a file that is
-/// missing, and for tensors that are in another file than the index says, or in several
+/// The name of a shard, "model-00002-of-00003.safetensors", without its number; empty for other names.
+[[nodiscard]] inline std::string series_of_shard(std::string_view file) {
+  constexpr std::string_view digits = "0123456789";
+  const std::size_t of = file.rfind("-of-"), end = of + 4;
+  if (of == file.npos || of < 2) return {};
+  const std::size_t before = file.find_last_not_of(digits, of - 1);
+  const bool has_count = end < file.size() && digits.find(file[end]) != digits.npos;
+  if (before == file.npos || before + 1 == of || file[before] != '-' || !has_count) return {};
+  return join(file.substr(0, before), file.substr(of));
+}
+
+/// A file of the folder that is one of several, "model-00001-of-00003.safetensors"; empty if there is none.
+[[nodiscard]] inline std::string some_shard_in(const std::string& folder) {
+  for (const std::string& name : names_in(folder, "the files of a model"))
+    if (name.ends_with(".safetensors") && !series_of_shard(name).empty()) return name;
+  return {};
+}
+
+/// The files of an index are there, and no others of the same series. throws DataError that names the files
+inline void require_all_shards(const std::string& path, const ShardIndex& index, const std::string& what) {
+  locus::detail::NameList missing, superfluous;
+  std::size_t absent = 0, others = 0;
+  std::set<std::string> series;
+  const std::string folder = folder_of(path);
+  for (const std::string& file : index.files) {
+    series.insert(series_of_shard(file));
+    if (!exists(join(folder, "/", file))) missing.add(file), ++absent;
+  }
+  if (absent > 0)
+    fail<DataError>({what, ": of its ", index.files.size(), " files, ", absent, absent == 1 ? " is" : " are",
+                     " not in the folder: ", missing.text(), "; copy all of them beside the index"});
+  series.erase("");
+  if (access(folder.c_str(), R_OK) != 0) return;  // the files can be opened, and not be listed
+  for (const std::string& name : names_in(folder, "the files of a model"))
+    if (series.contains(series_of_shard(name)) && !index.files.contains(name)) superfluous.add(name), ++others;
+  if (others > 0)
+    fail<DataError>({what, ": it does not name ", superfluous.text(), ", of the same series as its files; ",
+                     "it was cut off, or is of another model: write each model to a folder of its own"});
+}
+
+/// The tensors of all files of an index as one state. read(path) reads a file. throws DataError for files that are
+/// missing or that the index leaves out, and for tensors that are in another file than the index says, or in several
 template <class Read>
 [[nodiscard]] nn::StateDict<Cpu> read_shards(const std::string& path, const Read& read) {
   const ShardIndex index = read_shard_index(path);
   const std::string what = join("cannot read '", path, "' as an index of files");
   nn::StateDict<Cpu> state;
   state.set_file(path);
+  require_all_shards(path, index, what);
   std::set<std::string> found;
   const auto note = [&](const std::string& name, const std::string& file) {
     const auto expected = index.file_of.find(name);

@@ -21,6 +21,7 @@ concept HasPosition = requires(P& part) {
   part.check_position(part.position());
   part.set_position(part.position());
   part.seed();
+  part.fingerprint();
   part.batch_size();
   part.dataset().size();
 };
@@ -132,9 +133,10 @@ template <class P>
   else if constexpr (std::is_same_v<P, optim::Scheduler>) state.add("state", vector_of(part.state()));
   else if constexpr (std::is_same_v<P, History>) return state_of_history(part);
   else if constexpr (HasPosition<P>)
-    state.add("position", vector_of<std::int64_t>({static_cast<std::int64_t>(part.position().epoch),
-                                                   part.position().batch, static_cast<std::int64_t>(part.seed()),
-                                                   part.batch_size(), part.dataset().size(), part.size()}));
+    state.add("position",
+              vector_of<std::int64_t>({static_cast<std::int64_t>(part.position().epoch), part.position().batch,
+                                       static_cast<std::int64_t>(part.seed()), part.batch_size(), part.dataset().size(),
+                                       part.size(), static_cast<std::int64_t>(part.fingerprint())}));
   else state.add("value", vector_of<std::int64_t>({part}));
   return state;
 }
@@ -146,18 +148,27 @@ template <class T>
     fail<ShapeError>({"resume_training: '", name, "' has shape ", x.shape(), "; expected ", Shape{count}});
   return {x.data(), x.data() + count};
 }
-/// Numbers of a loader's position; files of older versions have the first three: epoch, batch and seed.
-inline constexpr std::int64_t numbers_of_position = 6, numbers_without_sizes = 3;
+/// Numbers of a loader's position; files of older versions have the first six, all but the sampler's fingerprint, or
+/// the first three: epoch, batch and seed.
+inline constexpr std::int64_t numbers_of_position = 7, numbers_without_sampler = 6, numbers_without_sizes = 3;
 /// throws ShapeError
 [[nodiscard]] inline std::vector<std::int64_t> position_numbers(const nn::StateDict<Cpu>& state) {
-  const bool is_old = state.get<std::int64_t>("position").shape() == Shape{numbers_without_sizes};
-  return numbers_of<std::int64_t>(state, "position", is_old ? numbers_without_sizes : numbers_of_position);
+  const Shape shape = state.get<std::int64_t>("position").shape();
+  for (const std::int64_t older : {numbers_without_sizes, numbers_without_sampler})
+    if (shape == Shape{older}) return numbers_of<std::int64_t>(state, "position", older);
+  return numbers_of<std::int64_t>(state, "position", numbers_of_position);
 }
-/// The rest of an epoch is the same only where batch size, data set and number of batches are the same.
+/// The rest of an epoch is the same only where batch size, data set, number of batches and sampler are the same.
 /// throws ArgumentError
 LOCUS_OUT_OF_LINE inline void require_same_epoch(const std::vector<std::int64_t>& saved,
-                                                 const std::array<std::int64_t, 3>& here) {
-  if (std::equal(here.begin(), here.end(), saved.begin() + numbers_without_sizes)) return;
+                                                 const std::array<std::int64_t, 4>& here) {
+  const auto same = std::mismatch(here.begin(), here.end(), saved.begin() + numbers_without_sizes, saved.end());
+  if (same.second == saved.end()) return;
+  if (same.first == here.end() - 1)
+    fail<ArgumentError>({"resume_training: the run stopped after ", saved[1], " of ", saved[5],
+                         " batches, drawn by another sampler than this loader's, so that the rest of its epoch would ",
+                         "be other samples; give it the sampler of the saved run: the same seed, ranks and other ",
+                         "settings"});
   fail<ArgumentError>({"resume_training: the run stopped after ", saved[1], " of ", saved[5], " batches of ", saved[3],
                        " samples each, drawn from ", saved[4], "; this loader has ", here[2], " batches of ", here[0],
                        " samples each, drawn from ", here[1],
@@ -183,7 +194,8 @@ template <class P>
                            " (0: not at all); give it .seed = ", seed, ", or its batches are others"});
     const data::LoaderPosition position{static_cast<std::uint64_t>(at[0]), at[1]};
     if (position.batch > 0 && at.size() > numbers_without_sizes)
-      require_same_epoch(at, {part.batch_size(), part.dataset().size(), part.size()});
+      require_same_epoch(
+          at, {part.batch_size(), part.dataset().size(), part.size(), static_cast<std::int64_t>(part.fingerprint())});
     part.check_position(position);
     return [&part, position] { part.set_position(position); };
   } else if constexpr (std::is_same_v<P, History>) {
@@ -371,9 +383,9 @@ void save_training(const std::string& path, const Parts&... parts) {
 /// the run begins. Ranks may all read the file that one of them wrote: each goes on with random numbers of its own, how
 /// far the writer was.
 /// throws DataError for a file that cannot be read; ArgumentError if it holds other parts, if the loader shuffled by
-/// another seed, and in mid-epoch if the loader has another batch size, data set or number of batches; as loading a
-/// part; OutOfMemory. After an exception no part has changed: the whole file is read and checked first, and applying it
-/// does not allocate
+/// another seed, and in mid-epoch if the loader has another batch size, data set, number of batches or sampler; as
+/// loading a part; OutOfMemory. After an exception no part has changed: the whole file is read and checked first, and
+/// applying it does not allocate
 /// cost: while it loads, a second copy of the state in host memory, and another on the device of parts on another
 /// device
 ///

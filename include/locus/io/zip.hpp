@@ -2,11 +2,11 @@
 // Archives of files (.zip) as NumPy and PyTorch write them: stored or deflated.
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
 
+#include <locus/core/little_endian.hpp>
 #include <locus/core/printable.hpp>
 #include <locus/core/std/bounds.hpp>
 #include <locus/core/system/input_file.hpp>
 #include <locus/core/system/out_of_memory.hpp>
-#include <locus/io/little_endian.hpp>
 
 #include <algorithm>
 #include <array>

@@ -74,6 +74,33 @@ template <class T, class D>
   return {lu.factors.expand(matrices).contiguous(), lu.pivots.expand(vectors).contiguous()};
 }
 
+/// The batch of solutions of a x = right, for right sides as columns: given, or where that is a vector, its column.
+/// throws ShapeError
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape solved_batch(const char* name, const Shape& a, const Shape& right,
+                                                          const Shape& given, bool takes_vectors = false) {
+  if (right.rank() < 2 || right[-2] != a[-1])
+    fail<ShapeError>({name, ": matrices of shape ", a, " with right sides of shape ", given, "; expected ",
+                      takes_vectors ? join("(", a[-1], ") or ") : "", "(..., ", a[-1], ", k)"});
+  const Shape left = batch_shape(a), other = batch_shape(right);
+  for (int i = 1; i <= left.rank() && i <= other.rank(); ++i)
+    if (left[-i] != other[-i] && left[-i] != 1 && other[-i] != 1)
+      fail<ShapeError>({name, ": ", left[-i], " matrices, of shape ", a, ", meet ", other[-i],
+                        " right sides, of shape ", given,
+                        "; batches broadcast only where their extents are equal or 1"});
+  return broadcast(left, other);
+}
+/// The solutions as columns, which lie one after another in memory.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> solutions(const char* name, const LuFactors<T, D>& lu, bool transposed,
+                                     const Tensor<T, D>& right, const Shape& batch) {
+  Shape columns = batch;
+  columns.push_back(right.size(-1));
+  columns.push_back(right.size(-2));
+  const Tensor<T, D> x = right.transpose().expand(columns).clone();
+  lu_solve(name, lu, transposed, x);
+  return x.transpose();
+}
+
 /// The identity for each matrix, dense.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> identities(const Tensor<T, D>& like) {

@@ -10,6 +10,8 @@
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
 
+#include <limits>
+
 namespace locus { inline namespace LOCUS_ABI { namespace detail {
 
 #include <locus/refuse/linalg/matrices_mistakes.inc>
@@ -24,8 +26,6 @@ concept PlainMatrixOperand = MatrixOperand<X> && IsWrong<PlainMatrixMistake<X>, 
 template <class A, class B>
 concept MatrixOperands =
     TensorLike<A> && TensorLike<B> && IsWrong<MatricesMistake<A, B>, Wrong::nothing> && FactorizingDevice<device_of<A>>;
-template <class A, class B>
-concept PlainMatrixOperands = MatrixOperands<A, B> && IsWrong<PlainMatricesMistake<A, B>, Wrong::nothing>;
 
 /// An extent as LAPACK and cuSOLVER take it. throws ShapeError where it is too large for them
 [[nodiscard]] LOCUS_OUT_OF_LINE inline int factored_extent(const char* name, std::int64_t extent) {
@@ -102,6 +102,14 @@ void require_convergence(const char* name, const Shape& shape, const Tensor<std:
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> column_major(const Tensor<T, D>& x) {
   return x.transpose().clone();
+}
+
+/// values(j) - values(i) in row i and column j; infinite where i = j.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> gaps(const Tensor<T, D>& values) {
+  const Tensor<T, D> result = values.unsqueeze(-2) - values.unsqueeze(-1);
+  result.diagonal(0, -2, -1).fill_(std::numeric_limits<T>::infinity());
+  return result;
 }
 
 }}}  // namespace locus::LOCUS_ABI::detail

@@ -14,10 +14,10 @@ struct Solve {
   auto forward(const Tensor<T, D>& a, const Tensor<T, D>& b) const {
     detail::require_square(name, a.shape());
     const auto right = as_columns(b);
-    const Shape batch = batches(a.shape(), b.shape(), right);
+    const Shape batch = detail::solved_batch(name, a.shape(), right.shape(), b.shape(), true);
     detail::require_same_ordinal(name, a, b);
     const auto lu = detail::factors_for(detail::regular_lu_factors(name, a), batch);
-    const Tensor<T, D> x = solved(lu, false, right, batch);
+    const Tensor<T, D> x = detail::solutions(name, lu, false, right, batch);
     return Forwarded{b.rank() == 1 ? x.select(-1, 0) : x, Tuple(lu.factors, lu.pivots, x, a.shape())};
   }
 
@@ -26,8 +26,8 @@ struct Solve {
                 Gradient<T, D>& da, Gradient<T, D>& db) const {
     const auto& [factors, pivots, x, matrices] = saved;
     const bool is_vector = g.rank() < x.rank();
-    const Tensor<T, D> dx =
-        solved({factors, pivots}, true, is_vector ? g.unsqueeze(-1) : g, detail::batch_shape(x.shape()));
+    const Tensor<T, D> dx = detail::solutions(name, detail::LuFactors<T, D>{factors, pivots}, true,
+                                              is_vector ? g.unsqueeze(-1) : g, detail::batch_shape(x.shape()));
     if (db) detail::sum_to(is_vector ? dx.select(-1, 0) : dx, db);
     if (da) detail::multiply_to(da, matrices, Tensor<T, D>(-dx), x.transpose());
   }
@@ -36,30 +36,6 @@ struct Solve {
   template <class T, class D>
   [[nodiscard]] static Tensor<T, D> as_columns(const Tensor<T, D>& b) {
     return b.rank() == 1 ? b.unsqueeze(-1) : b;
-  }
-  /// The batch of the result. throws ShapeError
-  template <class T, class D>
-  [[nodiscard]] static Shape batches(const Shape& a, const Shape& b, const Tensor<T, D>& right) {
-    if (b.rank() == 0 || right.size(-2) != a[-1])
-      fail<ShapeError>({name, ": matrices of shape ", a, " with right sides of shape ", b, "; expected (", a[-1],
-                        ") or (..., ", a[-1], ", k)"});
-    const Shape left = detail::batch_shape(a), other = detail::batch_shape(right.shape());
-    for (int i = 1; i <= left.rank() && i <= other.rank(); ++i)
-      if (left[-i] != other[-i] && left[-i] != 1 && other[-i] != 1)
-        fail<ShapeError>({name, ": ", left[-i], " matrices, of shape ", a, ", meet ", other[-i],
-                          " right sides, of shape ", b, "; batches broadcast only where their extents are equal or 1"});
-    return broadcast(left, other);
-  }
-  /// The solutions as columns, which lie one after another in memory.
-  template <class T, class D>
-  [[nodiscard]] static Tensor<T, D> solved(const detail::LuFactors<T, D>& lu, bool transposed,
-                                           const Tensor<T, D>& right, const Shape& batch) {
-    Shape columns = batch;
-    columns.push_back(right.size(-1));
-    columns.push_back(right.size(-2));
-    const Tensor<T, D> x = right.transpose().expand(columns).clone();
-    detail::lu_solve(name, lu, transposed, x);
-    return x.transpose();
   }
 };
 

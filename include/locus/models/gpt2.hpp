@@ -2,10 +2,11 @@
 // GPT-2 (Radford et al., 2019), a decoder-only transformer of Hugging Face's structure, names and initial values:
 // weights of its GPT2LMHeadModel load, and are loaded by it.
 
+#include <locus/models/packing.hpp>
+#include <locus/nn/cached_attention.hpp>
 #include <locus/nn/embedding.hpp>
 #include <locus/nn/layer_norm.hpp>
-#include <locus/nn/state.hpp>
-#include <locus/ops/attention.hpp>
+#include <locus/nn/state_target.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/linear_cross_entropy.hpp>
 
@@ -45,6 +46,13 @@ LOCUS_OUT_OF_LINE inline const GPT2Options& checked(const GPT2Options& options) 
   return options;
 }
 
+/// The parameter that a tensor of a published file goes to: names without "transformer." get it; masks of attention and
+/// the last layer, which shares its weight, are left out.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline nn::StateTarget gpt2_target(std::string_view name) {
+  constexpr std::string_view prefix = "transformer.";
+  if (name == "lm_head.weight" || name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")) return {};
+  return {name.starts_with(prefix) ? std::string(name) : join(prefix, name)};
+}
 /// Dropout of x in training; p = 0 leaves x as it is.
 template <TensorLike X>
 [[nodiscard]] auto dropped(X&& x, double p) {
@@ -96,9 +104,23 @@ class GPT2Attention final : public nn::Layer<GPT2Attention<T, D>, T, D> {
         options_(options) {}
 
   template <TensorLike X>
-  [[nodiscard]] auto forward(const X& x) const {
-    return c_proj(packed_attention(c_attn(x), options_.n_head, {.is_causal = true, .dropout = options_.attn_pdrop}));
+  [[nodiscard]] auto forward(const X& x, const AttentionMask<T, D>& mask = {}) const {
+    return c_proj(packed_attention(c_attn(x), options_.n_head,
+                                   {.mask = mask, .is_causal = true, .dropout = options_.attn_pdrop}));
   }
+  /// Of new tokens, as attention number `layer` of a cache.
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x, const nn::CacheStep<T, D>& step, std::int64_t layer) const {
+    const Tensor<T, D> packed = c_attn(x);
+    const std::int64_t width = x.size(2), heads = options_.n_head;
+    const auto third = [&](std::int64_t i) {
+      return packed.slice(2, i * width, (i + 1) * width)
+          .reshape({x.size(0), x.size(1), heads, width / heads})
+          .transpose(1, 2);
+    };
+    const Tensor<T, D> y = nn::cached_attention(third(0), third(1), third(2), step, layer);
+    return c_proj(y.transpose(1, 2).reshape(x.shape()));
+  }
+  [[nodiscard]] std::int64_t heads() const { return options_.n_head; }
   void members(const auto& visit) const {
     visit("c_attn", c_attn);
     visit("c_proj", c_proj);
@@ -160,10 +182,14 @@ class GPT2Block final : public nn::Layer<GPT2Block<T, D>, T, D> {
         options_(options) {}
 
   template <TensorLike X>
-  [[nodiscard]] auto forward(const X& x) const {
+  [[nodiscard]] auto forward(const X& x, const AttentionMask<T, D>& mask = {}) const {
     const double p = options_.resid_pdrop;
-    const auto y = (x + detail::dropped(attn(ln_1(x)), p)).eval();
+    const auto y = (x + detail::dropped(attn(ln_1(x), mask), p)).eval();
     return (y + detail::dropped(mlp(ln_2(y)), p)).eval();
+  }
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x, const nn::CacheStep<T, D>& step, std::int64_t layer) const {
+    const Tensor<T, D> y = x + attn(ln_1(x), step, layer);
+    return y + mlp(ln_2(y));
   }
   void members(const auto& visit) const {
     visit("ln_1", ln_1);
@@ -198,14 +224,26 @@ class GPT2Transformer final : public nn::Layer<GPT2Transformer<T, D>, T, D> {
   }
 
   template <TensorLike X>
-  [[nodiscard]] auto forward(const X& tokens) const {
+  [[nodiscard]] auto forward(const X& tokens, const Packing<D>& packing = {}) const {
     const std::int64_t most = wpe.weight.size(0);
-    if (tokens.rank() != 2 || tokens.size(1) > most)
+    const bool has_positions = static_cast<bool>(packing.positions.buffer());
+    if (tokens.rank() != 2 || (tokens.size(1) > most && !has_positions))
       fail<ShapeError>(
           {"GPT2: tokens of shape ", tokens.shape(), "; expected (batch, length) of a length up to ", most});
-    const auto positions = slice(seen_by(tokens, wpe.weight), 0, 0, tokens.size(1));
+    detail::require_packing("GPT2", tokens.shape(), packing);
+    const auto table = seen_by(tokens, wpe.weight);
+    using Rows = std::remove_cvref_t<decltype(slice(table, 0, 0, 1).eval())>;
+    const Rows positions =
+        has_positions ? Rows(embedding(table, packing.positions)) : Rows(slice(table, 0, 0, tokens.size(1)));
+    const auto mask = detail::mask_of<T>(packing);
     auto x = detail::dropped(wte(tokens) + positions, dropout_);
-    for (const auto& block : h) x = block(x);
+    for (const auto& block : h) x = block(x, mask);
+    return ln_f(x);
+  }
+  /// Of new tokens, behind the tokens of a cache.
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<std::int64_t, D>& tokens, const nn::CacheStep<T, D>& step) const {
+    Tensor<T, D> x = wte(tokens) + wpe(step.positions());
+    for (std::size_t i = 0; i < h.size(); ++i) x = h[i](x, step, static_cast<std::int64_t>(i));
     return ln_f(x);
   }
   void members(const auto& visit) const {
@@ -240,9 +278,66 @@ class GPT2 final : public nn::Layer<GPT2<T, D>, T, D> {
   /// refuses
   explicit GPT2(const GPT2Options& options = {}, D device = {}) : transformer(detail::checked(options), device) {}
 
+  using nn::Layer<GPT2, T, D>::operator();
+  /// The same of packed sequences: model(tokens, {.documents = documents, .positions = positions}).
   template <TensorLike X>
-  [[nodiscard]] auto forward(const X& tokens) const {
-    return linear(transformer(tokens), transformer.wte.weight);
+    requires locus::detail::IsWrong<nn::detail::CallMistake<GPT2, X>, locus::detail::Wrong::nothing>
+  [[nodiscard]] auto operator()(const X& tokens, const Packing<D>& packing) const {
+    return nn::Layer<GPT2, T, D>::operator()(tokens, packing);
+  }
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& tokens, const Packing<D>& packing = {}) const {
+    return linear(transformer(tokens, packing), transformer.wte.weight);
+  }
+  /// The logits of new tokens, which follow the tokens of the cache and are added to it.
+  /// shape: (batch, count) of int64 -> (batch, count, vocab_size)
+  /// cost:  as the new tokens alone, and attention to all
+  /// throws ShapeError also where the capacity is exceeded, and for a cache of other sizes; then the cache keeps its
+  ///        length
+  ///
+  ///     const auto cache = model.cache({.batch = 1, .capacity = 256});
+  ///     auto logits = model(prompt, cache);
+  ///     logits = model(next, cache);
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<std::int64_t, D>& tokens,
+                                     const nn::KeyValueCache<T, D>& cache) const {
+    const auto step = step_of(tokens, cache, {});
+    const Tensor<T, D> logits = linear(transformer(tokens, step), transformer.wte.weight);
+    step.commit();
+    return logits;
+  }
+  /// The logits of the next token of each sequence, without logits of the positions before.
+  /// Where sequences differ in length, `counts` has the tokens of each; the others are padding on the right, which the
+  /// cache does not keep. A sequence of 0 tokens stays as it is, and its logits mean nothing.
+  /// shape: (batch, count) of int64 -> (batch, vocab_size)
+  /// throws as the call on a cache; ArgumentError for counts that do not fit
+  template <TensorLike X>
+    requires locus::detail::IsWrong<nn::detail::CallMistake<GPT2, X, nn::KeyValueCache<T, D>>,
+                                    locus::detail::Wrong::nothing>
+  [[nodiscard]] Tensor<T, D> next_logits(const X& tokens, const nn::KeyValueCache<T, D>& cache,
+                                         const std::vector<std::int64_t>& counts = {}) const {
+    const Tensor<std::int64_t, D> ids = tokens.eval();
+    const auto step = step_of(ids, cache, counts);
+    const Tensor<T, D> logits = linear(nn::last_of_step(transformer(ids, step), step), transformer.wte.weight);
+    step.commit();
+    return logits;
+  }
+  /// Rows of the embedding, and logits of a position.
+  [[nodiscard]] std::int64_t vocab_size() const { return transformer.wte.weight.size(0); }
+  /// The most tokens of a sequence.
+  [[nodiscard]] std::int64_t max_length() const { return transformer.wpe.weight.size(0); }
+  /// An empty cache for this model; by default of n_positions tokens.
+  /// throws ArgumentError for a batch or capacity below 1, and for more than n_positions
+  [[nodiscard]] nn::KeyValueCache<T, D> cache(const nn::CacheSize& size = {}) const {
+    nn::detail::require_present(*this);
+    const std::int64_t most = max_length(), capacity = size.capacity.value_or(most);
+    if (capacity > most)
+      fail<ArgumentError>({"GPT2: .capacity = ", capacity, "; expected at most the ", most, " positions of the model"});
+    return nn::KeyValueCache<T, D>({.layers = std::ssize(transformer.h),
+                                    .batch = size.batch,
+                                    .heads = transformer.h[0].attn.heads(),
+                                    .head_width = head_width(),
+                                    .capacity = capacity},
+                                   transformer.wte.weight.device());
   }
   /// Cross-entropy of the next tokens given the tokens, without logits of the whole batch, the largest tensor of a
   /// training step. On Cuda a vocabulary of 50,257 is computed as 50,304 in products; its rows, names and files have
@@ -253,16 +348,30 @@ class GPT2 final : public nn::Layer<GPT2<T, D>, T, D> {
   template <TensorLike X, TensorLike Y>
     requires(locus::detail::IsWrong<nn::detail::CallMistake<GPT2, X>, locus::detail::Wrong::nothing> &&
              locus::detail::IndexOperand<Y> && SameDevice<X, Y>)
-  [[nodiscard]] auto loss(const X& tokens, const Y& next, const LinearCrossEntropyOptions<T, D>& options = {}) const {
-    return linear_cross_entropy(transformer(tokens), transformer.wte.weight, next, options);
+  [[nodiscard]] auto loss(const X& tokens, const Y& next, const LinearCrossEntropyOptions<T, D>& options = {},
+                          const Packing<D>& packing = {}) const {
+    return linear_cross_entropy(transformer(tokens, packing), transformer.wte.weight, next, options);
   }
 #include <locus/refuse/models/gpt2_class.inc>
 
   void members(const auto& visit) const { visit("transformer", transformer); }
+  /// The parameter that a tensor of a published file goes to, for io::load_into.
+  [[nodiscard]] static nn::StateTarget target_of(std::string_view name) { return detail::gpt2_target(name); }
   /// For U on E; every member becomes a copy.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
     return GPT2<U, E>({.vocab_size = 1, .n_positions = 1, .n_embd = 1, .n_layer = 1, .n_head = 1});
+  }
+
+ private:
+  [[nodiscard]] std::int64_t head_width() const {
+    return transformer.wte.weight.size(1) / transformer.h[0].attn.heads();
+  }
+  [[nodiscard]] nn::CacheStep<T, D> step_of(const Tensor<std::int64_t, D>& tokens, const nn::KeyValueCache<T, D>& cache,
+                                            const std::vector<std::int64_t>& counts) const {
+    nn::detail::require_present(*this);
+    cache.require_model("GPT2", std::ssize(transformer.h), transformer.h[0].attn.heads(), head_width(), max_length());
+    return cache.step(tokens.shape(), counts);
   }
 };
 LOCUS_REFUSALS_END
@@ -273,31 +382,11 @@ LOCUS_REFUSALS_END
 ///     auto logits = model(tokens);                                               // (batch, length, 128)
 ///     auto loss = model.loss(trace(tokens.slice(1, 0, length)), tokens.slice(1, 1));
 ///
-///     nn::load_state_dict(model, io::load<D>("model.safetensors"));   // of GPT2LMHeadModel.save_pretrained()
+///     io::load_into(model, "gpt2");   // a folder of Hugging Face, or a file of GPT2LMHeadModel
+///     nn::load_state_dict(model, nn::renamed_for(model, io::load_torch<D>("pytorch_model.bin")));
 template <class T, class D = Cpu>
 [[nodiscard]] GPT2<T, D> gpt2(const GPT2Options& options = {}, D device = {}) {
   return GPT2<T, D>(options, device);
-}
-
-/// The state of a file of GPT-2 under the names of this model: adds the prefix "transformer." where names lack it, as
-/// in the published files, and leaves out the causal masks of attention (h.0.attn.bias, h.0.attn.masked_bias), which
-/// they hold as buffers, and lm_head.weight, which is transformer.wte.weight.
-///
-///     nn::load_state_dict(model, models::gpt2_state(io::load_torch<D>("pytorch_model.bin")));
-template <class D>
-[[nodiscard]] nn::StateDict<D> gpt2_state(const nn::StateDict<D>& state) {
-  constexpr std::string_view prefix = "transformer.";
-  const auto is_left_out = [](std::string_view name) {
-    return name == "lm_head.weight" || name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
-  };
-  const auto renamed = [&](const std::string& name) { return name.starts_with(prefix) ? name : join(prefix, name); };
-  nn::StateDict<D> result;
-  result.set_file(state.file());
-  for (const auto& entry : state)
-    if (!is_left_out(entry.name)) result.add({renamed(entry.name), entry.type, entry.shape, entry.bytes});
-  for (const auto& each : state.unread())
-    if (!is_left_out(each.name)) result.add_unread(renamed(each.name), each.type);
-  return result;
 }
 
 }}}  // namespace locus::LOCUS_ABI::models

@@ -77,7 +77,7 @@ class Onnx final : public nn::Layer<Onnx<T, D>, T, D> {
       if (!values[static_cast<std::size_t>(plan_->input_values[i])].defined())
         fail<ArgumentError>({"Onnx::run: input '", locus::detail::printable(plan_->inputs[i].name),
                              "' is missing; expected ", input_names()});
-    onnx::detail::run_steps(*plan_, values, device);
+    onnx::detail::run_steps(plan_->steps, plan_->opset, values, device);
     nn::StateDict<D> result;
     for (std::size_t i = 0; i < plan_->outputs.size(); ++i)
       add_output(result, plan_->outputs[i].name, values[static_cast<std::size_t>(plan_->output_values[i])], device);
@@ -172,7 +172,7 @@ class Onnx final : public nn::Layer<Onnx<T, D>, T, D> {
                            "; a call takes floating-point numbers: use run({{\"name\", tensor}})"});
     auto values = start<F>();
     values[static_cast<std::size_t>(plan_->input_values[0])] = onnx::detail::Value<F>(plan_->inputs[0].type, x);
-    onnx::detail::run_steps(*plan_, values, x.device());
+    onnx::detail::run_steps(plan_->steps, plan_->opset, values, x.device());
     const auto& result = values[static_cast<std::size_t>(plan_->output_values[0])];
     if (!result.numbers())
       fail<ArgumentError>({"Onnx: the output is of ", to_string(result.type()),

@@ -1,5 +1,6 @@
 #pragma once
-// Layers that normalize channels over the batch.
+// Layers that normalize channels over the batch. A move of a network does not look for BatchNorm3d.
+// To move a network that holds such a layer, name it like a layer of your own.
 
 #include <locus/nn/module.hpp>
 #include <locus/ops/conv/measured_conv.hpp>
@@ -27,7 +28,7 @@ LOCUS_OUT_OF_LINE inline void require_valid(const char* layer, std::int64_t feat
         {layer, ": momentum is ", *options.momentum, "; expected 0 to 1, or std::nullopt for the mean"});
 }
 
-/// Base of BatchNorm1d and BatchNorm2d.
+/// Base of BatchNorm1d, BatchNorm2d and BatchNorm3d.
 template <class Derived, class T, class D>
 class BatchNorm : public Layer<Derived, T, D> {
  public:
@@ -196,14 +197,32 @@ class BatchNorm2d final : public detail::BatchNorm<BatchNorm2d<T, D>, T, D> {
 #define LOCUS_REFUSED_LAYER BatchNorm2d
 #include <locus/refuse/nn/no_types.inc>
 
+/// BatchNorm for volumes of shape (batch, features, depth, height, width).
+template <class T, class D>
+class BatchNorm3d final : public detail::BatchNorm<BatchNorm3d<T, D>, T, D> {
+ public:
+  static constexpr const char *name = "BatchNorm3d", *expected = "(batch, features, depth, height, width)";
+  using detail::BatchNorm<BatchNorm3d, T, D>::BatchNorm;
+#include <locus/refuse/nn/batch_norm3d_class.inc>
+  /// A layer of the same configuration for U on E.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return BatchNorm3d<U, E>(this->features(), this->options());
+  }
+  [[nodiscard]] static constexpr bool takes(int rank) { return rank == 5; }
+};
+#define LOCUS_REFUSED_LAYER BatchNorm3d
+#include <locus/refuse/nn/no_types.inc>
+
 namespace detail {
 template <class T, class D, class F>
 struct VisitBatchNorms;
 
-/// Calls f for every BatchNorm1d and BatchNorm2d of T on D in a model, or in a list of layers.
+/// Calls f for every BatchNorm1d, BatchNorm2d and BatchNorm3d of T on D in a model, or in a list of layers.
 template <class T, class D, class M, class F>
 void for_each_batch_norm(const M& model, const F& f) {
-  if constexpr (std::is_same_v<M, BatchNorm1d<T, D>> || std::is_same_v<M, BatchNorm2d<T, D>>) {
+  if constexpr (std::is_same_v<M, BatchNorm1d<T, D>> || std::is_same_v<M, BatchNorm2d<T, D>> ||
+                std::is_same_v<M, BatchNorm3d<T, D>>) {
     require_present(model);
     f(model);
   } else if constexpr (ListOfMembers<M>) {
@@ -212,6 +231,7 @@ void for_each_batch_norm(const M& model, const F& f) {
     if constexpr (requires { model.template target<BatchNorm1d<T, D>>(); }) {
       if (const auto* layer = model.template target<BatchNorm1d<T, D>>()) return f(*layer);
       if (const auto* layer = model.template target<BatchNorm2d<T, D>>()) return f(*layer);
+      if (const auto* layer = model.template target<BatchNorm3d<T, D>>()) return f(*layer);
     }
     for (const auto& [name, child] : model.children()) for_each_batch_norm<T, D>(child, f);
   } else if constexpr (HasMembers<M>) {

@@ -54,6 +54,12 @@ struct Hardshrink final : Stateless<Hardshrink> {
   /// Options of the layer, for to_string.
   [[nodiscard]] std::string extra_repr() const { return join("lambda=", lambda); }
 };
+struct LogSigmoid final : Stateless<LogSigmoid> {
+  [[nodiscard]] auto forward(const auto& x) const { return logsigmoid(x); }
+};
+struct Tanhshrink final : Stateless<Tanhshrink> {
+  [[nodiscard]] auto forward(const auto& x) const { return tanhshrink(x); }
+};
 /// Halves an axis: see locus::glu.
 struct GLU final : Stateless<GLU> {
   int axis = -1;

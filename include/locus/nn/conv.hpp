@@ -1,5 +1,6 @@
 #pragma once
-// Convolution layers.
+// Convolution layers. A move of a network does not look for ConvTranspose1d.
+// To move a network that holds such a layer, name it like a layer of your own.
 
 #include <locus/nn/init.hpp>
 #include <locus/nn/module.hpp>
@@ -28,6 +29,12 @@ struct Conv2dOptions {
   PadMode padding_mode = PadMode::constant;  ///< fill of the border; constant: zeros
   /// Whether by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions.
   bool exact = false;
+};
+struct ConvTranspose1dOptions {
+  std::int64_t stride = 1, padding = 0, output_padding = 0;
+  std::int64_t groups = 1;
+  bool bias = true;
+  std::int64_t dilation = 1;
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0, output_padding = 0;
@@ -137,10 +144,12 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
   /// activations
   template <TensorLike X>
   [[nodiscard]] auto forward_with(const X& x, Activation next) const {
-    if (options_.padding_mode == PadMode::constant) return convolve(x, next);
-    const auto request = locus::detail::conv2d({1, options_.padding, options_.dilation, 1}).request;
-    const auto rows = request.sides(1, kernel_.height), cols = request.sides(2, kernel_.width);
-    return convolve(pad(x, {cols.before, cols.after, rows.before, rows.after}, options_.padding_mode), next);
+    return convolve(x, this->weight, next);
+  }
+  /// The layer's operation by another weight.
+  template <TensorLike X, TensorLike W>
+  [[nodiscard]] auto forward_by(const X& x, const W& w) const {
+    return convolve(x, w, Activation::none);
   }
 
   /// The layer's operation, for a batch norm that measures its result; nothing if there is more to it, a bias or a
@@ -167,10 +176,17 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
     detail::require_channels("Conv2d", in, out, {kernel, 1}, options.groups);
     return {out, in / options.groups, kernel.height, kernel.width};
   }
-  template <class X>
-  [[nodiscard]] auto convolve(const X& x, Activation next) const {
+  template <class X, class W>
+  [[nodiscard]] auto convolve(const X& x, const W& w, Activation next) const {
+    if (options_.padding_mode == PadMode::constant) return convolve_padded(x, w, next);
+    const auto request = locus::detail::conv2d({1, options_.padding, options_.dilation, 1}).request;
+    const auto rows = request.sides(1, kernel_.height), cols = request.sides(2, kernel_.width);
+    return convolve_padded(pad(x, {cols.before, cols.after, rows.before, rows.after}, options_.padding_mode), w, next);
+  }
+  template <class X, class W>
+  [[nodiscard]] auto convolve_padded(const X& x, const W& w, Activation next) const {
     const detail::ObservedCall call({this, &typeid(Conv2d)}, x);
-    auto y = conv2d(x, this->weight, this->bias, detail::functional(options_, next));
+    auto y = conv2d(x, w, this->bias, detail::functional(options_, next));
     call.end(y);
     return y;
   }
@@ -201,10 +217,12 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
   /// activations
   template <TensorLike X>
   [[nodiscard]] auto forward_with(const X& x, Activation next) const {
-    if (options_.padding_mode == PadMode::constant) return convolve(x, next);
-    const auto request = locus::detail::conv1d({1, options_.padding, options_.dilation, 1}).request;
-    const auto border = request.sides(2, kernel_);
-    return convolve(pad(x, {border.before, border.after}, options_.padding_mode), next);
+    return convolve(x, this->weight, next);
+  }
+  /// The layer's operation by another weight.
+  template <TensorLike X, TensorLike W>
+  [[nodiscard]] auto forward_by(const X& x, const W& w) const {
+    return convolve(x, w, Activation::none);
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
@@ -225,10 +243,17 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
     detail::require_channels("Conv1d", in, out, {kernel, 1}, options.groups);
     return {out, in / options.groups, kernel};
   }
-  template <class X>
-  [[nodiscard]] auto convolve(const X& x, Activation next) const {
+  template <class X, class W>
+  [[nodiscard]] auto convolve(const X& x, const W& w, Activation next) const {
+    if (options_.padding_mode == PadMode::constant) return convolve_padded(x, w, next);
+    const auto request = locus::detail::conv1d({1, options_.padding, options_.dilation, 1}).request;
+    const auto border = request.sides(2, kernel_);
+    return convolve_padded(pad(x, {border.before, border.after}, options_.padding_mode), w, next);
+  }
+  template <class X, class W>
+  [[nodiscard]] auto convolve_padded(const X& x, const W& w, Activation next) const {
     const detail::ObservedCall call({this, &typeid(Conv1d)}, x);
-    auto y = conv1d(x, this->weight, this->bias, detail::functional(options_, next));
+    auto y = conv1d(x, w, this->bias, detail::functional(options_, next));
     call.end(y);
     return y;
   }
@@ -251,9 +276,11 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
         options_(options) {}
 #include <locus/refuse/nn/conv_transpose2d_class.inc>
 
-  template <TensorLike X>
-  [[nodiscard]] auto forward(const X& x) const {
-    return conv_transpose2d(x, this->weight, this->bias, functional(options_));
+  template <TensorLike X> [[nodiscard]] auto forward(const X& x) const { return forward_by(x, this->weight); }
+  /// The layer's operation by another weight.
+  template <TensorLike X, TensorLike W>
+  [[nodiscard]] auto forward_by(const X& x, const W& w) const {
+    return conv_transpose2d(x, w, this->bias, functional(options_));
   }
 
   [[nodiscard]] detail::WeightUse weight_use() const { return {.transposed = true, .groups = options_.groups}; }
@@ -282,6 +309,53 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
   ConvTranspose2dOptions options_;
 };
 #define LOCUS_REFUSED_LAYER ConvTranspose2d
+#include <locus/refuse/nn/no_types.inc>
+
+/// See locus::conv_transpose1d. Parameters: weight (in, out / groups, k), bias (out), both initialized as in PyTorch.
+/// cost: as conv_transpose1d
+template <class T, class D>
+class ConvTranspose1d final : public detail::ConvLayer<ConvTranspose1d<T, D>, T, D> {
+ public:
+  /// throws ArgumentError for no channels, groups that do not divide them, and options that conv_transpose1d refuses
+  ConvTranspose1d(std::int64_t in, std::int64_t out, std::int64_t kernel, const ConvTranspose1dOptions& options = {},
+                  D device = {})
+      : detail::ConvLayer<ConvTranspose1d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
+        options_(options) {}
+#include <locus/refuse/nn/conv_transpose1d_class.inc>
+
+  template <TensorLike X> [[nodiscard]] auto forward(const X& x) const { return forward_by(x, this->weight); }
+  /// The layer's operation by another weight.
+  template <TensorLike X, TensorLike W>
+  [[nodiscard]] auto forward_by(const X& x, const W& w) const {
+    return conv_transpose1d(x, w, this->bias, functional(options_));
+  }
+
+  [[nodiscard]] detail::WeightUse weight_use() const { return {.transposed = true, .groups = options_.groups}; }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const {
+    const Shape& shape = this->weight.shape();
+    return detail::conv_text(shape[0], shape[1] * options_.groups, shape[2], options_);
+  }
+  /// A layer of the same configuration for U on E, without memory.
+  template <class U, class E> [[nodiscard]] auto twin() const { return ConvTranspose1d<U, E>(options_); }
+
+ private:
+  template <class, class>
+  friend class ConvTranspose1d;
+  explicit ConvTranspose1d(const ConvTranspose1dOptions& options) : options_(options) {}
+
+  static locus::ConvTranspose1dOptions functional(const ConvTranspose1dOptions& options) {
+    return {options.stride, options.padding, options.output_padding, options.groups, options.dilation};
+  }
+  static Shape checked(std::int64_t in, std::int64_t out, std::int64_t kernel, const ConvTranspose1dOptions& options) {
+    (void)locus::detail::conv_transpose1d(functional(options));
+    detail::require_channels("ConvTranspose1d", in, out, {kernel, 1}, options.groups);
+    return {in, out / options.groups, kernel};
+  }
+
+  ConvTranspose1dOptions options_;
+};
+#define LOCUS_REFUSED_LAYER ConvTranspose1d
 #include <locus/refuse/nn/no_types.inc>
 
 }}}  // namespace locus::LOCUS_ABI::nn

@@ -170,14 +170,14 @@ struct BCEWithLogitsLoss {
 #include <locus/refuse/nn/criterion_bce_with_logits.inc>
 };
 namespace detail {
-/// As WeightedBy, for the weight of positive targets.
+/// As WeightedBy, for weights that broadcast to the elements of the losses.
 template <class P, class Y, class T, class D>
-concept PositivelyWeightedBy =
+concept ElementsWeightedBy =
     LossOperands<P, Y> && (locus::detail::IsWrong<LossWeightsMistake<P, Y, T, D>, locus::detail::Wrong::nothing> ||
                            (std::is_same_v<device_of<P>, D> && std::is_same_v<value_of<P>, compute_t<T>>));
 template <class P, class Y, class T, class D>
-struct PosWeightMistake
-    : std::conditional_t<PositivelyWeightedBy<P, Y, T, D>, locus::detail::NoMistake, LossWeightsMistake<P, Y, T, D>> {};
+struct ElementWeightsMistake
+    : std::conditional_t<ElementsWeightedBy<P, Y, T, D>, locus::detail::NoMistake, LossWeightsMistake<P, Y, T, D>> {};
 }  // namespace detail
 template <class T, class D>
 struct BCEWithLogitsLoss<PosWeight<T, D>> {
@@ -185,7 +185,7 @@ struct BCEWithLogitsLoss<PosWeight<T, D>> {
   LossOptions options = {};
 
   template <class P, class Y>
-    requires detail::PositivelyWeightedBy<P, Y, T, D>
+    requires detail::ElementsWeightedBy<P, Y, T, D>
   [[nodiscard]] auto operator()(const P& logits, const Y& target) const {
     using U = value_of<P>;  // 16-bit weights of losses in float
     const PosWeight<U, D> weights{positive.weights.template as<U>()};

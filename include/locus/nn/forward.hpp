@@ -13,6 +13,14 @@ template <class X>
   else return (x);
 }
 
+/// Argument of a call of a layer M: as operand(x), but numbers for a model of duals become duals.
+template <class M, class X>
+[[nodiscard]] decltype(auto) argument_of(const X& x) {
+  if constexpr (requires { requires locus::detail::lifts_to<value_of<X>, typename M::input_type>; })
+    return locus::detail::lifted<typename M::input_type, X::role>(x);
+  else return operand(x);
+}
+
 /// Catch-all overloads that probe overload resolution without instantiating the layer's `forward`: ambiguity means that
 /// the layer accepts the argument. Four kinds, so that one of them matches as well as a template of the layer's own; a
 /// more specialized template wins, and is instantiated after all.
@@ -50,7 +58,7 @@ concept ForwardsAndRecords = Forwards<M, Tensor<T, D>> && Forwards<M, Traced<T, 
 /// Whether a catch-all is called in place of M::forward, which M makes accessible to Layer.
 template <class M, class Takes, class... X>
 concept Overtaken = requires(const typename M::template Or<M, Takes>& layer, const X&... x) {
-  { layer.forward(operand(x)...) } -> std::same_as<NoSuchForward>;
+  { layer.forward(argument_of<M>(x)...) } -> std::same_as<NoSuchForward>;
 };
 /// Whether an existing M::forward does not take these arguments as `const X&`, or is not const. A call tells by itself
 /// if forward is neither overloaded nor a template, or if the class is final: see AnswersCalls.

@@ -7,10 +7,18 @@
 namespace locus { inline namespace LOCUS_ABI { namespace nn {
 
 namespace detail {
-/// An argument of a layer: a traced one frozen, also within a Tuple; others unchanged.
+/// A struct of tensors, such as the result of a recurrent layer: x.transformed(f) is the struct with f of each.
+struct Unchanged {
+  template <class X> const X& operator()(const X& x) const { return x; }
+};
+template <class X>
+concept StructOfTensors = requires(const X& x) { x.transformed(Unchanged{}); };
+
+/// An argument of a layer: a traced one frozen, also within a struct of tensors or a Tuple; others unchanged.
 template <class X>
 [[nodiscard]] auto as_frozen(const X& x) {
   if constexpr (locus::detail::IsTraced<X>) return locus::frozen(x);
+  else if constexpr (StructOfTensors<X>) return x.transformed([](const auto& part) { return as_frozen(part); });
   else return x;
 }
 template <class... X>
@@ -19,8 +27,18 @@ template <class... X>
 }
 template <class X>
 [[nodiscard]] bool is_frozen([[maybe_unused]] const X& x) {
-  if constexpr (locus::detail::IsTraced<X>) return x.is_frozen();
-  else return false;
+  if constexpr (locus::detail::IsTraced<X>) {
+    return x.is_frozen();
+  } else if constexpr (StructOfTensors<X>) {
+    bool any = false;
+    (void)x.transformed([&](const auto& part) {
+      any |= is_frozen(part);
+      return part;
+    });
+    return any;
+  } else {
+    return false;
+  }
 }
 template <class... X>
 [[nodiscard]] bool is_frozen(const Tuple<X...>& tuple) {
@@ -32,6 +50,8 @@ template <class Y>
   if constexpr (locus::detail::IsTraced<Y>) {
     const auto& traced = y.eval();
     return Traced<value_of<Y>, device_of<Y>>(traced.value(), traced.node(), frozen);
+  } else if constexpr (StructOfTensors<Y>) {
+    return y.transformed([&](const auto& part) { return with_frozen(part, frozen); });
   } else {
     return y;
   }
@@ -45,8 +65,8 @@ template <class... Y>
 /// A model whose layers act as in inference on traced tensors, too, as on frozen(x): batch norm uses its running
 /// statistics and leaves them unchanged, dropout drops nothing. PyTorch's eval() of a model, or of a part of it, that
 /// is trained. Parameters get their gradients as usual: requires_grad_(false) leaves them out. Layers after it act as
-/// in training, unless x itself is frozen: results are tensors, or Tuples of them. It has the model's names, and shares
-/// its parameters and buffers.
+/// in training, unless x itself is frozen: results are tensors, or Tuples or results of recurrent layers. It has the
+/// model's names, and shares its parameters and buffers.
 ///
 ///     model.requires_grad_(false);
 ///     model.fc = nn::Linear<float, D>{512, 10, true, device};                    // the layer that is trained

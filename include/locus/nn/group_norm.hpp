@@ -1,5 +1,7 @@
 #pragma once
 // Layers that normalize groups of channels of each sample.
+// A move of a network does not look for InstanceNorm1d and InstanceNorm3d.
+// To move a network that holds such a layer, name it like a layer of your own.
 
 #include <locus/nn/module.hpp>
 #include <locus/ops/batch_norm.hpp>
@@ -94,17 +96,11 @@ struct InstanceNormOptions {
   bool track_running_stats = false;  ///< keep running statistics, which normalize plain and frozen inputs
 };
 
-/// Normalizes every channel of each image by its own mean and variance, in training and, without running statistics, in
-/// inference. See locus::instance_norm. Running statistics are updated by the batch's average mean and average variance
-/// (with n - 1). shape: as the input, (batch, channels, height, width) (unlike PyTorch, no image without a batch).
-/// Parameters with `affine`: weight, bias. Buffers with `track_running_stats`: running_mean, running_var,
-/// num_batches_tracked, which stays 0, as PyTorch's.
-/// cost:  as instance_norm; with running statistics, training takes six launches more, and inference costs as
-/// batch_norm
-template <class T, class D>
-class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T, D> {
+namespace detail {
+/// Base of InstanceNorm1d, InstanceNorm2d and InstanceNorm3d.
+template <class Derived, class T, class D>
+class InstanceNorm : public ChannelNorm<Derived, T, D> {
  public:
-  static constexpr const char* name = "InstanceNorm2d";
   using R = compute_t<T>;  ///< of statistics: float for half and bfloat16
 
   Buffer<R, D> running_mean;                    ///< (channels), initially 0; empty without `track_running_stats`
@@ -112,10 +108,10 @@ class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T,
   Buffer<std::int64_t, D> num_batches_tracked;  ///< a scalar; the same
 
   /// throws ArgumentError for no channels, an eps below 0, or a momentum outside [0, 1]
-  explicit InstanceNorm2d(std::int64_t channels, const InstanceNormOptions& options = {}, D device = {})
-      : detail::ChannelNorm<InstanceNorm2d, T, D>(channels, options.eps, options.affine, device), options_(options) {
+  explicit InstanceNorm(std::int64_t channels, const InstanceNormOptions& options = {}, D device = {})
+      : ChannelNorm<Derived, T, D>(channels, options.eps, options.affine, device), options_(options) {
     if (!(options.momentum >= 0 && options.momentum <= 1))
-      fail<ArgumentError>({name, ": momentum is ", options.momentum, "; expected 0 to 1"});
+      fail<ArgumentError>({Derived::name, ": momentum is ", options.momentum, "; expected 0 to 1"});
     if (!options.track_running_stats) return;
     running_mean = Buffer<R, D>(zeros<R>({channels}, device));
     running_var = Buffer<R, D>(ones<R>({channels}, device));
@@ -123,9 +119,9 @@ class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T,
   }
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
-    if (x.rank() != 4 || x.shape()[1] != this->channels())
+    if (x.rank() != Derived::spatial + 2 || x.shape()[1] != this->channels())
       fail<ShapeError>(
-          {name, ": input of shape ", x.shape(), "; expected (batch, ", this->channels(), ", height, width)"});
+          {Derived::name, ": input of shape ", x.shape(), "; expected (batch, ", this->channels(), Derived::expected});
     using Result = std::remove_cvref_t<decltype(instance_norm(x, this->weight, this->bias).eval())>;
     if (!options_.track_running_stats) return Result(instance_norm(x, this->weight, this->bias, this->eps()));
     const RunningStatistics<R, D> running{running_mean.value(), running_var.value(), {}};
@@ -137,35 +133,79 @@ class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T,
     return Result(batch_norm(x, running, this->weight, this->bias, {.eps = this->eps()}));
   }
   void members(const auto& visit) const {
-    detail::ChannelNorm<InstanceNorm2d, T, D>::members(visit);
+    ChannelNorm<Derived, T, D>::members(visit);
     visit("running_mean", running_mean);
     visit("running_var", running_var);
     visit("num_batches_tracked", num_batches_tracked);
   }
   /// Options of the layer, for to_string.
   [[nodiscard]] std::string extra_repr() const {
-    return join(this->channels(), ", eps=", this->eps(), detail::option_text("affine", this->affine(), false),
-                detail::option_text("track_running_stats", options_.track_running_stats, false));
-  }
-  /// A layer of the same configuration for U on E.
-  template <class U, class E>
-  [[nodiscard]] auto twin() const {
-    return InstanceNorm2d<U, E>(this->channels(), options_);
+    return join(this->channels(), ", eps=", this->eps(), option_text("affine", this->affine(), false),
+                option_text("track_running_stats", options_.track_running_stats, false));
   }
   [[nodiscard]] const InstanceNormOptions& options() const { return options_; }
 
  private:
-  /// Updates the running statistics in place by the images' means and variances.
+  /// Updates the running statistics in place by the samples' means and variances.
   void learn(const Tensor<R, D>& x) const {
     const R share = static_cast<R>(options_.momentum), kept = R(1) - share;
-    const auto enter = [&](const Tensor<R, D>& running, const Tensor<R, D>& of_images) {
-      running.copy_(running * kept + mean(of_images, 0) * share);
+    const auto enter = [&](const Tensor<R, D>& running, const Tensor<R, D>& of_samples) {
+      running.copy_(running * kept + mean(of_samples, 0) * share);
     };
-    enter(running_mean.value(), mean(x, {2, 3}));
-    enter(running_var.value(), var(x, {2, 3}));
+    Axes elements;
+    for (int d = 2; d < x.rank(); ++d) elements.push_back(d);
+    enter(running_mean.value(), mean(x, elements));
+    enter(running_var.value(), var(x, elements));
   }
 
   InstanceNormOptions options_;
+};
+}  // namespace detail
+
+/// Normalizes every channel of each image by its own mean and variance, in training and, without running statistics, in
+/// inference. See locus::instance_norm. Running statistics are updated by the batch's average mean and average variance
+/// (with n - 1). shape: as the input, (batch, channels, height, width) (unlike PyTorch, no image without a batch).
+/// Parameters with `affine`: weight, bias. Buffers with `track_running_stats`: running_mean, running_var,
+/// num_batches_tracked, which stays 0, as PyTorch's.
+/// cost:  as instance_norm; with running statistics, training takes six launches more, and inference costs as
+/// batch_norm
+template <class T, class D>
+class InstanceNorm2d final : public detail::InstanceNorm<InstanceNorm2d<T, D>, T, D> {
+ public:
+  static constexpr const char *name = "InstanceNorm2d", *expected = ", height, width)";
+  static constexpr int spatial = 2;
+  using detail::InstanceNorm<InstanceNorm2d, T, D>::InstanceNorm;
+  /// A layer of the same configuration for U on E.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return InstanceNorm2d<U, E>(this->channels(), this->options());
+  }
+};
+/// InstanceNorm for lines of shape (batch, channels, length).
+template <class T, class D>
+class InstanceNorm1d final : public detail::InstanceNorm<InstanceNorm1d<T, D>, T, D> {
+ public:
+  static constexpr const char *name = "InstanceNorm1d", *expected = ", length)";
+  static constexpr int spatial = 1;
+  using detail::InstanceNorm<InstanceNorm1d, T, D>::InstanceNorm;
+  /// A layer of the same configuration for U on E.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return InstanceNorm1d<U, E>(this->channels(), this->options());
+  }
+};
+/// InstanceNorm for volumes of shape (batch, channels, depth, height, width).
+template <class T, class D>
+class InstanceNorm3d final : public detail::InstanceNorm<InstanceNorm3d<T, D>, T, D> {
+ public:
+  static constexpr const char *name = "InstanceNorm3d", *expected = ", depth, height, width)";
+  static constexpr int spatial = 3;
+  using detail::InstanceNorm<InstanceNorm3d, T, D>::InstanceNorm;
+  /// A layer of the same configuration for U on E.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return InstanceNorm3d<U, E>(this->channels(), this->options());
+  }
 };
 
 }}}  // namespace locus::LOCUS_ABI::nn

@@ -60,9 +60,12 @@ struct TruncatedNormal {
   }
 };
 
+inline thread_local bool draws = true;  ///< random initial values; otherwise 0
+
 /// One launch of the functors that make(seed, offset) returns, over all elements.
 template <class T, class D, class Make>
 void fill_randomly(const char* caller, const Tensor<T, D>& tensor, const Make& make) {
+  if (!draws) return (void)tensor.fill_(T());
   tensor.layout().require_distinct_elements(caller);
   const auto element = [make, count = tensor.elements()] {
     const auto numbers = locus::detail::draw_from_default<D>(count);
@@ -117,6 +120,7 @@ const W& normal_(const W& weight, double mean = 0, double deviation = 1) {
   locus::detail::require_not_negative("normal_", "deviation", deviation);
   const R factor = locus::detail::finite_as<R>("normal_", "deviation", deviation);
   const R shift = locus::detail::finite_as<R>("normal_", "mean", mean);
+  if (!detail::draws) return zeros_(weight);
   weight.value().copy_(locus::randn<value_of<W>>(weight.shape(), weight.device()) * factor + shift);
   return weight;
 }
@@ -144,6 +148,23 @@ const W& trunc_normal_(const W& weight, double mean = 0, double deviation = 1, d
                                       mean, signed_deviation, low,       high};
   });
   return weight;
+}
+
+/// make(), in which random initial values are 0 instead of drawn: a model whose weights are loaded at once. Only this
+/// thread is concerned; the generator does not move.
+///
+///     const auto model = nn::init::without_draws([] { return models::gpt2<float>(); });
+///     io::load_into(model, "gpt2");
+template <class F>
+[[nodiscard]] auto without_draws(const F& make) {
+  struct Scope {
+    bool before = std::exchange(detail::draws, false);
+    Scope() = default;
+    Scope(const Scope&) = delete;
+    ~Scope() { detail::draws = before; }
+  };
+  const Scope scope;
+  return make();
 }
 
 struct Fans {

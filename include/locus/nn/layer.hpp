@@ -102,7 +102,7 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
     }
     detail::require_present(derived());
     const detail::ObservedCall call({&derived(), &typeid(Derived)}, x, more...);
-    auto y = derived().forward(x.eval(), detail::operand(more)...);
+    auto y = derived().forward(detail::argument_of<Self>(x), detail::argument_of<Self>(more)...);
     call.end(y);
     return y;
   }

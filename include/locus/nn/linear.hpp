@@ -29,6 +29,11 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
 
   template <TensorLike X> [[nodiscard]] auto forward(const X& x) const { return forward_with(x, Activation::none); }
 
+  /// The layer's operation by another weight.
+  template <TensorLike X, TensorLike W>
+  [[nodiscard]] auto forward_by(const X& x, const W& w) const {
+    return linear(x, w, bias);
+  }
   /// activation(x W^T + b) in the same launch.
   template <TensorLike X>
   [[nodiscard]] auto forward_with(const X& x, Activation next) const {

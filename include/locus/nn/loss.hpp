@@ -126,6 +126,11 @@ template <class P, class Y>
 concept LossOperands = TensorLike<P> && TensorLike<Y> && Combinable<P, Y> && FloatingDType<value_of<P>>;
 template <class P, class Y>
 struct LossMistake : FirstMistake<Mistake<P, Y>, IntegerMistake<P>> {};
+/// The same of losses that compare three tensors element by element.
+template <class P, class Y, class Z>
+concept ThreeLossOperands = LossOperands<P, Y> && LossOperands<P, Z>;
+template <class P, class Y, class Z>
+struct ThreeLossMistake : FirstMistake<LossMistake<P, Y>, LossMistake<P, Z>> {};
 /// Mistake of weights of T on D, beside valid predictions.
 template <class P, class Y, class T, class D>
 struct LossWeightsMistake : NoMistake {};
@@ -136,16 +141,17 @@ struct LossWeightsMistake<P, Y, T, D>
                    PairMistake<P, Tensor<T, D>>> {};
 
 /// throws ShapeError unless weights broadcast to the shape of the losses without enlarging it
-LOCUS_OUT_OF_LINE inline void require_weights_fit(const char* loss, const Shape& weights, const Shape& losses) {
+LOCUS_OUT_OF_LINE inline void require_weights_fit(const char* loss, const char* name, const Shape& weights,
+                                                  const char* of, const Shape& losses) {
   bool fit = weights.rank() <= losses.rank();
   for (int d = 0; fit && d < weights.rank(); ++d) {
     const std::int64_t extent = weights[weights.rank() - 1 - d];
     fit = extent == 1 || extent == losses[losses.rank() - 1 - d];
   }
   if (!fit)
-    fail<ShapeError>(
-        {loss, ": pos_weight of shape ", weights, " for logits of shape ", losses,
-         "; expected a weight for each of the last axis, or another shape that broadcasts to the logits'"});
+    fail<ShapeError>({loss, ": ", name, " of shape ", weights, " for ", of, " of shape ", losses,
+                      "; expected a weight for each of the last axis, or another shape that broadcasts to the ", of,
+                      "'"});
 }
 }  // namespace detail
 
@@ -254,7 +260,7 @@ template <class P, class Y, class T, class D>
                                                     Reduction reduction = Reduction::mean) {
   constexpr const char* name = "binary_cross_entropy_with_logits";
   detail::require_same_shape(name, logits, target);
-  detail::require_weights_fit(name, positive.weights.shape(), logits.value().shape());
+  detail::require_weights_fit(name, "pos_weight", positive.weights.shape(), "logits", logits.value().shape());
   return detail::reduced(elementwise(detail::WeightedLogisticLoss{}, logits, target, positive.weights), reduction);
 }
 

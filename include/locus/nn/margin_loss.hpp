@@ -65,7 +65,7 @@ template <class P, class Y>
   using R = compute_t<value_of<P>>;
   const R width = locus::detail::finite_as<R>("hinge_embedding_loss", "margin", margin);
   const auto formula = [width](auto x, auto y) {
-    return where(y == R(-1), R(0), x) + where(y == R(1), R(0), detail::positive_part(width - x));
+    return where(y == -1, R(0), x) + where(y == 1, R(0), detail::positive_part(width - x));
   };
   return detail::reduced(fuse(formula, distance, target), reduction);
 }
@@ -95,7 +95,7 @@ template <class A, class B, class Y>
   const auto formula = [width](auto ab, auto aa, auto bb, auto wanted) {
     const R least = R(1e-12);  // PyTorch's
     auto cosine = ab / sqrt((aa + least) * (bb + least));
-    return where(wanted == R(1), R(1) - cosine, where(wanted == R(-1), detail::positive_part(cosine - width), R(0)));
+    return where(wanted == 1, R(1) - cosine, where(wanted == -1, detail::positive_part(cosine - width), R(0)));
   };
   return detail::converted<T>(
       detail::reduced(fuse(formula, sum(a * b, -1), sum(a * a, -1), sum(b * b, -1), y), reduction));

@@ -58,6 +58,8 @@ template <class X>
       if (keeps) seen.kept = Shared<KeptTensor>(new KeptTensorOf<std::remove_cvref_t<decltype(x.value())>>(x.value()));
     }
     return seen;
+  } else if constexpr (requires { x.output; }) {  // of a recurrent layer
+    return seen_tensor(x.output, keeps);
   } else {
     return {};
   }

@@ -55,6 +55,7 @@ const W& orthogonal_(const W& weight, double gain = 1) {
   const Shape shape = weight.shape();
   if (shape.rank() < 2) fail<ShapeError>({"orthogonal_: expected a weight of two or more dimensions, got ", shape});
   if (elements(shape) == 0) return weight;
+  if (!detail::draws) return zeros_(weight);
   const std::int64_t rows = shape[0], columns = elements(shape) / rows;
   const auto numbers = locus::detail::draw_from_default<D>(rows * columns);
   Generator<Cpu> generator{numbers.seed, numbers.offset};

@@ -1,5 +1,7 @@
 #pragma once
 // Pooling layers, with PyTorch's arguments: kernel, stride (by default the kernel's), padding, options.
+// A move of a network does not look for AdaptiveAvgPool1d.
+// To move a network that holds such a layer, name it like a layer of your own.
 
 #include <locus/nn/activation.hpp>
 #include <locus/ops/pool.hpp>
@@ -33,6 +35,10 @@ struct MaxPool2d final : detail::PoolLayer<MaxPool2d, Size2d, MaxPool2dOptions, 
   using PoolLayer::PoolLayer;
 #include <locus/refuse/nn/max_pool2d_class.inc>
   [[nodiscard]] auto forward(const auto& x) const { return max_pool2d(x, kernel, stride, padding, options); }
+  /// See locus::max_pool2d_with_indices, of ops/pool_indices.hpp.
+  [[nodiscard]] auto with_indices(const auto& x) const {
+    return max_pool2d_with_indices(x, kernel, stride, padding, options);
+  }
 };
 /// See locus::max_pool1d: constructed from its arguments after x, kept as fields: kernel, stride, padding, options.
 /// throws ArgumentError
@@ -40,6 +46,10 @@ struct MaxPool1d final : detail::PoolLayer<MaxPool1d, std::int64_t, MaxPool1dOpt
   using PoolLayer::PoolLayer;
 #include <locus/refuse/nn/max_pool1d_class.inc>
   [[nodiscard]] auto forward(const auto& x) const { return max_pool1d(x, kernel, stride, padding, options); }
+  /// See locus::max_pool1d_with_indices, of ops/pool_indices.hpp.
+  [[nodiscard]] auto with_indices(const auto& x) const {
+    return max_pool1d_with_indices(x, kernel, stride, padding, options);
+  }
 };
 /// See locus::avg_pool2d: constructed from its arguments after x, kept as fields: kernel, stride, padding, options.
 /// throws ArgumentError
@@ -59,10 +69,19 @@ struct AvgPool1d final : detail::PoolLayer<AvgPool1d, std::int64_t, AvgPoolOptio
 struct AdaptiveAvgPool2d final : Stateless<AdaptiveAvgPool2d> {
   Size2d size;
   /// throws ArgumentError
-  explicit AdaptiveAvgPool2d(Size2d wanted) : size(locus::detail::require_adaptive_size(wanted)) {}
+  explicit AdaptiveAvgPool2d(Size2d wanted) : size(wanted) { (void)locus::detail::adaptive_avg_pool2d(size); }
   [[nodiscard]] auto forward(const auto& x) const { return adaptive_avg_pool2d(x, size); }
   /// Options of the layer, for to_string.
   [[nodiscard]] std::string extra_repr() const { return to_string(size); }
+};
+/// See locus::adaptive_avg_pool1d.
+struct AdaptiveAvgPool1d final : Stateless<AdaptiveAvgPool1d> {
+  std::int64_t size;
+  /// throws ArgumentError
+  explicit AdaptiveAvgPool1d(std::int64_t wanted) : size(wanted) { (void)locus::detail::adaptive_avg_pool1d(size); }
+  [[nodiscard]] auto forward(const auto& x) const { return adaptive_avg_pool1d(x, size); }
+  /// Options of the layer, for to_string.
+  [[nodiscard]] std::string extra_repr() const { return join(size); }
 };
 
 }}}  // namespace locus::LOCUS_ABI::nn

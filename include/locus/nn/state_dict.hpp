@@ -100,8 +100,13 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
   return shown.text();
 }
 
+/// How to load a state whose names have a prefix, which stands between both texts.
+struct RemedyForPrefix {
+  const char *before = "load state.without_prefix(\"", *after = "\")";
+};
 /// A guess why no name of a model is in a state; empty if some are. `models`: the names of the model.
-[[nodiscard]] inline std::string guess_about_names(const LoadedState& names, const std::set<std::string_view>& models) {
+[[nodiscard]] inline std::string guess_about_names(const LoadedState& names, const std::set<std::string_view>& models,
+                                                   const RemedyForPrefix& remedy = {}) {
   if (names.missing.empty() || names.unexpected.empty() || names.missing.size() < models.size()) return {};
   const std::string& first = names.unexpected.front();
   for (std::size_t dot = first.find('.'); dot != std::string::npos; dot = first.find('.', dot + 1)) {
@@ -111,7 +116,7 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
       all = all && name.starts_with(prefix) && models.contains(std::string_view(name).substr(prefix.size()));
     if (all)
       return join("; each name of the state is one of the model's after '", locus::detail::printable(prefix),
-                  "': load state.without_prefix(\"", locus::detail::printable(prefix), "\")");
+                  "': ", remedy.before, locus::detail::printable(prefix), remedy.after);
   }
   return "; no name is in both: the state is probably that of a model of another architecture";
 }

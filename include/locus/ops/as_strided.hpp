@@ -57,6 +57,7 @@ namespace operation {
 
 struct AsStrided {
   static constexpr const char* name = "as_strided";
+  static constexpr bool linear = true;
   Shape shape;
   Strides strides;
   std::int64_t offset;
@@ -69,6 +70,10 @@ struct AsStrided {
     detail::require_reach(shape, strides, offset, x.elements());
     const std::int64_t first = elements(shape) == 0 ? 0 : offset;
     return Forwarded{Tensor<T, D>(x.buffer(), x.data() + first, shape, strides), Tuple<>()};
+  }
+  template <class T, class D>
+  [[nodiscard]] Tensor<T, D> derivative(const Tensor<T, D>& along) const {
+    return forward(along.contiguous()).output;
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {

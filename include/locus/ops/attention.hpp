@@ -5,6 +5,7 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/ops/attention/attention_operation.hpp>
+#include <locus/ops/view.hpp>
 
 #include <optional>
 
@@ -51,17 +52,10 @@ struct AttentionOptions {
   bool is_causal = false;            ///< query i attends to keys 0 to i alone
   double dropout = 0;                ///< probability with which a weight is dropped in training
   std::optional<double> scale = {};  ///< factor of q k^T; absent: 1 / sqrt(e)
+  bool enable_gqa = false;           ///< several heads of queries share a head of keys and values
 };
 
 namespace detail {
-
-/// Whether `shape` broadcasts to `target`.
-[[nodiscard]] LOCUS_OUT_OF_LINE inline bool broadcasts_to(const Shape& shape, const Shape& target) {
-  if (shape.rank() > target.rank()) return false;
-  for (int i = 1; i <= shape.rank(); ++i)
-    if (shape[-i] != target[-i] && shape[-i] != 1) return false;
-  return true;
-}
 
 /// A mask that broadcasts to `scores`, as (batch, heads, l, s) with extents that may be 1. A copy if scores have more
 /// than four dimensions and those before the last three do not merge.
@@ -111,6 +105,46 @@ template <class T, class D, class DrawOf>
   return settings;
 }
 
+/// The heads of keys, each shared by a group of queries' heads. throws ShapeError
+LOCUS_OUT_OF_LINE inline std::int64_t groups_of(const Shape& q, const Shape& k, const Shape& v) {
+  const bool have_heads = q.rank() > 2 && k.rank() > 2 && v.rank() > 2;
+  if (!have_heads || k[-3] != v[-3] || k[-3] == 0 || q[-3] % k[-3] != 0)
+    fail<ShapeError>({"scaled_dot_product_attention: queries of shape ", q, ", keys ", k, " and values ", v,
+                      " with .enable_gqa = true; expected (..., heads, l, e), (..., groups, s, e) and ",
+                      "(..., groups, s, ev) of groups that divide the heads"});
+  return k[-3];
+}
+/// (..., heads, rows, width) -> (..., groups, heads / groups, rows, width); (..., 1, 1, rows, width) of one head.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape grouped_heads(const Shape& shape, std::int64_t groups) {
+  Shape grouped;
+  for (int d = 0; d + 3 < shape.rank(); ++d) grouped.push_back(shape[d]);
+  for (const std::int64_t extent :
+       {shape[-3] == 1 ? 1 : groups, shape[-3] == 1 ? 1 : shape[-3] / groups, shape[-2], shape[-1]})
+    grouped.push_back(extent);
+  return grouped;
+}
+/// The options with a mask for heads in groups.
+template <class T, class D>
+[[nodiscard]] AttentionOptions<T, D> grouped_options(AttentionOptions<T, D> options, std::int64_t heads,
+                                                     std::int64_t groups) {
+  if (!options.mask || options.mask.shape().rank() < 3) return options;
+  const Shape& shape = options.mask.shape();
+  if (shape[-3] != 1 && shape[-3] != heads)
+    fail<ShapeError>({"scaled_dot_product_attention: a mask of shape ", shape, " for ", heads, " heads; expected 1 or ",
+                      heads, " as its third extent from the end"});
+  const Shape grouped = grouped_heads(shape, groups);
+  if (options.mask.marks().buffer()) options.mask = options.mask.marks().reshape(grouped);
+  else options.mask = options.mask.added().reshape(grouped);
+  return options;
+}
+/// An operand of which a view is taken: a parameter is traced beside traced operands, plain beside plain ones.
+template <Role role, class X>
+[[nodiscard]] auto viewable(const X& x) {
+  if constexpr (!IsParameter<X>) return bare_t<decltype(x.eval())>(x.eval());
+  else if constexpr (role == Role::traced) return trace(x);
+  else return x.value();
+}
+
 template <class T, class D, class Q, class K, class V, class DrawOf>
 [[nodiscard]] auto attention(const Q& q, const K& k, const V& v, const AttentionOptions<T, D>& options,
                              const DrawOf& draw_of) {
@@ -119,6 +153,19 @@ template <class T, class D, class Q, class K, class V, class DrawOf>
   for (const std::int64_t extent : {q.size(-2), k.size(-2)}) scores.push_back(extent);
   const auto settings = attention_settings(options, scores, in_training(q, k, v), draw_of);
   return apply(operation::Attention<T, D, records>{settings}, q, k, v);
+}
+/// With options.enable_gqa, heads become groups, to whose queries keys and values are broadcast.
+template <class T, class D, class Q, class K, class V, class DrawOf>
+[[nodiscard]] auto attention_of_groups(const Q& q, const K& k, const V& v, const AttentionOptions<T, D>& options,
+                                       const DrawOf& draw_of) {
+  using Y = decltype(attention(q, k, v, options, draw_of));
+  if (!options.enable_gqa) return attention(q, k, v, options, draw_of);
+  constexpr Role role = joint_role<Q::role, K::role, V::role>;
+  const std::int64_t groups = groups_of(q.shape(), k.shape(), v.shape());
+  const auto grouped = reshape(viewable<role>(q), grouped_heads(q.shape(), groups));
+  const Y y = attention(grouped, unsqueeze(viewable<role>(k), -3), unsqueeze(viewable<role>(v), -3),
+                        grouped_options(options, q.shape()[-3], groups), draw_of);
+  return Y(flatten(y, -4, -3));
 }
 
 /// throws ShapeError unless x is (batch, l, 3 heads e), or without the batch
@@ -133,6 +180,9 @@ LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads)
 /// well their keys match it.
 /// shape:    q (..., l, e), k (..., s, e), v (..., s, ev) -> (..., l, ev). Dimensions before the last two broadcast.
 ///           The mask broadcasts to (..., l, s). A query that attends to no key gives 0, as in PyTorch.
+/// groups:   With .enable_gqa = true, q is (..., heads, l, e), k (..., groups, s, e) and v (..., groups, s, ev), and
+///           the groups divide the heads. Neighbouring heads share a group's keys and values, which are not copied for
+///           each; their gradients are made for each head, and summed.
 /// gradient: with weights p, of g: p^T g for v; with ds = scale p (g v^T - sum(p g v^T)), ds k for q and ds^T q for k.
 ///           None for the mask.
 /// cost:     Scores are never stored whole. On Cuda one launch, backward three, whose scores stay in shared memory, for
@@ -157,7 +207,7 @@ template <class Q, class K, class V>
   requires detail::AttentionOperands<Q, K, V>
 [[nodiscard]] auto scaled_dot_product_attention(const Q& q, const K& k, const V& v,
                                                 const AttentionOptions<value_of<Q>, device_of<Q>>& options = {}) {
-  return detail::attention(q, k, v, options, [&](std::int64_t count) { return Draw(count, q.device()); });
+  return detail::attention_of_groups(q, k, v, options, [&](std::int64_t count) { return Draw(count, q.device()); });
 }
 /// The same with the numbers of a given generator.
 template <class Q, class K, class V>
@@ -165,7 +215,8 @@ template <class Q, class K, class V>
 [[nodiscard]] auto scaled_dot_product_attention(const Q& q, const K& k, const V& v,
                                                 const AttentionOptions<value_of<Q>, device_of<Q>>& options,
                                                 Generator<device_of<Q>>& generator) {
-  return detail::attention(q, k, v, options, [&](std::int64_t count) { return Draw(count, generator, q.device()); });
+  return detail::attention_of_groups(q, k, v, options,
+                                     [&](std::int64_t count) { return Draw(count, generator, q.device()); });
 }
 
 namespace detail {
@@ -178,6 +229,10 @@ template <class X, class DrawOf>
   constexpr bool records = X::role == Role::traced;
   const Shape shape = x.shape();
   require_packed(shape, heads);
+  if (options.enable_gqa)
+    fail<ArgumentError>(
+        {"packed_attention: .enable_gqa = true, but x holds as many heads of keys as of queries; for fewer ",
+         "heads of keys, call scaled_dot_product_attention"});
   const Shape scores{shape.rank() == 3 ? shape[0] : 1, heads, shape[-2], shape[-2]};
   const auto settings = attention_settings(options, scores, in_training(x), draw_of);
   return apply(operation::PackedAttention<T, D, records>{{settings, heads}}, x);

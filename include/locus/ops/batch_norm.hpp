@@ -50,12 +50,24 @@ namespace operation {
 template <class R, class D>
 struct BatchNorm {
   static constexpr const char* name = "batch_norm";
+  static constexpr bool runs_on_duals = true;
   RunningStatistics<R, D> running;
   BatchNormOptions options;
   bool training;
   Shared<const SharedBatch<R, D>> whole;  ///< in training, the batch of which x is a part; null: x is the batch
   /// The sum of each channel of x and then of its squares, if x was computed with them. shape: (2, channels)
   Tensor<R, D> channel_sums{};
+
+  /// The operation on duals. Running statistics are constants, which it does not update.
+  [[nodiscard]] BatchNorm<Dual<R>, D> on_duals() const {
+    const auto constant = [this](const Tensor<R, D>& x) {
+      return training || !x.buffer() ? Tensor<Dual<R>, D>() : x.template as<Dual<R>>().eval();
+    };
+    return {{constant(running.mean), constant(running.var), {}}, options, training, {}};
+  }
+  [[nodiscard]] const char* refuses_duals() const {
+    return whole ? "the operation batch_norm of a batch that is divided among ranks" : nullptr;
+  }
 
   /// For backward: x, the weight, the bias, and the mean and reciprocal deviation of each channel. For a shared batch,
   /// the elements of each channel, (channels). If a residual was added before relu, y.
@@ -338,7 +350,8 @@ struct BatchNorm {
 
 namespace detail {
 template <class X, class S>
-concept MeasuredBy = std::is_same_v<device_of<X>, device_of<S>> && std::is_same_v<compute_t<value_of<X>>, value_of<S>>;
+concept MeasuredBy = std::is_same_v<device_of<X>, device_of<S>> &&
+                     (std::is_same_v<compute_t<value_of<X>>, value_of<S>> || lifts_to<value_of<S>, value_of<X>>);
 
 template <class S>
 using SharedBatchOf = Shared<const SharedBatch<value_of<S>, device_of<S>>>;
@@ -356,10 +369,23 @@ template <class X, class S, class... W>
   if (learns && running.batches.buffer()) running.batches += 1;
   return y;
 }
+/// Statistics in another type; none stay none.
+template <class U, class R, class D>
+[[nodiscard]] RunningStatistics<U, D> statistics_as(const RunningStatistics<R, D>& running) {
+  const auto converted = [](const Tensor<R, D>& x) { return x.buffer() ? x.template as<U>() : Tensor<U, D>{}; };
+  return {converted(running.mean), converted(running.var), running.batches};
+}
 template <class X, class S, class... W>
 [[nodiscard]] auto normalize_batch(const X& x, const S& running, const BatchNormOptions& options,
                                    const SharedBatchOf<S>& whole, const W&... weights) {
-  return normalize_measured(x, Tensor<value_of<S>, device_of<S>>{}, running, options, whole, weights...);
+  if constexpr (lifts_to<value_of<S>, value_of<X>>) {  // duals: their values are what is measured
+    const auto duals = statistics_as<value_of<X>>(running);
+    const auto y = normalize_batch(x, duals, options, {}, weights...);
+    const auto measured = statistics_as<value_of<S>>(duals);
+    if (running.mean.buffer()) running.mean.copy_(measured.mean);
+    if (running.var.buffer()) running.var.copy_(measured.var);
+    return y;
+  } else return normalize_measured(x, Tensor<value_of<S>, device_of<S>>{}, running, options, whole, weights...);
 }
 }  // namespace detail
 

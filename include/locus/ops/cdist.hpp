@@ -54,6 +54,7 @@ namespace operation {
 template <fold::NormOrder order>
 struct Cdist {
   static constexpr const char* name = "cdist";
+  static constexpr bool runs_on_duals = true;
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x, const Tensor<T, D>& y) const {
@@ -86,6 +87,7 @@ struct Cdist {
 /// Any other p > 0.
 struct PowerCdist {
   static constexpr const char* name = "cdist";
+  static constexpr bool runs_on_duals = true;
   double p;
 
   template <class T, class D>

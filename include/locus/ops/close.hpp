@@ -24,9 +24,15 @@ struct IsClose {
   LOCUS_FN bool operator()(R x, R y) const {
     if (x == y) return true;  // infinities, too
     if (x != x || y != y) return equal_nan && x != x && y != y;
-    const double apart = functor::Abs{}(static_cast<double>(x) - static_cast<double>(y));
-    const double size = functor::Abs{}(static_cast<double>(y));
+    const double apart = distance(x, y), size = distance(y, R(0));
     return size - size == 0 && apart <= absolute + relative * size;
+  }
+
+ private:
+  template <class R>
+  LOCUS_FN static double distance(R x, R y) {
+    if constexpr (is_complex<R>) return math::abs(complex128(x) - complex128(y));
+    else return functor::Abs{}(static_cast<double>(x) - static_cast<double>(y));
   }
 };
 }  // namespace detail

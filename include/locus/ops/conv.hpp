@@ -8,6 +8,7 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/expr/activation_backward.hpp>
+#include <locus/ops/conv/conv_duals.hpp>
 #include <locus/ops/conv/conv_passes.hpp>
 #include <locus/ops/conv/conv_request.hpp>
 
@@ -28,6 +29,12 @@ struct Conv2dOptions {
   /// Whether by sums of products of full precision: see cpu::allow_winograd, cuda::allow_tf32_convolutions.
   bool exact = false;
   bool relu = false;  ///< max(0, the result), computed with it
+};
+struct ConvTranspose1dOptions {
+  std::int64_t stride = 1, padding = 0;
+  std::int64_t output_padding = 0;  ///< extra elements at the end of the result
+  std::int64_t groups = 1;
+  std::int64_t dilation = 1;
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0;
@@ -58,8 +65,10 @@ namespace operation {
 
 struct Convolution {
   static constexpr const char* name = "convolution";
+  static constexpr bool runs_on_duals = true;
   detail::ConvRequest request;
   bool relu = false;  ///< not of a transposed convolution
+  [[nodiscard]] bool is_bilinear() const { return !relu; }
 
   /// For backward x, w, and y if relu was applied.
   template <class T, class D>
@@ -151,12 +160,20 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
   request.exact = options.exact;
   return {request, options.relu};
 }
-[[nodiscard]] inline operation::Convolution conv_transpose2d(const ConvTranspose2dOptions& options) {
-  ConvRequest request{"conv_transpose2d", 2, {options.stride, 1}, {options.padding, 0}, {options.dilation, 1},
-                      options.groups};
-  request.transposed = true, request.exact = options.exact;
+/// The adjoint of a convolution. throws ArgumentError
+template <class Options>
+[[nodiscard]] operation::Convolution transposed_convolution(const char* caller, int dims, const Options& options) {
+  ConvRequest request{caller, dims, {options.stride, 1}, {options.padding, 0}, {options.dilation, 1}, options.groups};
+  request.transposed = true;
+  if constexpr (requires { options.exact; }) request.exact = options.exact;
   request.output_padding = {options.output_padding, 0};
   return {request.checked()};
+}
+[[nodiscard]] inline operation::Convolution conv_transpose1d(const ConvTranspose1dOptions& options) {
+  return transposed_convolution("conv_transpose1d", 1, options);
+}
+[[nodiscard]] inline operation::Convolution conv_transpose2d(const ConvTranspose2dOptions& options) {
+  return transposed_convolution("conv_transpose2d", 2, options);
 }
 }  // namespace detail
 
@@ -222,6 +239,19 @@ template <class X, class W>
   requires detail::ConvOperands<X, W>
 [[nodiscard]] auto conv_transpose2d(const X& x, const W& w, const ConvTranspose2dOptions& options = {}) {
   return apply(detail::conv_transpose2d(options), x, w);
+}
+/// The same along one dimension.
+/// shape: x (batch, in, length), w (in, out / groups, k), b (out,) -> (batch, out, windows), with or without the batch
+template <class X, class W, class B>
+  requires detail::ConvOperands<X, W, B>
+[[nodiscard]] auto conv_transpose1d(const X& x, const W& w, const B& b, const ConvTranspose1dOptions& options = {}) {
+  return apply(detail::conv_transpose1d(options), x, w, b);
+}
+/// The same without a bias.
+template <class X, class W>
+  requires detail::ConvOperands<X, W>
+[[nodiscard]] auto conv_transpose1d(const X& x, const W& w, const ConvTranspose1dOptions& options = {}) {
+  return apply(detail::conv_transpose1d(options), x, w);
 }
 
 #include <locus/refuse/ops/conv.inc>

@@ -27,6 +27,18 @@ template <class X>
   return exact_mean({name, rows.shape(), -1}, rows.value());
 }
 /// rows * rows^T, a scalar for a list.
+/// rows less the mean, whose sums are 0. The mean and its rounding error count as constants, because the gradient of
+/// the products through them is exactly 0. Gradients of this gradient need the term that is 0 in value, but not its
+/// slope.
+template <class X, class M>
+[[nodiscard]] auto centered(const X& rows, const M& average, const M& rest) {
+  if constexpr (LOCUS_DOUBLE_BACKWARD != 0 && bare_t<X>::role == Role::traced) {
+    const auto recorded = mean(rows, -1, true);
+    return rows - average - rest - (recorded - recorded.value());
+  } else {
+    return rows - average - rest;
+  }
+}
 template <class X>
 [[nodiscard]] auto products(const X& rows, int rank) {
   const auto all = matmul(rows, rows.transpose());
@@ -43,15 +55,15 @@ template <class X>
 /// throws ShapeError for more than two dimensions; ArgumentError unless correction is finite
 template <detail::FloatingOperand X>
 [[nodiscard]] auto cov(const X& x, double correction = 1) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   const R less = detail::finite_as<R>("cov", "correction", correction);
   const auto rows = detail::variables_of("cov", x);
   const auto [mean, rest] = detail::means_of("cov", rows);
   const R degrees = static_cast<R>(rows.shape()[1]) - less;
   // Divides by the root before the product: the sum of products may overflow where the covariance does not.
   const R root = math::sqrt(degrees > R(0) ? degrees : R(1));
-  const auto centered = ((rows - mean - rest) / root).eval();
-  const auto all = detail::products(centered, x.shape().rank());
+  const auto scaled = (detail::centered(rows, mean, rest) / root).eval();
+  const auto all = detail::products(scaled, x.shape().rank());
   return degrees > R(0) ? all : (all / R(0)).eval();
 }
 
@@ -63,12 +75,12 @@ template <detail::FloatingOperand X>
 /// throws ShapeError for more than two dimensions
 template <detail::FloatingOperand X>
 [[nodiscard]] auto corrcoef(const X& x) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   const auto rows = detail::variables_of("corrcoef", x);
   const auto [mean, rest] = detail::means_of("corrcoef", rows);
   const R root = math::sqrt(static_cast<R>(rows.shape()[1]));
   const auto deviations = stddev(rows, -1, {.correction = 0, .keepdim = true});
-  const auto standard = ((rows - mean - rest) / deviations / root).eval();
+  const auto standard = (detail::centered(rows, mean, rest) / deviations / root).eval();
   return clamp(detail::products(standard, x.shape().rank()), -1, 1).eval();
 }
 

@@ -13,6 +13,7 @@ namespace operation {
 struct Cross {
   static constexpr const char* name = "cross";
   int axis;
+  [[nodiscard]] static constexpr bool is_bilinear() { return true; }
 
   struct Component {
     template <class R>
@@ -61,7 +62,7 @@ struct Cross {
 /// throws ShapeError naming the shapes; IndexError
 template <class A, class B>
   requires(detail::Computes<A> && TensorLike<A> && TensorLike<B> && detail::CombinablePair<A, B> &&
-           detail::NotParametersAlone<A, B> && !std::is_same_v<value_of<A>, bool>)
+           detail::NotParametersAlone<A, B> && !std::is_same_v<value_of<A>, bool> && detail::RealOrNumber<A>)
 [[nodiscard]] auto cross(const A& a, const B& b, int axis = -1) {
   return apply(operation::Cross{axis}, a, b);
 }

@@ -19,6 +19,7 @@ namespace operation {
 
 struct CrossEntropy {
   static constexpr const char* name = "cross_entropy";
+  static constexpr bool runs_on_duals = true;
   CrossEntropyOptions options;
 
   /// The loss, and for backward the logits (dense around the class axis), the labels, the class weights, two sums for

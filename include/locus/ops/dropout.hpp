@@ -45,20 +45,48 @@ template <class X>
   else return bare_t<decltype(x.eval())>(std::forward<X>(x).eval());
 }
 
-/// dropout with the draw that draw_of(count, device) makes: one launch, fused with an expression x.
-template <class X, class DrawOf>
-[[nodiscard]] auto dropped(const functor::Dropout& f, X&& x, const DrawOf& draw_of) {
+/// f(x, 32 random bits) of each element, with the draw that draw_of(count, device) makes: one launch, fused with an
+/// expression x.
+template <class F, class X, class DrawOf>
+[[nodiscard]] auto drawn(const F& f, X&& x, const DrawOf& draw_of) {
+  using T = value_of<X>;
+  using D = device_of<X>;
+  const D device = x.device();
+  const Shape shape = x.shape();
+  const Draw<D> draw = draw_of(elements(shape), device);
+  return Materialize<Role::traced, T, D>::run(
+      join_parts(f, as_part<T>(std::forward<X>(x)), bits_for_elements(shape, device, draw)));
+}
+/// The same in training; otherwise x as it is.
+template <class F, class X, class DrawOf>
+[[nodiscard]] auto dropped(const F& f, X&& x, const DrawOf& draw_of) {
   if constexpr (bare_t<X>::role != Role::traced) {
     return undropped(std::forward<X>(x));
   } else {
     if (acts_frozen(x)) return undropped(std::forward<X>(x));
-    using T = value_of<X>;
+    return drawn(f, std::forward<X>(x), draw_of);
+  }
+}
+
+/// (batch, channels, 1, ...), a number for each channel. throws ShapeError naming the caller
+[[nodiscard]] inline Shape channels_of(const char* caller, const Shape& shape) {
+  if (shape.rank() < 2) fail<ShapeError>({caller, ": shape ", shape, "; expected (batch, channels, ...)"});
+  Shape channels = shape;
+  for (int d = 2; d < channels.rank(); ++d) channels[d] = 1;
+  return channels;
+}
+/// Op(f, draw) of x with a draw of a number for each channel, in training; otherwise x as it is.
+template <template <class> class Op, class F, class X>
+[[nodiscard]] auto dropped_channels(const F& f, X&& x) {
+  if constexpr (bare_t<X>::role != Role::traced) {
+    return undropped(std::forward<X>(x));
+  } else {
     using D = device_of<X>;
-    const D device = x.device();
-    const Shape shape = x.shape();
-    const Draw<D> draw = draw_of(elements(shape), device);
-    return Materialize<Role::traced, T, D>::run(
-        join_parts(f, as_part<T>(std::forward<X>(x)), bits_for_elements(shape, device, draw)));
+    const auto apply_drawn = [&] {
+      const D device = x.device();
+      return apply(Op<D>{f, Draw<D>(elements(channels_of(Op<D>::name, x.shape())), device)}, x);
+    };
+    return acts_frozen(x) ? undropped(std::forward<X>(x)) : apply_drawn();
   }
 }
 
@@ -74,33 +102,28 @@ struct DropoutFactor {
 
 namespace operation {
 
-/// One factor for each channel, recomputed by the backward pass.
+/// One factor for each channel, by a draw of a number for each; recomputed by the backward pass.
+template <class D>
 struct ChannelDropout {
   static constexpr const char* name = "dropout2d";
+  static constexpr bool linear = true;
   functor::Dropout f;
+  Draw<D> draw;
 
-  template <class T, class D>
+  template <class T>
   auto forward(const Tensor<T, D>& x) const {
-    const Shape channels = factor_shape(x.shape());
-    const Draw<D> draw(elements(channels), x.device());
-    return Forwarded{Tensor(x * factors<T>(channels, x.device(), draw)), Tuple(draw)};
+    return Forwarded{Tensor<T, D>(x * factors<T>(x)), Tuple<>()};
   }
-  template <class T, class D>
-  void backward(const Tuple<Draw<D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    detail::map_to(dx, functor::Multiply{}, g, factors<T>(factor_shape(g.shape()), g.device(), get<0>(saved)));
+  template <class T>
+  void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    detail::map_to(dx, functor::Multiply{}, g, factors<T>(g));
   }
 
  private:
-  template <class T, class D>
-  [[nodiscard]] Tensor<T, D> factors(const Shape& channels, D device, const Draw<D>& draw) const {
-    return detail::from_indices<T>(channels, device, detail::DropoutFactor<T, D>{f, draw.numbers()});
-  }
-  /// (batch, channels, 1, ...). throws ShapeError
-  [[nodiscard]] static Shape factor_shape(const Shape& shape) {
-    if (shape.rank() < 2) fail<ShapeError>({"dropout2d: shape ", shape, "; expected (batch, channels, ...)"});
-    Shape result = shape;
-    for (int d = 2; d < shape.rank(); ++d) result[d] = 1;
-    return result;
+  template <class T>
+  [[nodiscard]] Tensor<T, D> factors(const Tensor<T, D>& x) const {
+    return detail::from_indices<T>(detail::channels_of(name, x.shape()), x.device(),
+                                   detail::DropoutFactor<T, D>{f, draw.numbers()});
   }
 };
 
@@ -137,12 +160,7 @@ template <class X>
 template <class X>
   requires detail::FloatingOperand<detail::bare_t<X>>
 [[nodiscard]] auto dropout2d(X&& x, double p = 0.5) {
-  const operation::ChannelDropout drop{functor::Dropout(p)};
-  if constexpr (detail::bare_t<X>::role != Role::traced) {
-    return detail::undropped(std::forward<X>(x));
-  } else {
-    return detail::acts_frozen(x) ? detail::undropped(std::forward<X>(x)) : apply(drop, x);
-  }
+  return detail::dropped_channels<operation::ChannelDropout>(functor::Dropout(p), std::forward<X>(x));
 }
 
 #include <locus/refuse/ops/dropout.inc>

@@ -30,7 +30,8 @@ struct Labelled {
 /// An operand converted to the common type of the factors: traced if any operand is.
 template <class Y, class X>
 [[nodiscard]] Y as_factor(const X& x) {
-  if constexpr (IsParameter<X> && Y::role == Role::traced) return trace(x);
+  if constexpr (lifts_to<value_of<X>, value_of<Y>>) return as_factor<Y>(lifted<value_of<Y>, Y::role>(x));
+  else if constexpr (IsParameter<X> && Y::role == Role::traced) return trace(x);
   else if constexpr (X::role == Y::role) return x.eval();
   else return Y(x.value());
 }
@@ -183,7 +184,7 @@ template <class... X>
 concept Factors = (TensorLike<X> && ...) && IsWrong<FactorsMistake<X...>, Wrong::nothing> &&
                   (!std::is_same_v<value_of<X>, bool> && ...);
 
-/// The type of a product of these operands: traced if any of them is.
+/// The type of a product of operands of one element type: traced if any of them is.
 template <TensorLike X, TensorLike... Rest>
 [[nodiscard]] auto product_type() {
   if constexpr (X::role == Role::traced)
@@ -192,7 +193,16 @@ template <TensorLike X, TensorLike... Rest>
   else return std::type_identity<Tensor<value_of<X>, device_of<X>>>{};
 }
 template <class... X>
-using product_t = typename decltype(product_type<X...>())::type;
+struct ProductType : decltype(product_type<X...>()) {};
+/// Of duals and numbers: of the duals.
+template <class... X>
+  requires(lifts_to<value_of<X>, dual_of_t<X...>> || ...)
+struct ProductType<X...> {
+  static constexpr Role role = joint_role<X::role...> == Role::traced ? Role::traced : Role::plain;
+  using type = typename Materialize<role, dual_of_t<X...>, device_of<first_with_place_t<X...>>>::type;
+};
+template <class... X>
+using product_t = typename ProductType<X...>::type;
 
 }  // namespace detail
 
@@ -211,7 +221,7 @@ using product_t = typename decltype(product_type<X...>())::type;
 ///     auto trace = einsum("ii", matrix);
 template <class... X>
   requires(sizeof...(X) > 0 && sizeof...(X) <= EinsumEquation::most_operands) && detail::Factors<X...>
-[[nodiscard]] detail::product_t<X...> einsum(const EinsumEquation& equation, const X&... x) {
+[[nodiscard]] auto einsum(const EinsumEquation& equation, const X&... x) {
   using Y = detail::product_t<X...>;
   if (equation.operands() != static_cast<int>(sizeof...(X)))
     fail<ArgumentError>(

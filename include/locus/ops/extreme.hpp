@@ -35,6 +35,7 @@ namespace operation {
 template <bool largest>
 struct Extreme {
   static constexpr const char* name = largest ? "max" : "min";
+  static constexpr bool runs_on_duals = true;
   ReduceAxes axes;
   bool keepdim;
   template <class X>
@@ -80,13 +81,13 @@ struct ValuesAndIndices {
 /// Largest element along axes (all of them by default): torch.amax. NaN wins.
 /// gradient: g, in equal parts to all elements that attain it
 /// cost: one launch, into which a temporary expression is fused; backward two     throws ShapeError over no elements
-template <detail::Operand X>
+template <detail::RealOperand X>
 [[nodiscard]] auto max(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
   return detail::reduce_or_record(operation::Extreme<true>{axes, keepdim}, std::forward<X>(x));
 }
 
 /// Smallest element along axes, as max.
-template <detail::Operand X>
+template <detail::RealOperand X>
 [[nodiscard]] auto min(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
   return detail::reduce_or_record(operation::Extreme<false>{axes, keepdim}, std::forward<X>(x));
 }
@@ -111,13 +112,13 @@ auto locate(std::string_view name, X&& x, const ReduceAxes& axes, bool keepdim) 
 /// The position of the largest element along one axis, or in row-major order over all: a plain int64 tensor. The first
 /// of equals wins, and NaN over all.
 /// cost: one launch     throws ShapeError over no elements
-template <detail::Operand X>
+template <detail::RealOperand X>
 [[nodiscard]] auto argmax(X&& x, const ReduceAxes& axis = {}, bool keepdim = false) {
   return detail::locate<true>("argmax", std::forward<X>(x), axis, keepdim);
 }
 
 /// The position of the smallest element, as argmax.
-template <detail::Operand X>
+template <detail::RealOperand X>
 [[nodiscard]] auto argmin(X&& x, const ReduceAxes& axis = {}, bool keepdim = false) {
   return detail::locate<false>("argmin", std::forward<X>(x), axis, keepdim);
 }
@@ -137,14 +138,14 @@ auto picked_along(const X& x, const I& index, int along, bool keepdim) {
 /// cost: two launches     throws as argmax
 ///
 ///     auto [values, indices] = max_with_indices(scores, 1);
-template <detail::Operand X>
+template <detail::RealOperand X>
   requires(!detail::IsParameter<X>)
 [[nodiscard]] auto max_with_indices(const X& x, int axis, bool keepdim = false) {
   const int along = normalize_axis(axis, x.shape().rank(), "max_with_indices");
   return detail::picked_along(x, argmax(x.eval().value(), along, true), along, keepdim);
 }
 /// The smallest element, as max_with_indices.
-template <detail::Operand X>
+template <detail::RealOperand X>
   requires(!detail::IsParameter<X>)
 [[nodiscard]] auto min_with_indices(const X& x, int axis, bool keepdim = false) {
   const int along = normalize_axis(axis, x.shape().rank(), "min_with_indices");

@@ -61,6 +61,7 @@ namespace operation {
 
 struct Flip {
   static constexpr const char* name = "flip";
+  static constexpr bool linear = true;
   unsigned axes;  ///< a bit for each
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
@@ -74,6 +75,7 @@ struct Flip {
 
 struct Roll {
   static constexpr const char* name = "roll";
+  static constexpr bool linear = true;
   detail::Shifts shifts;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {

@@ -50,14 +50,14 @@ struct Product {
 template <class T>
 [[nodiscard]] constexpr compute_t<T> lowest() {
   using R = compute_t<T>;
-  if constexpr (std::is_floating_point_v<R>) return -std::numeric_limits<R>::infinity();
-  else return std::numeric_limits<R>::lowest();
+  if constexpr (std::is_integral_v<R>) return std::numeric_limits<R>::lowest();
+  else return -std::numeric_limits<R>::infinity();
 }
 template <class T>
 [[nodiscard]] constexpr compute_t<T> highest() {
   using R = compute_t<T>;
-  if constexpr (std::is_floating_point_v<R>) return std::numeric_limits<R>::infinity();
-  else return std::numeric_limits<R>::max();
+  if constexpr (std::is_integral_v<R>) return std::numeric_limits<R>::max();
+  else return std::numeric_limits<R>::infinity();
 }
 template <class T>
 struct Max {

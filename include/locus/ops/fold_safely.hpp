@@ -11,12 +11,15 @@ struct UnlessLost {
   template <class R> LOCUS_FN R operator()(R fast, R safe) const { return Fast::is_whole(fast) ? fast : safe; }
 };
 /// run(fast), or mended(its result) if `fast` lost terms, on a device that folds_again: the host checks. Other devices
-/// compute safe() at once, so that nothing waits. Both `run` and `mended` are generic lambdas, so that their launches
+/// compute safe() at once, so that nothing waits. Folds of duals keep the terms that are lost: they compute `fast`
+/// alone. Both `run` and `mended` are generic lambdas, so that their launches
 /// are not compiled for other devices.
 template <class D, class Fast, class Run, class Mended, class Safe>
 [[nodiscard]] auto fold_again_if_lost([[maybe_unused]] Fast fast, [[maybe_unused]] const Run& run,
                                       [[maybe_unused]] const Mended& mended, [[maybe_unused]] const Safe& safe) {
-  if constexpr (CostModel<D>::folds_again) {
+  if constexpr (is_dual<typename Fast::R>) {
+    return run(fast);
+  } else if constexpr (CostModel<D>::folds_again) {
     Atomic<bool> lost{false};
     fast.lost = &lost;
     auto result = run(fast);

@@ -80,6 +80,7 @@ namespace operation {
 /// A weight or bias without memory is absent.
 struct GroupNorm {
   static constexpr const char* name = "group_norm";
+  static constexpr bool runs_on_duals = true;
   const char* caller;   ///< for messages
   std::int64_t groups;  ///< 0: each channel is a group
   double eps;

@@ -40,7 +40,7 @@ template <class D>
 }
 
 template <class X>
-concept CountedOperand = Operand<X> && HistogramDevice<device_of<X>>;
+concept CountedOperand = Operand<X> && HistogramDevice<device_of<X>> && !ComplexDType<value_of<X>>;
 template <class X>
 concept IntegerOperand = CountedOperand<X> && IntegerDType<value_of<X>>;
 

@@ -21,6 +21,7 @@ struct IndexSelect {
   int axis;
   std::int64_t padding = -1;
   static constexpr const char* name = "index_select";
+  static constexpr bool linear = true;
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x, const Tensor<std::int64_t, D>& given) const {
@@ -37,6 +38,14 @@ struct IndexSelect {
     if (out.empty()) return Forwarded{out, Tuple(indices)};
     detail::pick_rows(out, source, indices);
     return Forwarded{out, Tuple(indices)};
+  }
+  /// Row `padding` counts as constant.
+  template <class T, class D>
+  [[nodiscard]] Tensor<T, D> derivative(const Tensor<T, D>& along, const Tensor<std::int64_t, D>& given) const {
+    if (padding < 0) return forward(along, given).output;
+    const Tensor<T, D> learned = along.clone();
+    learned.slice(axis, padding, padding + 1).fill_(T(0));
+    return forward(learned, given).output;
   }
   template <class T, class D, class I>
   void backward(const Tuple<Tensor<std::int64_t, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, I&) const {
@@ -62,6 +71,7 @@ struct IndexSelect {
 
 struct Gather {
   static constexpr const char* name = "gather";
+  static constexpr bool linear = true;
   int axis;
 
   template <class T, class D>

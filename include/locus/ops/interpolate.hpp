@@ -79,6 +79,7 @@ namespace operation {
 
 struct Interpolate {
   static constexpr const char* name = "interpolate";
+  static constexpr bool linear = true;
   InterpolateOptions options;
 
   template <class T, class D>

@@ -65,6 +65,7 @@ namespace operation {
 
 struct Concat {
   static constexpr const char* name = "concat";
+  static constexpr bool linear = true;
   int axis;
 
   template <class T, class D, class... X>

@@ -52,6 +52,7 @@ namespace operation {
 template <bool centers>
 struct LayerNorm {
   static constexpr const char* name = centers ? "layer_norm" : "rms_norm";
+  static constexpr bool runs_on_duals = true;
   Shape normalized;
   double eps;
 
@@ -165,7 +166,7 @@ struct LayerNorm {
 namespace detail {
 /// PyTorch's default: the machine epsilon of the type in which rows are computed.
 template <class X>
-inline constexpr double rms_eps = std::numeric_limits<compute_t<value_of<X>>>::epsilon();
+inline constexpr double rms_eps = std::numeric_limits<option_t<value_of<X>>>::epsilon();
 }  // namespace detail
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions (Ba, Kiros and Hinton, 2016), which

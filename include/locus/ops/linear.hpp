@@ -30,10 +30,12 @@ namespace operation {
 template <class F, bool keeps_input>
 struct Linear {
   static constexpr const char* name = "linear";
+  static constexpr bool runs_on_duals = true;
   /// The gradients that the product downstream, which gives the gradient of y, already computed in its epilogue.
   enum class Accepted { nothing, z, z_and_bias };
   F activation;
   bool is_traced = false;
+  [[nodiscard]] bool is_bilinear() const { return functor::is_identity(activation); }
 
   /// For backward the rows of x, w, z or y, and the tensor that a device that KeepsForDerivatives kept.
   template <class T, class D>
@@ -57,7 +59,7 @@ struct Linear {
   /// Whether a product may keep the data for the derivative.
   template <class T, class D>
   static constexpr bool is_kept = [] {
-    if constexpr (KeepsForDerivatives<D>) return LinearFusion<D>::template keeps<T, F>;
+    if constexpr (KeepsForDerivatives<D> && !is_dual<T>) return LinearFusion<D>::template keeps<T, F>;
     else return false;
   }();
   /// Whether a product may apply the derivative. In the hot tile of a host's product, derivatives that follow from y
@@ -143,7 +145,7 @@ struct Linear {
     if (!dw) return sum();
     const auto weights = dw.open();
     const auto dz_columns = dz.transpose();
-    if constexpr (SumsFactors<D>) {
+    if constexpr (SumsFactors<D> && !is_dual<T>) {
       if (bias.out.buffer() && !bias.accumulate &&
           LinearFusion<D>::gemm_and_sums(dz.device(), detail::matrix(dz_columns), detail::matrix(x),
                                          detail::target(weights.out), weights.accumulate, bias.out.data(), sum))

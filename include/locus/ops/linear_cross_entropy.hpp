@@ -28,7 +28,8 @@ struct ScaledLossGradient {
   LOCUS_FN R operator()(R gradient, R adjoint, Total... total) const {
     static_assert(sizeof...(total) == (divides ? 1 : 0));
     const R scale = (adjoint / ... / total);
-    return kept_if((gradient != R(0)) & (adjoint != R(0)), gradient * scale);
+    const bool has_gradient = !is_zero(gradient), has_adjoint = !is_zero(adjoint);
+    return kept_if(has_gradient & has_adjoint, gradient * scale);
   }
 };
 

@@ -4,6 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/device/product.hpp>
 #include <locus/ops/reduction.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
@@ -70,7 +71,7 @@ void multiply_into(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<
   const auto multiply = [](const void* context, const GemmBatch& run, const MatrixRef<const T>& left,
                            const MatrixRef<const T>& right, const MatrixRef<T>& result) {
     const auto& to = *static_cast<const Target*>(context);
-    Backend<D>::gemm(to.device, run, left, right, result, to.epilogue);
+    multiply_matrices(to.device, run, left, right, result, to.epilogue);
   };
   for_each_run(out, a, b, MultiplyRun<T>(multiply), &target);
 }
@@ -78,6 +79,18 @@ void multiply_into(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<
 template <class T>
 [[nodiscard]] Epilogue<T, functor::Identity> plain_epilogue(bool accumulate = false) {
   return {nullptr, accumulate, {}};
+}
+
+/// The transpose of a factor, for the gradient of the other one; of complex numbers its conjugate, in one launch.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> conjugate_transposed(const Tensor<T, D>& x) {
+  if constexpr (!is_complex<T>) {
+    return x.transpose();
+  } else {
+    const Tensor<T, D> conjugates(x.shape(), x.device());
+    map_into(conjugates, functor::Conjugate{}, x);
+    return conjugates.transpose();
+  }
 }
 
 /// All dimensions before the last one merged: (..., k) -> (rows, k).
@@ -123,6 +136,7 @@ namespace operation {
 
 struct Matmul {
   static constexpr const char* name = "matmul";
+  [[nodiscard]] static constexpr bool is_bilinear() { return true; }
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& a, const Tensor<T, D>& b) const {
@@ -158,8 +172,8 @@ struct Matmul {
     auto g = a.rank() == 1 ? gradient.unsqueeze(b.rank() == 1 ? -1 : -2) : gradient;
     if (b.rank() == 1) g = g.unsqueeze(-1);
     if (folds(left, right)) left = detail::as_rows(left), g = detail::as_rows(g);
-    if (da) detail::multiply_to(da, left.shape(), g, right.transpose());
-    if (db) detail::multiply_to(db, right.shape(), left.transpose(), g);
+    if (da) detail::multiply_to(da, left.shape(), g, detail::conjugate_transposed(right));
+    if (db) detail::multiply_to(db, right.shape(), detail::conjugate_transposed(left), g);
   }
 
  private:
@@ -198,8 +212,9 @@ concept Multipliable = TensorLike<A> && TensorLike<B> && Combinable<A, B> && !st
 /// Matrix product with torch.matmul's rules: a vector on the left is a row and on the right a column, and disappears
 /// from the result; dimensions before the last two are a batch and broadcast. Transposed operands are not copied.
 /// half and bfloat16 are summed in float. On Cpu with AVX-512 BF16 or AMX, denormal bfloat16 and denormal sums of
-/// products (below 2^-126) count as zeros, in linear layers, too.
-/// shape: (..., m, k) x (..., k, n) -> (..., m, n)     gradient: g b^T and a^T g, summed over broadcast dimensions
+/// products (below 2^-126) count as zeros, in linear layers, too, but in products of up to eight rows or columns.
+/// shape: (..., m, k) x (..., k, n) -> (..., m, n)     gradient: g b^T and a^T g, of complex numbers with
+/// conjugates, summed over broadcast dimensions
 /// cost:  one launch, and one for each gradient plus one where a batch was broadcast; one per outer index instead where
 ///        batch dimensions do not merge into one, as in a transposed batch
 /// throws ShapeError naming both shapes

@@ -9,9 +9,9 @@
 
 namespace locus { inline namespace LOCUS_ABI { namespace fold {
 
-/// Powers of two that scale numbers whose squares overflow or vanish. The sum of squares tells which: it is infinite,
-/// or below `least`, so that squares may be missing from it. Scaled squares are exact, except for those too small to
-/// count; the sum over up to 2^32 numbers is finite.
+/// R is float or double. Powers of two that scale numbers whose squares overflow or vanish. The sum of squares tells
+/// which: it is infinite, or below `least`, so that squares may be missing from it. Scaled squares are exact, except
+/// for those too small to count; the sum over up to 2^32 numbers is finite.
 template <class R>
 struct SquareScales {
   static constexpr int exponents = std::numeric_limits<R>::max_exponent;  // 128 or 1024
@@ -24,10 +24,17 @@ struct SquareScales {
   static constexpr R least = power(-exponents / 16 * 11), most = std::numeric_limits<R>::max();
   static constexpr R least_root = power(-exponents / 32 * 11);
   /// Whether a sum of squares is exact without a scale.
-  static constexpr LOCUS_FN bool fits(R squares) { return squares >= least && squares <= most; }
+  template <class N>
+  static constexpr LOCUS_FN bool fits(N squares) {
+    return squares >= N(least) && squares <= N(most);
+  }
   /// The scale for numbers with this sum of squares.
-  static constexpr LOCUS_FN R for_squares(R squares) { return squares < least ? up : down; }
+  template <class N> static constexpr LOCUS_FN R for_squares(N squares) { return squares < N(least) ? up : down; }
 };
+
+/// The scales for numbers in registers of R, a number or a dual.
+template <class R>
+using ScalesFor = SquareScales<primal_t<R>>;
 
 /// Notes that a fold lost terms to overflow or underflow, for a host that checks.
 LOCUS_FN void note_loss([[maybe_unused]] Atomic<bool>* lost) {
@@ -46,11 +53,11 @@ struct ScaledSquares {
 template <class T>
 struct ScaledNorm {
   using R = compute_t<T>;
-  using Scales = SquareScales<R>;
+  using Scales = ScalesFor<R>;
   using Accumulator = ScaledSquares<R>;
   LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
   LOCUS_FN Accumulator lift(R x) const {
-    const R lowered = x * Scales::down, raised = x * Scales::up;
+    const R lowered = x * R(Scales::down), raised = x * R(Scales::up);
     return {x * x, lowered * lowered, raised * raised};
   }
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
@@ -65,7 +72,7 @@ struct ScaledNorm {
   }
   LOCUS_FN R finish(const Accumulator& a) const {
     if (Scales::fits(a.plain)) return math::sqrt(a.plain);
-    return a.plain < Scales::least ? math::sqrt(a.raised) / Scales::up : math::sqrt(a.lowered) / Scales::down;
+    return a.plain < R(Scales::least) ? math::sqrt(a.raised) / R(Scales::up) : math::sqrt(a.lowered) / R(Scales::down);
   }
 };
 
@@ -208,7 +215,7 @@ struct Variance {
     return a.squares / degrees_of_freedom(a.count, correction);
   }
   /// Whether neither the sum of squares nor the variance is infinite or NaN.
-  LOCUS_FN static bool is_whole(R squares) { return squares <= SquareScales<R>::most; }
+  LOCUS_FN static bool is_whole(R squares) { return squares <= R(ScalesFor<R>::most); }
   LOCUS_FN static R degrees_of_freedom(R count, R correction) { return count > correction ? count - correction : R(0); }
 };
 /// The root of the variance. Where squares vanish, the sum is at least `noted`, unless all elements are equal: a sum of
@@ -216,23 +223,25 @@ struct Variance {
 template <class T>
 struct Deviation : Variance<T> {
   using R = compute_t<T>;
-  using Bits = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
+  using Scales = ScalesFor<R>;
+  using Number = primal_t<R>;
+  using Bits = std::conditional_t<sizeof(Number) == 4, std::uint32_t, std::uint64_t>;
   using Accumulator = Moments<R>;
-  static constexpr R noted = SquareScales<R>::power(-SquareScales<R>::exponents / 32 * 29);
+  static constexpr Number noted = Scales::power(-Scales::exponents / 32 * 29);
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
     const JointMean<R> joint(a, b);
     const R moved = joint.weight * joint.delta, squares = a.squares + b.squares + moved * joint.delta;
-    return {joint.count, joint.mean, joint.rest, squares + detail::kept_if(moved != R(0), noted)};
+    return {joint.count, joint.mean, joint.rest, squares + R(detail::kept_if(moved != R(0), noted))};
   }
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
     const Accumulator moments = Variance<T>::of_run(run);
     R least = 0;
-    if (most_passes<Run> == 1 || moments.squares < noted) {
+    if (most_passes<Run> == 1 || moments.squares < R(noted)) {
       const R first = run[0].mean;
       const auto distance = [=](const Accumulator& x, std::int32_t)
-                                LOCUS_INLINED { return __builtin_bit_cast(Bits, x.mean - first); };
-      least = detail::kept_if(run.fold(BitOr<Bits>{}, distance) != 0, noted);
+                                LOCUS_INLINED { return __builtin_bit_cast(Bits, static_cast<Number>(x.mean - first)); };
+      least = R(detail::kept_if(run.fold(BitOr<Bits>{}, distance) != 0, noted));
     }
     return {moments.count, moments.mean, moments.rest, moments.squares + least};
   }
@@ -243,7 +252,7 @@ struct Deviation : Variance<T> {
   }
   /// Whether the deviation lost no square.
   LOCUS_FN static bool is_whole(R deviation) {
-    return deviation == R(0) || (deviation >= SquareScales<R>::least_root && deviation <= SquareScales<R>::most);
+    return deviation == R(0) || (deviation >= R(ScalesFor<R>::least_root) && deviation <= R(ScalesFor<R>::most));
   }
 };
 
@@ -257,7 +266,7 @@ struct ScaledMoments {
 template <class T>
 struct ScaledVariance {
   using R = compute_t<T>;
-  using Scales = SquareScales<R>;
+  using Scales = ScalesFor<R>;
   using Accumulator = ScaledMoments<R>;
   R correction;
   LOCUS_FN Accumulator identity() const { return {0, 0, 0, 0, 0, 0}; }

@@ -67,6 +67,7 @@ namespace operation {
 
 struct Variance {
   static constexpr const char* name = "var";
+  static constexpr bool runs_on_duals = true;
   ReduceAxes axes;
   VarOptions options;
   template <class X>
@@ -87,6 +88,7 @@ struct Variance {
 
 struct StandardDeviation {
   static constexpr const char* name = "stddev";
+  static constexpr bool runs_on_duals = true;
   ReduceAxes axes;
   VarOptions options;
   template <class X>

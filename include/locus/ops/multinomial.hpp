@@ -79,18 +79,18 @@ struct IndexOfKey {
 /// throws ArgumentError for negative or infinite weights or NaN, or a row with fewer than `least` positive ones, if the
 /// host can read them
 template <class T, class D>
-void require_weights(const Tensor<T, D>& weights, std::int64_t least) {
+void require_weights(const char* function, const Tensor<T, D>& weights, std::int64_t least) {
   const std::int64_t categories = weights.size(1);
   std::int64_t row = 0, i = 0, positive = 0;  // the element's place, and the positive weights of its row so far
   check_elements(weights, [&](T element, std::int64_t) {
     const auto weight = static_cast<double>(load_as_register(element));
     if (!(weight >= 0 && weight < __builtin_inf()))
-      fail<ArgumentError>({"multinomial: weight ", i, " of row ", row, " is ", weight, "; expected 0 or more, finite"});
+      fail<ArgumentError>({function, ": weight ", i, " of row ", row, " is ", weight, "; expected 0 or more, finite"});
     positive += weight > 0;
     if (++i < categories) return;
     if (positive < least)
-      fail<ArgumentError>({"multinomial: row ", row, " has ", positive, " weights above 0; expected at least ", least,
-                           " to draw from"});
+      fail<ArgumentError>(
+          {function, ": row ", row, " has ", positive, " weights above 0; expected at least ", least, " to draw from"});
     ++row, i = positive = 0;
   });
 }
@@ -107,7 +107,7 @@ template <class T, class D, class Draw>
     fail<ArgumentError>({"multinomial: ", count, " samples of ", categories, " categories; expected 0 or more, and ",
                          "without replacement no more than there are"});
   const Tensor<T, D> weights = given.contiguous().reshape({-1, categories});
-  require_weights(weights, replacement ? smaller(count, std::int64_t{1}) : count);
+  require_weights("multinomial", weights, replacement ? smaller(count, std::int64_t{1}) : count);
   const std::int64_t rows = weights.size(0);
   const auto shaped = [&](const Tensor<std::int64_t, D>& x) { return given.rank() == 1 ? x.reshape({count}) : x; };
   if (count == 0 || rows == 0) return shaped(Tensor<std::int64_t, D>({rows, count}, given.device()));

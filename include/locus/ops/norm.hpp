@@ -49,7 +49,7 @@ struct Norm<T, NormOrder::two> {
     return norm;
   }
   /// Whether the norm lost no square.
-  LOCUS_FN static bool is_whole(R norm) { return norm >= SquareScales<R>::least_root && norm <= SquareScales<R>::most; }
+  LOCUS_FN static bool is_whole(R norm) { return norm >= R(ScalesFor<R>::least_root) && norm <= R(ScalesFor<R>::most); }
 };
 }  // namespace fold
 
@@ -66,6 +66,7 @@ namespace operation {
 template <fold::NormOrder order>
 struct Norm {
   static constexpr const char* name = "norm";
+  static constexpr bool runs_on_duals = true;
   ReduceAxes axes;
   bool keepdim;
   template <class X>
@@ -121,6 +122,7 @@ struct Norm {
 /// overflows, and those that vanish are too small to count.
 struct PowerNorm {
   static constexpr const char* name = "norm";
+  static constexpr bool runs_on_duals = true;
   double p;
   ReduceAxes axes;
   bool keepdim;

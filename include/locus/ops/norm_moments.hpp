@@ -26,6 +26,8 @@ namespace operation {
 template <class Base, class R, class D>
 struct WithMoments : Base {
   Tensor<R, D>*mean, *rstd;  ///< written by forward
+  /// The operation that a recorded gradient computes again: its caller has the moments.
+  [[nodiscard]] const Base& on_duals() const { return *this; }
 
   template <class T, class... W>
   auto forward(const Tensor<T, D>& x, const W&... w) const {

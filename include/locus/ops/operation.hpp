@@ -95,13 +95,38 @@ template <class Op, class... V>
 }
 }  // namespace detail
 
-/// Computes an operation, recording it if an operand is traced.
+namespace detail {
+/// The element type of the duals among operands; void if there are none.
+template <class... X>
+using dual_of_t = std::conditional_t<(is_dual<value_of<X>> || ...), typename CommonValue<X...>::type, void>;
+
+/// An operand as duals with tangents of 0, recorded in a traced operation; an empty handle stays empty. Other operands
+/// stay.
+template <class Lifted, Role role, class X>
+[[nodiscard]] decltype(auto) lifted(const X& x) {
+  if constexpr (!lifts_to<value_of<X>, Lifted>) return evaluated(x);
+  else {
+    constexpr Role own = role == Role::traced && X::role != Role::plain ? Role::traced : Role::plain;
+    using Duals = Materialize<own, Lifted, device_of<X>>;
+    const auto& numbers = evaluated(x);
+    return numbers.value().buffer() ? Duals::run(as_part<Lifted>(numbers)) : typename Duals::type();
+  }
+}
+}  // namespace detail
+
+/// Computes an operation, recording it if an operand is traced. Beside duals, floating-point operands are converted to
+/// duals.
 template <class Op, TensorLike... X>
 [[nodiscard]] auto apply(const Op& op, const X&... x) {
   constexpr Role role = detail::joint_role<X::role...>;
-  if constexpr (role == Role::traced)
-    return detail::Record<role, device_of<detail::first_with_place_t<X...>>>::run(op, detail::evaluated(x)...);
-  else return detail::compute_plain(op, detail::evaluated(x).value()...);
+  using Lifted = detail::dual_of_t<X...>;
+  if constexpr ((detail::lifts_to<value_of<X>, Lifted> || ...)) {
+    return apply(op, detail::lifted<Lifted, role>(x)...);
+  } else {
+    if constexpr (role == Role::traced)
+      return detail::Record<role, device_of<detail::first_with_place_t<X...>>>::run(op, detail::evaluated(x)...);
+    else return detail::compute_plain(op, detail::evaluated(x).value()...);
+  }
 }
 
 namespace detail {

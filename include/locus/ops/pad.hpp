@@ -192,11 +192,17 @@ namespace operation {
 template <class T>
 struct Pad {
   static constexpr const char* name = "pad";
+  static constexpr bool linear = true;
   PadAmounts amounts;
   PadMode mode;
   compute_t<T> value;
 
   template <class D> auto forward(const Tensor<T, D>& x) const { return Forwarded{padded(x), Tuple(x.shape())}; }
+  /// A constant border has the derivative 0.
+  template <class D>
+  [[nodiscard]] Tensor<T, D> derivative(const Tensor<T, D>& along) const {
+    return Pad{amounts, mode, compute_t<T>(0)}.padded(along);
+  }
   template <class D>
   void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     if (mode == PadMode::constant) return dx.give(cropped(g));

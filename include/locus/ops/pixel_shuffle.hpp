@@ -1,5 +1,5 @@
 #pragma once
-// Channels exchanged for pixels, and back, as torch.nn.functional.pixel_shuffle.
+// Channels exchanged for pixels, and back, as torch.nn.functional.pixel_shuffle; channels in another order.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -59,6 +59,25 @@ template <detail::Viewable X>
   const std::int64_t h = of.rows / factor, w = of.cols / factor;
   const auto blocks = reshape(x, {of.images, of.channels, h, factor, w, factor});
   return reshape(permute(blocks, {0, 1, 3, 5, 2, 4}), of.with(of.channels * factor * factor, h, w));
+}
+
+/// Channels of several groups in turns: channel g n + i, of n in group g, becomes channel i groups + g (Zhang et al.,
+/// 2017).
+/// shape: as x, (batch, channels, ...)     gradient: channel_shuffle(g, channels / groups)
+/// cost:  one launch; backward one
+/// throws ShapeError for fewer than two dimensions, and unless the groups divide the channels; ArgumentError for groups
+/// below 1
+template <detail::Viewable X>
+[[nodiscard]] auto channel_shuffle(const X& x, std::int64_t groups) {
+  const Shape shape = x.shape();
+  if (groups < 1) fail<ArgumentError>({"channel_shuffle: ", groups, " groups; expected 1 or more"});
+  if (shape.rank() < 2 || shape[1] % groups != 0)
+    fail<ShapeError>({"channel_shuffle: ", groups, " groups of an input of shape ", shape,
+                      "; expected (batch, channels, ...), and a number that divides the channels"});
+  std::int64_t elements = 1;
+  for (int d = 2; d < shape.rank(); ++d) elements *= shape[d];
+  const auto parts = reshape(x, {shape[0], groups, shape[1] / groups, elements});
+  return reshape(permute(parts, {0, 2, 1, 3}), shape);
 }
 
 #include <locus/refuse/ops/pixel_shuffle.inc>

@@ -109,6 +109,7 @@ namespace operation {
 
 struct MaxPool {
   static constexpr const char* name = "max pooling";
+  static constexpr bool runs_on_duals = true;
   detail::PoolRequest request;
 
   template <class T, class D>
@@ -149,6 +150,7 @@ struct MaxPool {
 
 struct AvgPool {
   static constexpr const char* name = "average pooling";
+  static constexpr bool linear = true;
   detail::PoolRequest request;
   detail::PoolDivisor divisor;
 
@@ -168,61 +170,54 @@ struct AvgPool {
 };
 
 struct AdaptiveAvgPool {
-  static constexpr const char* name = "adaptive_avg_pool2d";
-  Size2d size;
+  static constexpr const char* name = "adaptive average pooling";
+  static constexpr bool linear = true;
+  detail::AdaptiveRequest request;
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
-    detail::PoolRequest::require_input(name, 2, x.shape());
-    for (const std::int64_t extent : {x.size(-2), x.size(-1), size.height, size.width})
-      detail::PoolRequest::require_few(name, x.shape(), extent);
-    if (size == Size2d(1)) {
-      const fold::Mean<T> mean(x.size(-2) * x.size(-1));
-      return Forwarded{detail::reduce<T>(name, mean, x, {-2, -1}, true), Tuple<>()};
+    const auto axes = request.plan(x.shape());
+    if (request.size == Size3d(1)) {
+      const ReduceAxes pooled = request.dims == 1 ? ReduceAxes{-1} : ReduceAxes{-2, -1};
+      const fold::Mean<T> mean(std::int64_t{axes.of[1].extent} * axes.of[2].extent);
+      return Forwarded{detail::reduce<T>(name, mean, x, pooled, true), Tuple<>()};
     }
-    return Forwarded{detail::mean_of_windows(x, 2, rows(x.shape()), cols(x.shape()), {}), Tuple<>()};
+    return Forwarded{detail::mean_of_windows(x, request.dims, axes.of[1], axes.of[2], {}), Tuple<>()};
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    detail::share_among_windows(dx, 2, g, rows(dx.shape()), cols(dx.shape()), {});
-  }
-
- private:
-  [[nodiscard]] detail::AdaptiveAxis rows(const Shape& shape) const { return axis(shape[-2], size.height); }
-  [[nodiscard]] detail::AdaptiveAxis cols(const Shape& shape) const { return axis(shape[-1], size.width); }
-  [[nodiscard]] static detail::AdaptiveAxis axis(std::int64_t extent, std::int64_t outputs) {
-    return {static_cast<detail::PoolIndex>(extent), static_cast<detail::PoolIndex>(outputs)};
+    const auto axes = request.plan(dx.shape());
+    detail::share_among_windows(dx, request.dims, g, axes.of[1], axes.of[2], {});
   }
 };
 
 }  // namespace operation
 
 namespace detail {
-/// throws ArgumentError unless both are 1 or more
-inline Size2d require_adaptive_size(const Size2d& size) {
-  if (size.height < 1 || size.width < 1)
-    fail<ArgumentError>({"adaptive_avg_pool2d: a size of ", size, "; expected 1 or more of each"});
-  return size;
-}
 /// throws ArgumentError
 [[nodiscard]] inline operation::MaxPool max_pool1d(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                                                    const MaxPool1dOptions& options) {
-  return {PoolRequest{"max_pool1d", 1, {1, kernel}, stride, {0, padding}, {1, options.dilation}, options.ceil_mode}
-              .checked()};
+  return {pool_request("max_pool1d", 1, kernel, stride, padding, options.dilation, options.ceil_mode)};
 }
 [[nodiscard]] inline operation::MaxPool max_pool2d(const Size2d& kernel, const Size2d& stride, const Size2d& padding,
                                                    const MaxPool2dOptions& options) {
-  return {PoolRequest{"max_pool2d", 2, kernel, stride, padding, options.dilation, options.ceil_mode}.checked()};
+  return {pool_request("max_pool2d", 2, kernel, stride, padding, options.dilation, options.ceil_mode)};
 }
 [[nodiscard]] inline operation::AvgPool avg_pool1d(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                                                    const AvgPoolOptions& options) {
-  return {PoolRequest{"avg_pool1d", 1, {1, kernel}, stride, {0, padding}, 1, options.ceil_mode}.checked(),
+  return {pool_request("avg_pool1d", 1, kernel, stride, padding, std::int64_t{1}, options.ceil_mode),
           {options.divisor_override, options.count_include_pad}};
 }
 [[nodiscard]] inline operation::AvgPool avg_pool2d(const Size2d& kernel, const Size2d& stride, const Size2d& padding,
                                                    const AvgPoolOptions& options) {
-  return {PoolRequest{"avg_pool2d", 2, kernel, stride, padding, 1, options.ceil_mode}.checked(),
+  return {pool_request("avg_pool2d", 2, kernel, stride, padding, Size2d(1), options.ceil_mode),
           {options.divisor_override, options.count_include_pad}};
+}
+[[nodiscard]] inline operation::AdaptiveAvgPool adaptive_avg_pool1d(std::int64_t size) {
+  return {AdaptiveRequest{{"adaptive_avg_pool1d", 1}, pooled_size(size)}.checked()};
+}
+[[nodiscard]] inline operation::AdaptiveAvgPool adaptive_avg_pool2d(const Size2d& size) {
+  return {AdaptiveRequest{{"adaptive_avg_pool2d", 2}, pooled_size(size)}.checked()};
 }
 }  // namespace detail
 
@@ -277,7 +272,13 @@ template <detail::FloatingOperand X>
 ///     auto features = adaptive_avg_pool2d(maps, 1).flatten(1);
 template <detail::FloatingOperand X>
 [[nodiscard]] auto adaptive_avg_pool2d(const X& x, Size2d size) {
-  return apply(operation::AdaptiveAvgPool{detail::require_adaptive_size(size)}, x);
+  return apply(detail::adaptive_avg_pool2d(size), x);
+}
+/// The same along one dimension.
+/// shape: (batch, c, length) -> (batch, c, size), with or without the batch
+template <detail::FloatingOperand X>
+[[nodiscard]] auto adaptive_avg_pool1d(const X& x, std::int64_t size) {
+  return apply(detail::adaptive_avg_pool1d(size), x);
 }
 
 #include <locus/refuse/ops/pool.inc>

@@ -12,6 +12,7 @@ namespace operation {
 
 struct Prelu {
   static constexpr const char* name = "prelu";
+  static constexpr bool runs_on_duals = true;
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x, const Tensor<T, D>& weight) const {

@@ -11,10 +11,17 @@
 
 namespace locus { inline namespace LOCUS_ABI {
 
+namespace detail {
+/// ops/products_of_others.hpp defines it, for programs that compute with duals.
+template <class R, class D>
+[[nodiscard]] Tensor<Dual<R>, D> products_of_others(const Tensor<Dual<R>, D>& x, const ReduceAxes& axes);
+}  // namespace detail
+
 namespace operation {
 
 struct Sum {
   static constexpr const char* name = "sum";
+  static constexpr bool linear = true;
   ReduceAxes axes;
   bool keepdim;
   template <class X>
@@ -35,6 +42,7 @@ struct Sum {
 
 struct Mean {
   static constexpr const char* name = "mean";
+  static constexpr bool linear = true;
   ReduceAxes axes;
   bool keepdim;
   template <class X>
@@ -58,6 +66,7 @@ struct Mean {
 
 struct Product {
   static constexpr const char* name = "prod";
+  static constexpr bool runs_on_duals = true;
   ReduceAxes axes;
   bool keepdim;
   template <class X>
@@ -78,6 +87,10 @@ struct Product {
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const Tensor<T, D>& x = get<0>(saved);
+    if constexpr (is_dual<T>) {
+      const Shape kept = detail::FoldedAxes(name, x.shape(), axes).kept;
+      return detail::map_to(dx, functor::Multiply{}, g.reshape(kept), detail::products_of_others(x, axes));
+    }
     const auto nonzero = detail::reduce<T>(name, fold::Product<T>{}, where(x == 0, 1, x), axes, true);
     const auto zeros = detail::reduce<std::int64_t>(name, fold::Sum<bool>{}, x == 0, axes, true);
     detail::map_to(dx, Others{}, g.reshape(nonzero.shape()), x, nonzero, zeros);
@@ -101,7 +114,7 @@ template <detail::Operand X>
 /// Mean over axes (all of them by default), added in the order of sum; NaN over no elements.
 /// gradient: g / count repeated
 /// cost: one launch, into which a temporary expression is fused; backward one of the result's size
-template <detail::FloatingOperand X>
+template <detail::DifferentiableOperand X>
 [[nodiscard]] auto mean(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
   return detail::reduce_or_record(operation::Mean{axes, keepdim}, std::forward<X>(x));
 }

@@ -144,6 +144,14 @@ template <class T, class D>
   return count;
 }
 
+/// Whether `shape` broadcasts to `target`.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline bool broadcasts_to(const Shape& shape, const Shape& target) {
+  if (shape.rank() > target.rank()) return false;
+  for (int i = 1; i <= shape.rank(); ++i)
+    if (shape[-i] != target[-i] && shape[-i] != 1) return false;
+  return true;
+}
+
 /// Adds `g`, of a broadcast shape, to the gradient of the tensor that was broadcast.
 template <class T, class D>
 void sum_to(const Tensor<T, D>& g, Gradient<T, D>& gradient) {

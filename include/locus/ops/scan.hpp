@@ -35,7 +35,7 @@ template <class T, class Op>
 struct ScanOnHost {
   static constexpr int fragments = 0;
   static constexpr std::int64_t side_by_side = 16;
-  using R = std::conditional_t<FloatingDType<T>, double, compute_t<T>>;
+  using R = std::conditional_t<FloatingDType<T>, wide_t<compute_t<T>>, compute_t<T>>;
   const T* in;
   T* out;
   std::int64_t cols, inner;
@@ -87,13 +87,13 @@ template <class Op = functor::Add, class T, class D>
   }
 }
 
-/// Elements moved to the next place along an axis, in reverse to the one before; zero in the place without a source.
+/// Elements moved to the next place along an axis, in reverse to the one before; `first` in the place without a source.
 template <class T, class D>
-[[nodiscard]] Tensor<T, D> shifted(const Tensor<T, D>& x, int axis, bool reverse) {
+[[nodiscard]] Tensor<T, D> shifted(const Tensor<T, D>& x, int axis, bool reverse, compute_t<T> first = 0) {
   const Tensor<T, D> y(x.shape(), x.device());
   if (y.empty()) return y;
   const std::int64_t n = x.size(axis);
-  y.slice(axis, reverse ? n - 1 : 0, reverse ? n : 1).fill_(T(0));
+  y.slice(axis, reverse ? n - 1 : 0, reverse ? n : 1).fill_(first);
   copy_elements(x.slice(axis, reverse ? 1 : 0, reverse ? n : n - 1),
                 y.slice(axis, reverse ? 0 : 1, reverse ? n - 1 : n));
   return y;
@@ -101,9 +101,9 @@ template <class T, class D>
 
 }  // namespace detail
 
-/// The elements that a running sum adds up.
+/// The elements that a running sum, product or the like combines.
 struct ScanOptions {
-  bool exclusive = false;  ///< only those before each element: the first sum is 0
+  bool exclusive = false;  ///< only those before each element: the first sum is 0, the first product 1
   bool reverse = false;    ///< from the end
 };
 
@@ -111,6 +111,7 @@ namespace operation {
 
 struct CumulativeSum {
   static constexpr const char* name = "cumsum";
+  static constexpr bool linear = true;
   int axis;
   ScanOptions options;
   template <class T, class D>

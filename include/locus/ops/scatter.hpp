@@ -24,6 +24,7 @@ namespace operation {
 /// x + slices of source along an axis, at a list of indices.
 struct IndexAdd {
   static constexpr const char* name = "index_add";
+  static constexpr bool linear = true;
   int axis;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x, const Tensor<std::int64_t, D>& given, const Tensor<T, D>& source) const {
@@ -47,6 +48,7 @@ struct IndexAdd {
 /// x with slices of source along an axis, at a list of indices; the last one stays.
 struct IndexCopy {
   static constexpr const char* name = "index_copy";
+  static constexpr bool linear = true;
   int axis;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x, const Tensor<std::int64_t, D>& given, const Tensor<T, D>& source) const {
@@ -73,6 +75,7 @@ struct IndexCopy {
 /// x + elements of source, at an index for each along an axis.
 struct ScatterAdd {
   static constexpr const char* name = "scatter_add";
+  static constexpr bool linear = true;
   int axis;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index, const Tensor<T, D>& source) const {
@@ -97,6 +100,7 @@ struct ScatterAdd {
 /// x with elements of source, at an index for each along an axis; the last one stays.
 struct Scatter {
   static constexpr const char* name = "scatter";
+  static constexpr bool linear = true;
   int axis;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x, const Tensor<std::int64_t, D>& given, const Tensor<T, D>& source) const {

@@ -33,6 +33,12 @@ struct CountBelow {
   LOCUS_FN static bool is_less(R a, R b) { return a < b || (b != b && a == a); }
 };
 
+/// Numbers alone, for results that have no derivative.
+template <class T, class D>
+[[nodiscard]] Tensor<primal_t<T>, D> without_tangents(const Tensor<T, D>& x) {
+  return x.template as<primal_t<T>>();
+}
+
 /// throws ShapeError unless sorted is one row, or has a row for each of the values'
 LOCUS_OUT_OF_LINE inline void require_rows(std::string_view name, const Shape& sorted, const Shape& values) {
   bool fits = sorted.rank() == 1 || (sorted.rank() > 1 && sorted.rank() == values.rank());
@@ -58,11 +64,11 @@ template <class T, class D>
 }
 
 template <class X, class Y>
-concept AlikeOperands =
-    TensorLike<X> && TensorLike<Y> && Computes<X> && SameDevice<X, Y> && std::is_same_v<value_of<X>, value_of<Y>>;
+concept AlikeOperands = TensorLike<X> && TensorLike<Y> && Computes<X> && SameDevice<X, Y> &&
+                        std::is_same_v<primal_t<value_of<X>>, primal_t<value_of<Y>>> && !ComplexDType<value_of<X>>;
 
 template <class X, class V>
-concept SearchedForANumber = TensorLike<X> && Computes<X> && ScalarFits<V, value_of<X>>;
+concept SearchedForANumber = TensorLike<X> && Computes<X> && ScalarFits<V, value_of<X>> && !ComplexDType<value_of<X>>;
 template <class X, class V>
 [[nodiscard]] auto number_beside(std::string_view name, const X& x, V value) {
   using T = value_of<X>;
@@ -80,7 +86,8 @@ template <class X, class V>
 template <class X, class V>
   requires detail::AlikeOperands<X, V>
 [[nodiscard]] auto searchsorted(const X& sorted, const V& values, bool right = false) {
-  return detail::places_among("searchsorted", sorted.eval().value(), values.eval().value(), right);
+  return detail::places_among("searchsorted", detail::without_tangents(sorted.eval().value()),
+                              detail::without_tangents(values.eval().value()), right);
 }
 
 /// The place of one number, as a tensor of no dimensions: searchsorted(sorted, 3.f).
@@ -100,7 +107,8 @@ template <class V, class X>
   if (boundaries.shape().rank() != 1) {
     fail<ShapeError>({"bucketize: boundaries of shape ", boundaries.shape(), "; expected a list, of one dimension"});
   }
-  return detail::places_among("bucketize", boundaries.eval().value(), values.eval().value(), right);
+  return detail::places_among("bucketize", detail::without_tangents(boundaries.eval().value()),
+                              detail::without_tangents(values.eval().value()), right);
 }
 
 /// The bucket of one number, as a tensor of no dimensions.

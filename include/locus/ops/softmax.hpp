@@ -139,7 +139,7 @@ struct SoftmaxRowBackward {
     if constexpr (logarithm) {
       const R sum = team.reduce(
           fold::Sum<T>{}, [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
-      if (sum == R(0)) {  // the outputs need not be read
+      if (is_zero(sum)) {  // the outputs need not be read
         return team.store(
             dx.output(row, accumulate), [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
       }
@@ -198,6 +198,7 @@ namespace operation {
 template <bool logarithm>
 struct Softmax {
   static constexpr const char* name = logarithm ? "log_softmax" : "softmax";
+  static constexpr bool runs_on_duals = true;
   int axis;
 
   template <class T, class D>
@@ -247,6 +248,7 @@ struct Softmax {
 
 struct LogSumExp {
   static constexpr const char* name = "logsumexp";
+  static constexpr bool runs_on_duals = true;
   int axis;
   bool keepdim;
 
@@ -305,6 +307,13 @@ template <detail::FloatingOperand X>
 template <detail::FloatingOperand X>
 [[nodiscard]] auto log_softmax(const X& x, int axis) {
   return apply(operation::Softmax<true>{axis}, x);
+}
+
+/// softmax(-x): the smallest element gets the largest share.     cost: as softmax, and a launch
+template <detail::FloatingOperand X>
+  requires(!detail::IsParameter<X>)
+[[nodiscard]] auto softmin(const X& x, int axis) {
+  return softmax(-x, axis);
 }
 
 namespace detail {

@@ -9,6 +9,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/ops/index.hpp>
 #include <locus/ops/order/sort_elements.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
@@ -19,6 +20,7 @@ namespace operation {
 template <class D, bool all>
 struct Sort {
   static constexpr const char* name = all ? "sort" : "topk";
+  static constexpr bool linear = true;  ///< in the order that forward found
   detail::SortedRows wanted;
   Tensor<std::int64_t, D> indices;  ///< written by forward
 
@@ -36,6 +38,11 @@ struct Sort {
     return Forwarded{values, Tuple(indices)};
   }
 
+  template <class T>
+  [[nodiscard]] Tensor<T, D> derivative(const Tensor<T, D>& along) const {
+    if (along.rank() == 0) return along;
+    return Gather{wanted.axis}.forward(along, indices).output;
+  }
   template <class T>
   void backward(const Tuple<Tensor<std::int64_t, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto target = dx.open();
@@ -63,7 +70,7 @@ struct Sorted {
 
 namespace detail {
 template <class X>
-concept SortOperand = Operand<X> && SortingDevice<device_of<X>>;
+concept SortOperand = RealOperand<X> && SortingDevice<device_of<X>>;
 
 template <bool all, class X>
 auto sort_rows(const X& x, const SortedRows& wanted) {

@@ -15,6 +15,7 @@ namespace detail {
 template <class T>
 struct TriangleRow {
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   static constexpr bool waits_for_memory = true;
   Rows<const T> x;
@@ -55,6 +56,7 @@ struct Triangle {
   bool lower;
   std::int64_t offset;
   static constexpr const char* name = "triangle";
+  static constexpr bool linear = true;
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
@@ -84,6 +86,7 @@ struct Triangle {
 
 struct DiagonalMatrix {
   static constexpr const char* name = "diag_embed";
+  static constexpr bool linear = true;
   std::int64_t offset;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {

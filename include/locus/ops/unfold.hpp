@@ -61,6 +61,7 @@ namespace operation {
 
 struct Unfold {
   static constexpr const char* name = "unfold";
+  static constexpr bool linear = true;
   int dim;
   std::int64_t size, step, dilation;
 
@@ -77,6 +78,7 @@ struct Unfold {
 
 struct FoldWindows {
   static constexpr const char* name = "fold_windows";
+  static constexpr bool linear = true;
   int dim;
   std::int64_t extent, step, dilation;
 

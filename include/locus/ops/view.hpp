@@ -9,6 +9,7 @@ namespace operation {
 
 struct Reshape {
   static constexpr const char* name = "reshape";
+  static constexpr bool linear = true;
   Shape shape;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
@@ -22,6 +23,7 @@ struct Reshape {
 
 struct Permute {
   static constexpr const char* name = "permute";
+  static constexpr bool linear = true;
   Axes order;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
@@ -37,6 +39,7 @@ struct Permute {
 
 struct Expand {
   static constexpr const char* name = "expand";
+  static constexpr bool linear = true;
   Shape shape;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
@@ -51,6 +54,7 @@ struct Expand {
 /// A slice of one dimension; with `drop`, of one element, whose dimension disappears.
 struct Slice {
   static constexpr const char* name = "slice";
+  static constexpr bool linear = true;
   int dim;
   std::int64_t start, end, step;
   bool drop = false;
@@ -71,6 +75,7 @@ struct Slice {
 /// The elements (i, i + offset) of two dimensions.
 struct Diagonal {
   static constexpr const char* name = "diagonal";
+  static constexpr bool linear = true;
   std::int64_t offset;
   int first, second;
   template <class T, class D>
@@ -88,6 +93,7 @@ struct Diagonal {
 /// The same images, their channels side by side.
 struct ChannelsLast {
   static constexpr const char* name = "channels_last";
+  static constexpr bool linear = true;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
     return Forwarded{x.channels_last(), Tuple<>()};
@@ -102,6 +108,7 @@ struct ChannelsLast {
 template <class E>
 struct MoveTo {
   static constexpr const char* name = "to";
+  static constexpr bool linear = true;
   E target;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {

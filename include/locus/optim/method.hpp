@@ -84,6 +84,7 @@ class OptimizerBy : public Optimizer<T, D> {
   }
   /// Compiles steps of groups.
   OptimizerBy(const std::vector<Group<T, D>>& groups, const Options& options);
+  [[nodiscard]] const Options& options() const { return options_; }
 
  private:
   friend class Optimizer<T, D>;

@@ -146,6 +146,20 @@ class Optimizer {
       launch_one_group<Self, Rule>(self, 0, first, last);
     });
   }
+  /// Counts a step of each parameter that has a gradient, for optimizers whose steps are not elementwise. Then calls
+  /// visit(i, group, count) for each: the numbers of parameter and group, and a function that returns the number of
+  /// steps made, also in replays of a captured step.
+  template <class Visit>
+  void count_step(std::string_view who, const Visit& visit) {
+    presence_.require("optimizer");
+    locus::detail::require_final(who, parameters_);
+    watch_replays();
+    for_each_stretch([&](std::size_t first, std::size_t last) {
+      advance(first, last);
+      for (std::size_t i = first; i < last; ++i)
+        visit(members_[i].index, members_[i].group, [this, i] { return members_[i].steps; });
+    });
+  }
   /// step_of(), unless the flag is set.
   template <class Self, class Rule = typename Self::Rule>
   void step_unless(Self& self, const Tensor<bool, D>& skip);
@@ -251,7 +265,7 @@ class Optimizer {
   Tensor<R, D> state_[most_states];  ///< first the master weights, if there are any
   Tensor<std::uint8_t, D> group_ids_;
   Tensor<std::int64_t, D> made_;    ///< steps of each parameter, if counted on the device
-  Tensor<R, D> first_, second_;     ///< corrections of each parameter
+  Tensor<R, D> corrections_[3];     ///< first, second and third of each parameter
   const float* unscale_ = nullptr;  ///< in a step with scaled gradients: their factor, on the device
 };
 

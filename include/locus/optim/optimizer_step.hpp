@@ -164,8 +164,7 @@ void Optimizer<T, D>::count_on_device() {
   const auto n = static_cast<std::int64_t>(members_.size());
   const D device = member(0).device();
   Tensor<std::int64_t, D> made({n}, device);
-  first_ = Tensor<R, D>({n}, device);
-  second_ = Tensor<R, D>({n}, device);
+  for (auto& each : corrections_) each = Tensor<R, D>({n}, device);
   made_ = std::move(made);
   write_counters();
 }
@@ -247,9 +246,11 @@ void Optimizer<T, D>::count(Self& self, const Tensor<bool, D>* skip, std::size_t
   };
   std::int64_t* const made = made_.data() + first;
   locus::detail::map_anew(
-      made_.device(), make_plan<5>({static_cast<std::int64_t>(last - first)}, std::array{each, one, each, each, each}),
-      make, Pack<const std::int64_t*, const bool*>(made, skip ? skip->data() : nullptr),
-      Pack<std::int64_t*, R*, R*>(made, first_.data() + first, second_.data() + first));
+      made_.device(),
+      make_plan<6>({static_cast<std::int64_t>(last - first)}, std::array{each, one, each, each, each, each}), make,
+      Pack<const std::int64_t*, const bool*>(made, skip ? skip->data() : nullptr),
+      Pack<std::int64_t*, R*, R*, R*>(made, corrections_[0].data() + first, corrections_[1].data() + first,
+                                      corrections_[2].data() + first));
 }
 
 /// A step, counted on the device, of a stretch of one group.
@@ -262,8 +263,9 @@ void Optimizer<T, D>::launch_one_group_unless(Self& self, const Tensor<bool, D>*
         {detail::rule_for<T>(Rule{self->rule()}), self->rates(self->groups_[group])}};
   };
   const PlanOperand one{nullptr, nullptr};
-  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one, one}, first_.data() + counter,
-         second_.data() + counter, skip ? skip->data() : nullptr, unscale_);
+  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one, one, one},
+         corrections_[0].data() + counter, corrections_[1].data() + counter, corrections_[2].data() + counter,
+         skip ? skip->data() : nullptr, unscale_);
 }
 
 /// A step of up to groups_of_a_launch groups, from first_group on, in a stretch that may hold other groups, too.
@@ -283,9 +285,10 @@ void Optimizer<T, D>::launch_groups(Self& self, const Tensor<bool, D>* skip, std
   };
   static constexpr Strides dense{1};
   const PlanOperand one{nullptr, nullptr}, each{nullptr, &dense};
-  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one, one, each},
-         on_device ? first_.data() + first : nullptr, on_device ? second_.data() + first : nullptr,
-         skip ? skip->data() : nullptr, unscale_, group_ids_.data() + members_[first].state);
+  const auto correction = [&](int k) { return on_device ? corrections_[k].data() + first : nullptr; };
+  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one, one, one, each},
+         correction(0), correction(1), correction(2), skip ? skip->data() : nullptr, unscale_,
+         group_ids_.data() + members_[first].state);
 }
 
 /// Writes the group number of every element to group_ids_.

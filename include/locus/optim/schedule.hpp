@@ -114,6 +114,24 @@ struct ConstantLR {
   }
 };
 
+/// Falls from the base to 0 within total_iters steps, as (1 - step / total_iters)^power.
+struct PolynomialLR {
+  static constexpr const char* name = "PolynomialLR";
+  std::int64_t total_iters = 5;
+  double power = 1;
+
+  void check() const {
+    locus::detail::require_steps("PolynomialLR", "total_iters", total_iters);
+    locus::detail::require_not_negative("PolynomialLR", "power", power);
+  }
+  [[nodiscard]] double first(double lr, double) const { return lr; }
+  [[nodiscard]] double next(std::int64_t step, double lr, double) const {
+    if (step > total_iters) return lr;
+    const auto left = static_cast<double>(total_iters - step);
+    return lr * __builtin_pow(left / (left + 1), power);
+  }
+};
+
 /// Half a cosine from the base to eta_min within t_max steps, then back (Loshchilov and Hutter, 2017, without
 /// restarts).
 struct CosineAnnealingLR {
@@ -232,6 +250,18 @@ struct LambdaLR {
 };
 template <class F>
 LambdaLR(F) -> LambdaLR<F>;
+
+/// Multiplied by f(step) at every step, for a function of your own.
+template <class F>
+struct MultiplicativeLR {
+  static constexpr const char* name = "MultiplicativeLR";
+  F f;
+  void check() const {}
+  [[nodiscard]] double first(double lr, double) const { return lr; }
+  [[nodiscard]] double next(std::int64_t step, double lr, double) const { return lr * static_cast<double>(f(step)); }
+};
+template <class F>
+MultiplicativeLR(F) -> MultiplicativeLR<F>;
 
 /// A schedule that changes momentum as well: if cycles_momentum(), momentum(step, now) returns the momentum of step 0,
 /// 1, ...

@@ -23,7 +23,7 @@ struct Rates {
 /// Numbers that depend on the count of steps; each rule defines them.
 template <class R>
 struct Corrections {
-  R first = 0, second = 0;
+  R first = 0, second = 0, third = 0;
 };
 /// Corrections of an optimizer whose steps do not depend on their count.
 struct NoCorrections {
@@ -102,14 +102,14 @@ template <class Rule, class States>
 struct StepUnlessBy;
 template <class Rule, int... i>
 struct StepUnlessBy<Rule, std::integer_sequence<int, i...>> {
-  static constexpr unsigned repeated = 0b1111u << (2 + Rule::states);  // corrections, skip, unscale
+  static constexpr unsigned repeated = 0b11111u << (2 + Rule::states);  // corrections, skip, unscale
   using R = typename Rule::R;
   Rule rule;
   Rates<R> rates;
-  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, float unscale,
-                           R& new_value, repeated_t<i, R>&... new_state) const {
+  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, R third, bool skip,
+                           float unscale, R& new_value, repeated_t<i, R>&... new_state) const {
     const R g = rates.sign * unscaled(gradient, unscale);
-    rule(rates, Corrections<R>{first, second}, value, g, state..., new_value, new_state...);
+    rule(rates, Corrections<R>{first, second, third}, value, g, state..., new_value, new_state...);
     new_value = locus::detail::either(skip, value, new_value);
     ((new_state = locus::detail::either(skip, state, new_state)), ...);
   }
@@ -123,17 +123,17 @@ template <class Rule, int n, class States>
 struct StepOfGroupsBy;
 template <class Rule, int n, int... i>
 struct StepOfGroupsBy<Rule, n, std::integer_sequence<int, i...>> {
-  static constexpr unsigned repeated = 0b1111u << (2 + Rule::states);  // corrections, skip, unscale
+  static constexpr unsigned repeated = 0b11111u << (2 + Rule::states);  // corrections, skip, unscale
   using R = typename Rule::R;
   Rule rule;
   Rates<R> rates[n];
   Corrections<R> corrections;
   int first_group = 0;
-  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, float unscale,
-                           int group, R& new_value, repeated_t<i, R>&... new_state) const {
+  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, R third, bool skip,
+                           float unscale, int group, R& new_value, repeated_t<i, R>&... new_state) const {
     const int own = group - first_group;
     const bool moves = !skip && own >= 0 && own < n;
-    const Corrections<R> both{corrections.first + first, corrections.second + second};
+    const Corrections<R> both{corrections.first + first, corrections.second + second, corrections.third + third};
     const Rates<R>& its_rates = rates[moves ? own : 0];
     rule(its_rates, both, value, its_rates.sign * unscaled(gradient, unscale), state..., new_value, new_state...);
     new_value = moves ? new_value : value;
@@ -149,11 +149,12 @@ struct StepOfGroups : StepOfGroupsBy<Rule, n, states_of<Rule>> {};
 template <class R, class Correct>
 struct CountStep {
   Correct correct;
-  LOCUS_FN void operator()(std::int64_t made, bool skip, std::int64_t& now, R& first, R& second) const {
+  LOCUS_FN void operator()(std::int64_t made, bool skip, std::int64_t& now, R& first, R& second, R& third) const {
     now = skip ? made : made + 1;
     const Corrections<R> corrections = correct.template of_step<R>(now);
     first = corrections.first;
     second = corrections.second;
+    third = corrections.third;
   }
 };
 

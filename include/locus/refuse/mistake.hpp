@@ -21,6 +21,7 @@ enum class Wrong {
   parameters,
   types,
   integers,
+  complex_numbers,
   exchanged,
   indices,
   condition,

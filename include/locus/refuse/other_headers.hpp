@@ -21,6 +21,14 @@ namespace linalg {
 #include <locus/refuse/other_headers/linalg.inc>
 }  // namespace linalg
 
+namespace fft {
+#include <locus/refuse/other_headers/fft.inc>
+}  // namespace fft
+
+namespace distributions {
+#include <locus/refuse/other_headers/distributions.inc>
+}  // namespace distributions
+
 namespace io {
 #include <locus/refuse/other_headers/io.inc>
 }  // namespace io
@@ -44,6 +52,7 @@ namespace models {
 // included.
 struct ResNetOptions;
 struct GPT2Options;
+struct LlamaOptions;
 struct LeNet5Options;
 template <class T, class D>
 struct MlpOptions;

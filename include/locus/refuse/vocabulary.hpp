@@ -30,7 +30,13 @@ struct model_is_on;
 template <class D>
 struct input_is_on;
 template <class D>
+struct distribution_is_on;
+template <class D>
+struct value_is_on;
+template <class D>
 struct labels_are_on;
+template <class D>
+struct tables_are_on;
 template <class D>
 struct weights_are_on;
 template <class D>
@@ -51,6 +57,8 @@ template <class T>
 struct labels_hold;
 template <class T>
 struct indices_hold;
+template <class T>
+struct value_holds;
 
 struct move_one_with_to_Cpu_or_to_Cuda;
 struct copy_with_to_Cpu_or_to_Cuda;
@@ -59,9 +67,12 @@ struct copy_to_host_first_with_to_Cpu;
 struct pinned_memory_cannot_compute_move_with_to_Cpu_or_to_Cuda;
 struct convert_one_with_as_T;
 struct convert_with_as_float;
+struct take_real_x_or_imag_x_or_abs_x;
 struct convert_with_as_std_int64_t;
 struct refused;  ///< return type of refused functions in clang: never defined
 struct operation_on_parameters_alone;
+struct probabilities_or_logits;
+struct say_Probs_p_or_Logits_x;
 struct say_trace_w_or_w_value_or_seen_by_x_w;
 template <class F>
 struct scalar_function_without_a_derivative;
@@ -142,6 +153,11 @@ struct a_list_of_different_types;
 struct write_the_axis_first_without_braces_as_in_concat_0_x_y;
 struct layer_without_forward;
 struct layer_has_no_forward_that_takes_this_argument;
+struct mask_of_integers;
+struct write_mask_not_equal_0;
+template <class D>
+struct cache_is_on;
+struct make_the_cache_with_model_cache;
 struct write_auto_forward_const_auto_x_const;
 template <class D>
 struct batches_are_on;

@@ -125,7 +125,7 @@ Tensor<T, D> Tensor<T, D>::channels_last() const {
 }
 
 template <class T, class D>
-template <DType U>
+template <ConvertibleFrom<T> U>
 Tensor<U, D> Tensor<T, D>::as() const {
   if constexpr (std::is_same_v<T, U>) {
     return *this;
@@ -164,7 +164,7 @@ const Tensor<T, D>& Tensor<T, D>::fill_(T value) const {
 
 template <class T, class D>
 template <class X>
-  requires detail::CopySource<X, D>
+  requires(detail::CopySource<X, D> && ConvertibleFrom<T, value_of<X>>)
 const Tensor<T, D>& Tensor<T, D>::copy_(const X& operand) const {
   auto source = operand.eval().value().expand(shape());
   layout_.require_distinct_elements("copy_");

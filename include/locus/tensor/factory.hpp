@@ -90,7 +90,7 @@ template <DType T = float, MemorySpace D = Cpu, detail::NumberFor<T> N>
 [[nodiscard]] Tensor<T, D> full(const Shape& shape, N value, D device = {}) {
   detail::require_fits<T>("full", value, ", or another element type");
   Tensor<T, D> out(shape, device);
-  out.fill_(convert<T>(value));
+  out.fill_(convert<T>(detail::own_number(value)));
   return out;
 }
 template <DType T = float, MemorySpace D = Cpu>
@@ -106,13 +106,13 @@ template <DType T = float, MemorySpace D = Cpu>
 /// throws ArgumentError if the step is 0 or leads away from the end, or an element does not fit T
 template <DType T = float, Device D = Cpu, detail::NumberFor<T> Start, detail::NumberFor<T> End,
           detail::NumberFor<T> Step = int>
-  requires(!std::is_same_v<T, bool>)
+  requires(!std::is_same_v<T, bool> && !is_complex<T>)
 [[nodiscard]] Tensor<T, D> arange(Start start, End end, Step step = 1, D device = {}) {
   using Number = typename detail::ArangeElement<T>::Number;
   return detail::arange<T>(convert<Number>(start), convert<Number>(end), convert<Number>(step), device);
 }
 template <DType T = float, Device D = Cpu, detail::NumberFor<T> End>
-  requires(!std::is_same_v<T, bool>)
+  requires(!std::is_same_v<T, bool> && !is_complex<T>)
 [[nodiscard]] Tensor<T, D> arange(End end, D device = {}) {
   return locus::arange<T>(0, end, 1, device);
 }

@@ -10,9 +10,11 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
-/// Whether a number of type N may initialize an element of T: no fraction for an integer or a bool.
+/// Whether a number of type N may initialize an element of T: no fraction for an integer or a bool, and complex numbers
+/// for complex elements alone.
 template <class N, class T>
-concept NumberFor = (Arithmetic<N> || is_16_bit_float<N>)&&(FloatingDType<T> || std::is_integral_v<N>);
+concept NumberFor = ((Arithmetic<N> || is_16_bit_float<N>)&&(DifferentiableDType<T> || std::is_integral_v<N>)) ||
+                    (ComplexNumber<N> && is_complex<T>) || (is_dual<N> && std::is_same_v<N, T>);
 
 }  // namespace detail
 
@@ -21,7 +23,7 @@ template <DType T>
 class Nested {
  public:
   template <detail::NumberFor<T> N>
-  Nested(N number) : number_(convert<T>(number)) {
+  Nested(N number) : number_(convert<T>(detail::own_number(number))) {
     detail::require_fits<T>("from", number, ", or another element type");
   }
   Nested() : is_list_(true) {}
@@ -82,14 +84,26 @@ template <class T, MemorySpace D, class Write>
   }
 }
 
+/// The element of a tensor that holds values of V: V itself, and complex64 for std::complex<float>.
+template <class V>
+struct ElementOf {
+  using type = V;
+};
+template <AnyStandardComplex V>
+struct ElementOf<V> {
+  using type = Complex<typename V::value_type>;
+};
+template <class V>
+using element_of_t = typename ElementOf<V>::type;
+
 /// Anything with std::data and std::size whose values a tensor can hold.
 template <class R>
 concept Values = requires(const R& values) {
   std::size(values);
-  requires DType<std::remove_cvref_t<decltype(*std::data(values))>>;
+  requires DType<element_of_t<std::remove_cvref_t<decltype(*std::data(values))>>>;
 };
 template <class T, class Given>
-using element_or_t = std::conditional_t<std::is_void_v<T>, std::remove_cvref_t<Given>, T>;
+using element_or_t = std::conditional_t<std::is_void_v<T>, element_of_t<std::remove_cvref_t<Given>>, T>;
 
 inline void require_count(std::int64_t given, const Shape& shape) {
   if (given != elements(shape))
@@ -113,7 +127,7 @@ template <class T = void, MemorySpace D = Cpu, detail::Values R>
   detail::require_count(static_cast<std::int64_t>(std::size(values)), shape);
   return detail::written_by<Element>(shape, device, [&](Element* out) {
     const auto* const source = std::data(values);
-    for (std::size_t i = 0; i < std::size(values); ++i) out[i] = convert<Element>(source[i]);
+    for (std::size_t i = 0; i < std::size(values); ++i) out[i] = convert<Element>(detail::own_number(source[i]));
   });
 }
 /// As above, with one dimension.
@@ -124,14 +138,14 @@ template <class T = void, MemorySpace D = Cpu, detail::Values R>
 
 /// The values from `first` to `last` in row-major order. throws ShapeError unless the counts agree
 template <class T = void, MemorySpace D = Cpu, std::input_iterator I, std::sentinel_for<I> S>
-  requires DType<std::iter_value_t<I>>
+  requires DType<detail::element_of_t<std::iter_value_t<I>>>
 [[nodiscard]] auto from(I first, S last, const Shape& shape, D device = {}) {
   using Element = detail::element_or_t<T, std::iter_value_t<I>>;
   const std::int64_t room = elements(shape);
   return detail::written_by<Element>(shape, device, [&](Element* out) {
     std::int64_t count = 0;
     for (; first != last; ++first, ++count) {
-      if (count < room) out[count] = convert<Element>(static_cast<std::iter_value_t<I>>(*first));
+      if (count < room) out[count] = convert<Element>(detail::own_number(static_cast<std::iter_value_t<I>>(*first)));
     }
     detail::require_count(count, shape);
   });

@@ -42,6 +42,14 @@ class NumberFormat {
     }
   }
 
+  /// The imaginary part of a complex number: its sign, always, and j behind its last digit.
+  [[nodiscard]] std::string imaginary(double number) const {
+    std::string text = (*this)(number);
+    if (text.front() != '-') text.insert(0, 1, '+');
+    const auto last = text.find_last_not_of(' ');
+    return text.insert(last + 1, 1, 'j');
+  }
+
   /// Aligns fixed-point numbers at the point: trailing zeros become blanks.
   [[nodiscard]] std::string operator()(double number) const {
     if (!__builtin_isfinite(number)) return __builtin_isnan(number) ? "nan" : number < 0 ? "-inf" : "inf";
@@ -113,7 +121,9 @@ class Printer {
 
   void write_texts(const std::vector<T>& shown) {
     texts_.reserve(shown.size());
-    if constexpr (FloatingDType<T>) {
+    if constexpr (is_complex<T>) {
+      write_complex_texts(shown);
+    } else if constexpr (FloatingDType<T>) {
       std::vector<double> numbers;
       for (const T& value : shown) numbers.push_back(convert<double>(value));
       const NumberFormat format(numbers);
@@ -122,6 +132,23 @@ class Printer {
       for (const T& value : shown) texts_.push_back(join(value));
     }
     for (const auto& text : texts_) width_ = larger(width_, text.size());
+  }
+
+  /// Real parts are aligned, and so are imaginary parts.
+  void write_complex_texts(const std::vector<T>& shown) {
+    std::vector<double> reals, imags;
+    for (const T& z : shown) reals.push_back(z.real), imags.push_back(z.imag);
+    const NumberFormat real(reals), imag(imags);
+    std::size_t real_width = 0, imag_width = 0;
+    for (const T& z : shown) {
+      real_width = larger(real_width, real(z.real).size());
+      imag_width = larger(imag_width, imag.imaginary(z.imag).size());
+    }
+    const auto aligned = [](std::size_t width, const std::string& text) {
+      return std::string(width - text.size(), ' ') + text;
+    };
+    for (const T& z : shown)
+      texts_.push_back(aligned(real_width, real(z.real)) + aligned(imag_width, imag.imaginary(z.imag)));
   }
 
   void append(int dim, std::string& out) {
@@ -197,6 +224,18 @@ template <class Traits, class T>
   requires(std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, T x) {
   return out << static_cast<float>(x);
+}
+
+/// A complex number, as in Python: (1-2j).
+template <class R>
+[[nodiscard]] std::string to_string(const Complex<R>& z) {
+  std::string imag = join(z.imag);
+  if (imag.front() != '-') imag.insert(0, 1, '+');
+  return join("(", z.real, imag, "j)");
+}
+template <class Traits, class R>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const Complex<R>& z) {
+  return out << to_string(z);
 }
 
 /// A shape, written as by to_string.

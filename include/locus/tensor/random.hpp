@@ -76,6 +76,22 @@ struct NormalElement {
   }
 };
 
+/// Real and imaginary part of variance 1/2, so that the mean of |z|^2 is 1.
+template <class R>
+struct NormalElement<Complex<R>> {
+  static constexpr bool takes_long = true;
+  std::uint64_t seed = 0, offset = 0;
+  LOCUS_FN void operator()(std::int64_t index, Complex<R>& out) const {
+    constexpr R scale = static_cast<R>(0.70710678118654752440);
+    const std::uint64_t position = offset + static_cast<std::uint64_t>(index);
+    const PhiloxBlock lanes = random_block(seed, position, stream_of_complex_normals);
+    NormalPair<R> parts;
+    if constexpr (std::is_same_v<R, double>) parts = normal_pair_double(lanes);
+    else parts = normal_pair(lanes.x, lanes.y);
+    out = {scale * parts.first, scale * parts.second};
+  }
+};
+
 /// mean + deviation z for standard normal z
 template <class T>
 struct ScaledNormalElement : NormalElement<T> {
@@ -173,12 +189,12 @@ template <FloatingDType T = float, Device D = Cpu>
   return detail::randomly<T>(shape, device, detail::draw_from_default<D>, detail::UniformElement<T>{});
 }
 
-/// Standard normal.
-template <FloatingDType T = float, Device D = Cpu>
+/// Standard normal. Complex numbers have real and imaginary parts of variance 1/2.
+template <DifferentiableDType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> randn(const Shape& shape, Generator<D>& generator, D device = {}) {
   return detail::randomly<T>(shape, device, detail::draw_from(generator), detail::NormalElement<T>{});
 }
-template <FloatingDType T = float, Device D = Cpu>
+template <DifferentiableDType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> randn(const Shape& shape, D device = {}) {
   return detail::randomly<T>(shape, device, detail::draw_from_default<D>, detail::NormalElement<T>{});
 }
@@ -270,7 +286,7 @@ template <class T = void, detail::HasPlace X>
   return rand<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), x.device());
 }
 template <class T = void, detail::HasPlace X>
-  requires FloatingDType<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>
+  requires DifferentiableDType<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>
 [[nodiscard]] auto randn_like(const X& x) {
   return randn<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), x.device());
 }

@@ -16,7 +16,8 @@ LOCUS_REFUSALS_BEGIN
 template <class T, class D>
 class Tensor : public detail::OtherNames<D, 0> {
   static_assert(DType<T>,
-                "a Tensor holds float, double, half, bfloat16, bool, or integers of fixed width such as std::int64_t");
+                "a Tensor holds float, double, half, bfloat16, complex64, complex128, bool, or integers of fixed width "
+                "such as std::int64_t");
   static_assert(!std::is_same_v<D, Cuda> || MemorySpace<D>,
                 "Tensor<T, Cuda> needs #include <locus/cuda/backend.hpp> (or <locus/locus.hpp>)");
   static_assert(!std::is_same_v<D, Pinned> || MemorySpace<D>,
@@ -212,8 +213,9 @@ class Tensor : public detail::OtherNames<D, 0> {
   /// Converted; the tensor itself if T is U. Floating-point numbers become integers by truncation, and narrower
   /// floating-point numbers by rounding to nearest, halves to even, with overflow to infinity. Integers out of range
   /// wrap around. bool is true for numbers other than 0 and for NaN. NaN, infinities and numbers out of range become
-  /// integers that differ between processors, as in NumPy and PyTorch; apply clamp and nan_to_num first.
-  template <DType U>
+  /// integers that differ between processors, as in NumPy and PyTorch; apply clamp and nan_to_num first. Complex
+  /// numbers become real by real(x), imag(x) or abs(x) of ops/complex.hpp.
+  template <ConvertibleFrom<T> U>
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<U, D> as() const;
   /// On another device; the tensor itself if it is there already.
   template <MemorySpace E>
@@ -222,7 +224,7 @@ class Tensor : public detail::OtherNames<D, 0> {
 #include <locus/refuse/extents.inc>
 #include <locus/refuse/to.inc>
   template <class X>
-    requires detail::CopySource<X, D>
+    requires(detail::CopySource<X, D> && ConvertibleFrom<T, value_of<X>>)
   LOCUS_OUT_OF_LINE const Tensor& copy_(const X& source) const;  ///< writes in place; the source broadcasts
   /// As above, for a temporary expression, computed directly into the elements. cost: one launch
   template <class X>

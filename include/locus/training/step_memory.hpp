@@ -172,6 +172,8 @@ template <class Optimizer>
 [[nodiscard]] std::int64_t state_bytes(const Optimizer& optimizer) {
   if constexpr (StepsByScaler<Optimizer>) {
     return state_bytes(optimizer.optimizer());
+  } else if constexpr (requires { optimizer.state_bytes(); }) {
+    return optimizer.state_bytes();
   } else if constexpr (OfLocus<Optimizer>) {
     using T = value_of<Optimizer>;
     std::int64_t elements = 0;

@@ -99,7 +99,8 @@ class StatisticsOf {
     for_each_batch_norm<T, D>(model, [&](const auto& layer) {
       if (!layer.running_mean.defined()) return;
       if constexpr (std::is_same_v<decltype(layer), const BatchNorm1d<T, D>&>) of_features_.push_back(layer);
-      else of_images_.push_back(layer);
+      else if constexpr (std::is_same_v<decltype(layer), const BatchNorm2d<T, D>&>) of_images_.push_back(layer);
+      else of_volumes_.push_back(layer);
     });
     for_each([&](const auto& layer) {
       before_.push_back({layer.running_mean.value().clone(), layer.running_var.value().clone(),
@@ -138,10 +139,12 @@ class StatisticsOf {
   void for_each(const F& f) const {
     for (const auto& layer : of_features_) f(layer);
     for (const auto& layer : of_images_) f(layer);
+    for (const auto& layer : of_volumes_) f(layer);
   }
 
   std::vector<BatchNorm1d<T, D>> of_features_;  ///< handles of the model's
   std::vector<BatchNorm2d<T, D>> of_images_;
+  std::vector<BatchNorm3d<T, D>> of_volumes_;
   std::vector<RunningStatistics<R, D>> before_;
 };
 
@@ -154,7 +157,7 @@ void forward_in_training(const M& model, const X& x) {
 }
 }  // namespace detail
 
-/// Computes the running statistics of all BatchNorm1d and BatchNorm2d of a model anew, as the mean over these batches:
+/// Computes the running statistics of all batch norms of a model anew, as the mean over these batches:
 /// torch.optim.swa_utils.update_bn, for averaged weights. The model runs as in training, dropout included, but nothing
 /// is recorded. Each layer keeps its momentum. `batches` is a loader, which begins an epoch; a range of inputs, or of
 /// batches that begin with the input; or a function that returns the next one as std::optional. Returns the number of

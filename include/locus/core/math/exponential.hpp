@@ -6,6 +6,7 @@
 // 1961), with coefficients rounded to float one after the other; each states its interval and relative error.
 
 #include <locus/core/config.hpp>
+#include <locus/core/dual_functions.hpp>
 
 #include <cstdint>
 

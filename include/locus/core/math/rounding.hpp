@@ -2,6 +2,7 @@
 // Rounding to integers, branch-free on the host: before SSE4.1 processors had no instruction for it.
 
 #include <locus/core/config.hpp>
+#include <locus/core/dual_functions.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace math {
 

@@ -42,14 +42,14 @@ inline constexpr T largest_of =
 template <class T>
 inline constexpr T least_of = std::is_signed_v<T> ? static_cast<T>(-largest_of<T> - 1) : T(0);
 
-/// An option converted to R, which is float or double. throws ArgumentError for NaN, infinity, and numbers that R
-/// cannot hold
+/// An option converted to R, which is float, double or a dual of these. throws ArgumentError for NaN, infinity, and
+/// numbers that R cannot hold
 template <class R>
 [[nodiscard]] R finite_as(std::string_view caller, const char* option, double given) {
-  constexpr double most = std::is_same_v<R, float> ? __FLT_MAX__ : __DBL_MAX__;
+  constexpr double most = std::is_same_v<primal_t<R>, float> ? __FLT_MAX__ : __DBL_MAX__;
   if (!(given >= -most && given <= most))
-    fail<ArgumentError>(
-        {caller, ": ", option, " is ", given, "; expected a finite number of ", dtype_name<R>(), ", up to ", most});
+    fail<ArgumentError>({caller, ": ", option, " is ", given, "; expected a finite number of ",
+                         dtype_name<primal_t<R>>(), ", up to ", most});
   return static_cast<R>(given);
 }
 

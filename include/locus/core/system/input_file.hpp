@@ -66,4 +66,16 @@ class InputFile {
   std::uint64_t bytes_ = 0;
 };
 
+/// The content of a file of at most `most` bytes; expected: the kind of file. throws DataError
+[[nodiscard]] inline std::string content_of(const std::string& path, const char* expected, std::uint64_t most) {
+  InputFile file(path, expected);
+  if (file.bytes() > most)
+    fail<DataError>(
+        {"cannot read '", path, "': it has ", file.bytes(), " bytes; expected ", expected, " of at most ", most});
+  std::string content(static_cast<std::size_t>(file.bytes()), ' ');
+  if (file.read(content.data(), content.size()) != content.size())
+    fail<DataError>({"cannot read '", path, "': it ended while it was read"});
+  return content;
+}
+
 }}}  // namespace locus::LOCUS_ABI::io::detail

@@ -32,7 +32,7 @@ struct DepthwiseKernels {
 };
 
 #define LOCUS_KERNEL_FILE <locus/cpu/conv/depthwise_kernel.inc>
-#include <locus/cpu/conv/kernel_sets.inc>
+#include <locus/cpu/kernel_sets.inc>
 
 /// The sums that go with kernels of products.
 [[nodiscard]] inline const DepthwiseKernels& depthwise_kernels(const KernelSet<float>& products) {

@@ -34,7 +34,7 @@ struct WinogradKernels {
 };
 
 #define LOCUS_KERNEL_FILE <locus/cpu/conv/winograd_kernel.inc>
-#include <locus/cpu/conv/kernel_sets.inc>
+#include <locus/cpu/kernel_sets.inc>
 
 /// The transforms that go with kernels of products.
 [[nodiscard]] inline const WinogradKernels& winograd_kernels(const KernelSet<float>& products) {

@@ -3,6 +3,8 @@
 
 #include <locus/core/check.hpp>
 #include <locus/core/math.hpp>
+#include <locus/cpu/gemm/complex.hpp>
+#include <locus/cpu/gemm/few_rows.hpp>
 #include <locus/cpu/gemm/in_place.hpp>
 #include <locus/cpu/gemm/narrow.hpp>
 #include <locus/cpu/gemm/product.hpp>
@@ -126,6 +128,7 @@ void multiply(const GemmCall<T>& call) {
       case GemmStrategy::narrow: return multiply_narrow(kernels, call);
       case GemmStrategy::columns_of_b: return multiply_by_vectors(kernels, call, true);
       case GemmStrategy::rows_of_a: return multiply_by_vectors(kernels, call, false);
+      case GemmStrategy::few_rows: return multiply_few_rows(call);
       case GemmStrategy::transposed: return multiply(transposed(call));
       case GemmStrategy::transposed_in_place: return multiply_in_place(kernels, transposed(call));
       case GemmStrategy::transposed_tiles: return multiply_by_tiles(transposed(call));
@@ -141,6 +144,12 @@ void multiply(const GemmCall<T>& call) {
 #endif
       case GemmStrategy::tiles: break;
     }
+  } else {
+    const GemmStrategy strategy = strategy_of(call);
+    if (strategy == GemmStrategy::few_rows) return multiply_few_rows(call);
+    if (strategy != GemmStrategy::tiles)
+      return multiply_by_vectors(few_row_kernels<T>(*kernels_in_use<T>()), call,
+                                 strategy == GemmStrategy::columns_of_b);
   }
   multiply_by_tiles(call);
 }
@@ -208,8 +217,8 @@ void multiply(const GemmBatch& batch, const GemmCall<T>& call) {
 /// Every product of a batch: c(i, j) = epilogue(sum over k of a(i, k) * b(k, j), previous c(i, j) or 0, i, j); c is
 /// read only where the epilogue accumulates. Operands may have any strides; c must not overlap a or b. An empty k gives
 /// a sum of 0. half and bfloat16 are summed in float, integers wrap around. Results do not depend on the number of
-/// threads. With Isa::avx512_bf16 and later, bfloat16 and sums of theirs below 2^-126 count as zeros.
-/// throws ShapeError unless the extents fit
+/// threads. With Isa::avx512_bf16 and later, bfloat16 and sums of theirs below 2^-126 count as zeros, except in
+/// products of few rows or columns, which are summed in float. throws ShapeError unless the extents fit
 template <class T, class E>
 void gemm(const GemmBatch& batch, MatrixRef<const std::type_identity_t<T>> a,
           MatrixRef<const std::type_identity_t<T>> b, MatrixRef<T> c, const E& epilogue) {
@@ -221,6 +230,8 @@ void gemm(const GemmBatch& batch, MatrixRef<const std::type_identity_t<T>> a,
     for (std::int64_t i = 0; i < batch.count; ++i)
       detail::multiply_integers<T>(detail::advanced(a, i * batch.a_stride), detail::advanced(b, i * batch.b_stride),
                                    detail::advanced(c, i * batch.c_stride), epilogue);
+  } else if constexpr (is_complex<T>) {
+    detail::multiply_complex(batch, a, b, c, detail::is_plain(epilogue), epilogue);
   } else {
     detail::multiply(batch, detail::GemmCall<T>{a, b, c, epilogue.accumulates(), detail::is_plain(epilogue),
                                                 detail::finish_tile<T, E>, &epilogue});

@@ -44,10 +44,10 @@ struct RowCopy {
 };
 
 /// out[i * out_row + j * out_vector] (+)= sum over k < depth of matrix[i * row_stride + k] *
-/// vectors[j * vector_stride + k].
-template <class T>
+/// vectors[j * vector_stride + k]. W: the type of the matrix, whose elements become T in registers.
+template <class T, class W = T>
 struct DotProducts {
-  const T* matrix;
+  const W* matrix;
   std::int64_t row_stride, rows, depth;
   const T* vectors;
   std::int64_t vector_stride, count;
@@ -55,6 +55,9 @@ struct DotProducts {
   std::int64_t out_row, out_vector;
   bool accumulate;
 };
+
+/// Bytes of a matrix that are not prefetched: it may lie in the first-level cache.
+inline constexpr std::int64_t prefetched_bytes = 32 << 10;
 
 /// Stores groups of `size` sums, or adds them to `out`; only the first `groups` groups, and the first `valid` sums of
 /// each.

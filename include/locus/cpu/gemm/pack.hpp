@@ -27,6 +27,16 @@ LOCUS_FN void convert_rows(const T* from, std::int64_t from_stride, compute_t<T>
   }
 }
 
+/// to(i, j) = from(i, j), converted for registers, of a matrix with any strides; to's rows are dense, `stride` apart.
+template <class T>
+void convert_matrix(const MatrixRef<const T>& from, compute_t<T>* to, std::int64_t stride) {
+  if (from.col_stride == 1)
+    return Versions<&convert_rows<T>>::call(from.data, from.row_stride, to, stride, from.rows, from.cols);
+  for (std::int64_t i = 0; i < from.rows; ++i)
+    for (std::int64_t j = 0; j < from.cols; ++j)
+      to[i * stride + j] = load_as_register(from.data[i * from.row_stride + j * from.col_stride]);
+}
+
 /// to = from for `rows` rows from `first` on, by squares where these stay within both matrices.
 template <int rows, class T>
 void copy_few_rows(const MatrixRef<const T>& from, const MatrixRef<T>& to, std::int64_t first) {

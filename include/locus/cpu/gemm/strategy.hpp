@@ -14,6 +14,7 @@ enum class GemmStrategy {
   narrow,               ///< rows of at most half a vector: narrow.hpp
   columns_of_b,         ///< dot products of the rows of a with the columns of b, as vectors: vector.hpp
   rows_of_a,            ///< the same with the rows of a as vectors
+  few_rows,             ///< a few rows times a large b whose rows lie along c: few_rows.hpp
   transposed,           ///< the strategy for the transpose, which writes along rows of memory
   library,              ///< CBLAS: cblas.hpp
   transposed_in_place,  ///< in_place, of the transpose, whose columns are the rows of c
@@ -158,6 +159,24 @@ template <class T>
   return work * call.c.cols <= most ? GemmStrategy::numbers : GemmStrategy::tiles;
 }
 
+/// Whether b is a large weight for few rows of a, and its rows lie along c.
+template <class T>
+[[nodiscard]] bool has_few_rows(const GemmCall<T>& call) {
+  constexpr std::int64_t most = is_16_bit_float<T> ? most_few_rows : most_float_rows;
+  return call.c.rows <= most && call.b.col_stride == 1 && call.c.cols >= 64 && call.a.cols >= 16 &&
+         call.a.cols * call.c.cols >= fewest_weights;
+}
+
+/// For elements that are converted in registers: of the ways that do not pack, these pay.
+template <class T>
+  requires is_16_bit_float<T>
+[[nodiscard]] GemmStrategy strategy_of(const GemmCall<T>& call) {
+  const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
+  if (k > 0 && call.b.row_stride == 1 && m <= most_few_rows && m <= n) return GemmStrategy::rows_of_a;
+  if (k > 0 && call.a.col_stride == 1 && n <= most_few_rows) return GemmStrategy::columns_of_b;
+  return has_few_rows(call) ? GemmStrategy::few_rows : GemmStrategy::tiles;
+}
+
 /// T: the type of both elements and sums.
 template <class T>
 [[nodiscard]] GemmStrategy strategy_of(const KernelSet<T>& kernels, const GemmCall<T>& call) {
@@ -166,6 +185,7 @@ template <class T>
   const Vectors vectors = find_vectors(kernels, call);
   if (vectors != Vectors::none) return vectors == Vectors::columns_of_b ? columns_of_b : rows_of_a;
   if (is_transposed(call)) return transposed;
+  if (has_few_rows(call)) return few_rows;
 #if LOCUS_CBLAS
   if (library_takes(call)) return library;
 #endif

@@ -61,6 +61,12 @@ template <class T>
   return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(depth);
 }
 
+/// The same, as threads see it, of products that are bound by memory: they take no less time for a row than for four.
+template <class T>
+[[nodiscard]] double work_by_vectors(const MatrixRef<T>& c, std::int64_t depth, std::int64_t vectors) {
+  return work_of(c, depth) * (vectors < 4 ? 4 / static_cast<double>(vectors) : 1);
+}
+
 /// Threads that share `work` multiply-adds.
 [[nodiscard]] inline std::int64_t threads_for(double work) {
   if (work < shared_work) return 1;

@@ -42,7 +42,8 @@ class ShortRows {
   void run(std::int64_t begin, std::int64_t end) const {
     MapScratch* const scratch = detail::try_of_this_thread<MapScratch>();
     std::byte* const tiles =
-        scratch ? scratch->tiles.try_reserve<std::byte>(__builtin_popcount(vectors_) * times_ * cols_ * 8) : nullptr;
+        scratch ? scratch->tiles.try_reserve<std::byte>(__builtin_popcount(vectors_) * times_ * cols_ * widest())
+                : nullptr;
     if (!tiles) return map_range(call_, begin, end);
     Stage stage(call_.operands, merged_.operands, merged_, LOCUS_STAGE_TILES(merged_.operands), call_.repeated);
     stream_outputs(call_, stage);
@@ -65,7 +66,7 @@ class ShortRows {
           continue;
         }
         in[i] = tile + phase * call_.operands[i].size;
-        tile += times_ * cols_ * 8;
+        tile += times_ * cols_ * widest();
       }
       for (int i = call_.inputs; i < merged_.operands; ++i) out[i - call_.inputs] = stage.output(i, offset(i));
       call_.run(call_.f, n, merged_.first_index + begin, in, out);
@@ -92,9 +93,10 @@ class ShortRows {
       const auto bytes = static_cast<std::size_t>(cols_ * size);
       gather(tile, call_.operands[i].data + row.offset[i] * size, call_.plan.inner_stride(i), cols_, size);
       for (std::int64_t k = 1; k < times_; ++k) std::memcpy(tile + static_cast<std::size_t>(k) * bytes, tile, bytes);
-      tile += times_ * cols_ * 8;
+      tile += times_ * cols_ * widest();
     }
   }
+  [[nodiscard]] int widest() const { return widest_element(call_.operands, call_.inputs); }
 
   const MapCall& call_;
   PlanView merged_;

@@ -24,7 +24,8 @@ class TransposedMap {
       const ByteOperand& operand = call.operands[i];
       if (operand.is_index) return;
       const std::int64_t step = plan.inner_stride(i);
-      if (operand.data && operand.size >= 4 && step != 0 && step != 1 && row_stride(i) == 1) found |= 1u << i;
+      if (operand.data && (operand.size == 4 || operand.size == 8) && step != 0 && step != 1 && row_stride(i) == 1)
+        found |= 1u << i;
     }
     if (found == 0) return;
     transposed_ = found;

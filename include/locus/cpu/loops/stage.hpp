@@ -20,7 +20,7 @@ namespace locus { inline namespace LOCUS_ABI { namespace cpu {
   return elements / per_part < threads ? elements / per_part : threads;
 }
 
-/// Elements staged at a time: 8 operands of 8 bytes fill 32 KiB, the first-level cache.
+/// Elements of up to 8 bytes staged at a time: 8 operands of 8 bytes fill 32 KiB, the first-level cache.
 inline constexpr std::int64_t tile_size = 512;
 
 /// One operand of a verb as bytes, so that the walk over a plan is compiled once and not per functor.
@@ -58,6 +58,17 @@ LOCUS_FN void scatter_words(std::byte* target, std::int64_t stride, const void* 
   const auto* in = static_cast<const AnyWord*>(tile);
   for (std::int64_t i = 0; i < n; ++i) out[i * stride] = in[i];
 }
+
+/// The same of elements that are several words of 8 bytes.
+template <int words>
+LOCUS_FN void move_wide(void* target, std::int64_t target_stride, const void* source, std::int64_t source_stride,
+                        std::int64_t n) {
+  typedef std::uint64_t AnyWord __attribute__((may_alias));
+  auto* out = static_cast<AnyWord*>(target);
+  const auto* in = static_cast<const AnyWord*>(source);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (int k = 0; k < words; ++k) out[i * target_stride * words + k] = in[i * source_stride * words + k];
+}
 }  // namespace detail
 
 /// tile[i] = source[i * stride], elements of `size` bytes.
@@ -66,7 +77,9 @@ inline void gather(void* tile, const std::byte* source, std::int64_t stride, std
     case 1: return Versions<&detail::gather_words<std::uint8_t>>::once(tile, source, stride, n);
     case 2: return Versions<&detail::gather_words<std::uint16_t>>::once(tile, source, stride, n);
     case 4: return Versions<&detail::gather_words<std::uint32_t>>::once(tile, source, stride, n);
-    default: return Versions<&detail::gather_words<std::uint64_t>>::once(tile, source, stride, n);
+    case 8: return Versions<&detail::gather_words<std::uint64_t>>::once(tile, source, stride, n);
+    case 16: return detail::move_wide<2>(tile, 1, source, stride, n);
+    default: return detail::move_wide<4>(tile, 1, source, stride, n);
   }
 }
 
@@ -76,11 +89,20 @@ inline void scatter(std::byte* target, std::int64_t stride, const void* tile, st
     case 1: return detail::scatter_words<std::uint8_t>(target, stride, tile, n);
     case 2: return detail::scatter_words<std::uint16_t>(target, stride, tile, n);
     case 4: return detail::scatter_words<std::uint32_t>(target, stride, tile, n);
-    default: return detail::scatter_words<std::uint64_t>(target, stride, tile, n);
+    case 8: return detail::scatter_words<std::uint64_t>(target, stride, tile, n);
+    case 16: return detail::move_wide<2>(target, stride, tile, 1, n);
+    default: return detail::move_wide<4>(target, stride, tile, 1, n);
   }
 }
 
 inline constexpr int max_operands = max_launch_operands;
+
+/// Bytes of the widest element among operands, at least 8.
+[[nodiscard]] inline int widest_element(const ByteOperand* operands, int count) {
+  int widest = 8;
+  for (int i = 0; i < count; ++i) widest = operands[i].size > widest ? operands[i].size : widest;
+  return widest;
+}
 
 /// A plan with any number of operands.
 struct PlanView {
@@ -152,7 +174,7 @@ class Stage {
   /// element.
   [[gnu::noinline]] Stage(const ByteOperand* operands, int count, const PlanView& along, std::byte* tiles,
                           unsigned repeated = 0)
-      : tiles_(tiles) {
+      : tiles_(tiles), room_(static_cast<std::int64_t>(tile_bytes) / widest_element(operands, count)) {
     for (int i = 0; i < count; ++i) {
       operands_[i] = operands[i];
       stride_[i] = along.inner_stride(i);
@@ -175,7 +197,7 @@ class Stage {
   [[nodiscard]] bool streams() const { return streams_ != 0; }
 
   /// Most elements of a run.
-  [[nodiscard]] std::int64_t longest_run() const { return direct_ ? INT64_MAX : tile_size; }
+  [[nodiscard]] std::int64_t longest_run() const { return direct_ ? INT64_MAX : room_; }
 
   /// Input i: n consecutive elements from `offset` (in elements).
   [[nodiscard]] const void* input(int i, std::int64_t offset, std::int64_t n) {
@@ -220,6 +242,7 @@ class Stage {
   const std::byte* gathered_[max_operands];  ///< the source of the elements in the tile
   std::int64_t filled_[max_operands];
   std::byte* tiles_;
+  std::int64_t room_;  ///< elements of a tile
 };
 
 /// A dense input inside a vectorized loop: element k as a register.

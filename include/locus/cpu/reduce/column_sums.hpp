@@ -134,7 +134,7 @@ void for_each_row(std::int64_t rows, std::int64_t cols, const F& f, const Column
   const PoolMemory memory(static_cast<std::size_t>(count * length) * sizeof(R));
   R* const partial = reinterpret_cast<R*>(memory.data());
   const auto compute = [&](std::int64_t block) {
-    const StreamingRowTeam team(row_team(cols, F::fragments), rows_stream<F>(rows, cols));
+    const StreamingRowTeam team(row_team(cols, F::fragments, fragment_bytes<F>), rows_stream<F>(rows, cols));
     Versions<&detail::compute_block<F, R>>::call(f, block * blocks.size, blocks.end(block), team, length,
                                                  partial + block * length);
     team.finish();

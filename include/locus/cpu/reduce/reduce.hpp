@@ -212,7 +212,8 @@ class FoldWalk {
   }
 
   [[nodiscard]] std::int64_t longest_run() const {
-    return !is_direct_ ? tile_size : rows_are_outputs_ ? reduce_block : run_length;
+    if (!is_direct_) return std::int64_t{Stage::tile_bytes} / widest_element(operands_, reduced_.operands);
+    return rows_are_outputs_ ? reduce_block : run_length;
   }
 
   /// Distance to the next row, which has the next output or the next summands.

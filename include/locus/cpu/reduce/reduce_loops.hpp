@@ -55,7 +55,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   static constexpr bool is_narrow = std::is_integral_v<A> || requires { Op::indexed; };
   /// Registers that fold a run. A sum of integers takes one cycle: one register suffices.
   static constexpr int side_by_side = std::is_same_v<A, std::int64_t> ? 1 : 4;
-  static_assert(sizeof(A) <= 48, "an Accumulator is at most 48 bytes");
+  static_assert(sizeof(A) <= 192, "an Accumulator is at most 192 bytes");
 
  public:
   ReduceLoop(const F& f, const Op& op, const T* previous, T* out) : f_(f), op_(op), previous_(previous), out_(out) {}

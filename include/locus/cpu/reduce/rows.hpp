@@ -66,6 +66,8 @@ LOCUS_OUT_OF_LINE void put_row(const compute_t<T>* values, std::int64_t n, const
 /// See the concept RowTeam. (Its members are marked for the device too only because row functors are.)
 class RowTeam {
  public:
+  static constexpr bool is_one_thread = true;
+
   RowTeam(std::int64_t cols, std::byte* scratch, std::size_t fragment_bytes)
       : cols_(cols), scratch_(scratch + fragment_bytes), fragment_bytes_(fragment_bytes), results_(scratch) {}
 
@@ -273,11 +275,14 @@ LOCUS_LOOP_FN void compute_rows(const F& functor, std::int64_t first, std::int64
 }
 }  // namespace detail
 
-/// A team of this thread, with room for `fragments` fragments and a result.
-[[nodiscard]] inline RowTeam row_team(std::int64_t cols, int fragments) {
-  using Word = double;  // the widest element
+/// A team of this thread, with room for `fragments` fragments and a result, whose values have at most `value_bytes`
+/// bytes.
+[[nodiscard]] inline RowTeam row_team(std::int64_t cols, int fragments, int value_bytes = 8) {
+  using Word = double;
   std::int64_t words = 0;
-  if (__builtin_mul_overflow(cols / row_lanes + 1, row_lanes * (fragments + 1), &words)) words = INT64_MAX;
+  const int words_per_value = value_bytes <= 8 ? 1 : (value_bytes + 7) / 8;
+  if (__builtin_mul_overflow(cols / row_lanes + 1, row_lanes * (fragments + 1) * words_per_value, &words))
+    words = INT64_MAX;
   auto* const room = detail::of_this_thread<detail::Scratch>().reserve<Word>(words);
   return {cols, reinterpret_cast<std::byte*>(room), static_cast<std::size_t>(words / (fragments + 1)) * sizeof(Word)};
 }
@@ -291,11 +296,11 @@ void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
       Versions<&detail::compute_rows<F>>::call(f, rows * part / parts, rows * (part + 1) / parts, team);
     };
     if constexpr (WaitsForMemory<F>) {
-      const StreamingRowTeam team(row_team(cols, F::fragments), rows_stream<F>(rows, cols));
+      const StreamingRowTeam team(row_team(cols, F::fragments, fragment_bytes<F>), rows_stream<F>(rows, cols));
       compute(team);
       team.finish();
     } else {
-      compute(row_team(cols, F::fragments));
+      compute(row_team(cols, F::fragments, fragment_bytes<F>));
     }
   });
 }

@@ -20,8 +20,8 @@ namespace detail {
 template <class T, int most>
 struct SumsOfRows {
   using R = compute_t<T>;
-  static constexpr bool rounds = std::is_floating_point_v<R>;
-  using Sum = std::conditional_t<rounds, double, math::wrapping_t<R>>;
+  static constexpr bool rounds = std::is_floating_point_v<R> || is_dual<R>;
+  using Sum = std::conditional_t<rounds, locus::detail::wide_t<R>, math::wrapping_t<R>>;
   static constexpr std::int64_t block = 64;
 
   Sum blocks[most] = {}, lost[most] = {}, within[most] = {};
@@ -36,7 +36,7 @@ struct SumsOfRows {
       const Sum before = blocks[row], added = within[row], sum = static_cast<Sum>(before + added);
       if constexpr (rounds) {  // Knuth's TwoSum
         const Sum part = sum - before, error = (before - (sum - part)) + (added - part);
-        lost[row] += sum - sum == 0 ? error : 0;
+        lost[row] += sum - sum == Sum(0) ? error : Sum(0);
       }
       blocks[row] = sum, within[row] = 0;
     }

@@ -3,6 +3,7 @@
 // 32-bit extent each, then the elements, last dimension fastest.
 
 #include <locus/core/shape.hpp>
+#include <locus/core/system/folder.hpp>
 #include <locus/core/system/input_file.hpp>
 #include <locus/data/files/gzip.hpp>
 
@@ -148,8 +149,7 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
 [[nodiscard]] inline std::string find_idx_file(const std::string& folder, const std::string& name,
                                                const std::string& remedy) {
   io::detail::require_path("read", folder);
-  struct stat info {};
-  if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+  if (!io::detail::is_folder(folder)) {
     fail<DataError>(
         {"there is no folder '", folder, "'; expected one that holds ", name, " (or ", name, ".gz)", remedy});
   }
@@ -158,7 +158,7 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   for (const std::string* base : {&name, &std::as_const(dotted)}) {
     for (const char* ending : {"", ".gz"}) {
       std::string path = join(folder, folder.back() == '/' ? "" : "/", *base, ending);
-      if (stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) return path;
+      if (io::detail::exists(path) && !io::detail::is_folder(path)) return path;
     }
   }
   fail<DataError>({"the folder '", folder, "' holds none of ", name, ", ", name, ".gz, ", dotted, ", ", dotted,

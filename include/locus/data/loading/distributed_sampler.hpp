@@ -61,6 +61,11 @@ class DistributedSampler {
     const std::int64_t rest = samples_ % ranks_;
     return options_.remainder == Remainder::repeat && rest > 0 ? ranks_ - rest : 0;
   }
+  /// The same on all ranks.
+  [[nodiscard]] std::uint64_t fingerprint() const {
+    return detail::fingerprint_of(samples_, ranks_, options_.remainder, options_.shuffle,
+                                  options_.shuffle ? options_.seed : 0);
+  }
   /// throws OutOfMemory
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t epoch) const {
     std::vector<std::int64_t> all;

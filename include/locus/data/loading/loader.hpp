@@ -24,6 +24,7 @@ struct AnySampler : Counted {
   virtual ~AnySampler() = default;
   [[nodiscard]] virtual std::vector<std::int64_t> order(std::uint64_t epoch) const = 0;
   [[nodiscard]] virtual bool repeats() const = 0;
+  [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
 };
 template <Sampler S>
 struct ErasedSampler final : AnySampler {
@@ -32,6 +33,10 @@ struct ErasedSampler final : AnySampler {
   [[nodiscard]] bool repeats() const override {
     if constexpr (requires { sampler.repeated(); }) return sampler.repeated() > 0;
     else return false;
+  }
+  [[nodiscard]] std::uint64_t fingerprint() const override {
+    if constexpr (requires { sampler.fingerprint(); }) return static_cast<std::uint64_t>(sampler.fingerprint());
+    else return 0;
   }
   S sampler;
 };
@@ -142,6 +147,12 @@ class Loader {
 
   /// Seed of the orders if `shuffle` is set; else 0.
   [[nodiscard]] std::uint64_t seed() const { return options_.shuffle ? options_.seed : 0; }
+
+  /// A number of the sampler's settings, which io::resume_training compares; 0 for a sampler without fingerprint().
+  [[nodiscard]] std::uint64_t fingerprint() const {
+    presence_.require("Loader");
+    return sampler_->fingerprint();
+  }
 
   /// Number of the epoch that the next begin() starts, from 0; shuffled orders depend on it. begin() increments it;
   /// training that resumes in another process sets it.

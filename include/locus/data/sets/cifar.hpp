@@ -3,6 +3,7 @@
 // bytes of an image, red, green and blue.
 
 #include <locus/core/std/bounds.hpp>
+#include <locus/core/system/folder.hpp>
 #include <locus/core/system/input_file.hpp>
 #include <locus/core/system/out_of_memory.hpp>
 #include <locus/data/sets/labelled_images.hpp>
@@ -88,23 +89,18 @@ struct CifarRecord {
   [[nodiscard]] std::int64_t bytes() const { return labels + pixels; }
 };
 
-[[nodiscard]] inline bool is_folder(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /// The folder that holds the files: this one, or the one in it that the archive unpacks to. throws DataError
 [[nodiscard]] inline std::string find_cifar(const std::string& folder, const CifarFiles& files) {
   io::detail::require_path("read", folder);
-  if (!is_folder(folder)) {
+  if (!io::detail::is_folder(folder)) {
     fail<DataError>({"there is no folder '", folder, "'; expected one that holds ", files.names[0], ": unpack ",
                      files.archive, " there, as scripts/data ", files.command, " ", folder, " does"});
   }
   const std::string within = join(folder, folder.back() == '/' ? "" : "/");
   for (const std::string& path : {within, join(within, files.inner, "/")})
     for (const auto& name : files.names)
-      if (access((path + name).c_str(), F_OK) == 0) return path;  // opening names a missing file
-  const bool is_python = is_folder(within + files.python);
+      if (io::detail::exists(path + name)) return path;  // opening names a missing file
+  const bool is_python = io::detail::is_folder(within + files.python);
   fail<DataError>({"the folder '", folder, "' holds no ", files.names[0],
                    is_python ? join(", but ", files.python, ", a version for Python") : join(""),
                    "; expected the files of ", files.set, "'s binary version: unpack ", files.archive,

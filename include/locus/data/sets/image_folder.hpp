@@ -1,16 +1,14 @@
 #pragma once
 // Images in folders, one for each class. Programs that use it link -ljpeg and -lpng.
 
+#include <locus/core/system/folder.hpp>
 #include <locus/data/files/image_file.hpp>
 #include <locus/data/files/resize_image.hpp>
 #include <locus/data/sets/labelled_images.hpp>
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
-
-#include <dirent.h>
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
 
@@ -32,36 +30,6 @@ struct FilesOfClasses {
   std::vector<LabelledFile> files;
 };
 
-/// Owns the entries that scandir() allocates.
-struct FolderEntries {
-  dirent** list = nullptr;
-  int count = 0;
-  FolderEntries() = default;
-  FolderEntries(const FolderEntries&) = delete;
-  FolderEntries& operator=(const FolderEntries&) = delete;
-  ~FolderEntries() {
-    for (int i = 0; i < count; ++i) std::free(list[i]);
-    std::free(list);
-  }
-};
-
-/// The names in a folder, sorted by their bytes, except names that begin with a dot. throws DataError
-[[nodiscard]] inline std::vector<std::string> names_in(const std::string& folder, const char* expected) {
-  io::detail::require_path("read", folder);
-  FolderEntries entries;
-  entries.count = scandir(
-      folder.c_str(), &entries.list, [](const dirent* entry) { return entry->d_name[0] == '.' ? 0 : 1; },
-      [](const dirent** a, const dirent** b) { return std::strcmp((*a)->d_name, (*b)->d_name); });
-  if (entries.count < 0 && errno == ENOMEM)
-    locus::detail::fail_out_of_memory({"cannot read the folder '", folder, "': out of memory"});
-  if (entries.count < 0)
-    fail<DataError>({"cannot read the folder '", folder, "': ", std::strerror(errno), "; expected ", expected});
-  std::vector<std::string> names;
-  names.reserve(static_cast<std::size_t>(entries.count));
-  for (int i = 0; i < entries.count; ++i) names.emplace_back(entries.list[i]->d_name);
-  return names;
-}
-
 [[nodiscard]] inline bool names_an_image(const std::string& name) {
   const auto dot = name.rfind('.');
   if (dot == std::string::npos) return false;
@@ -73,13 +41,12 @@ struct FolderEntries {
 [[nodiscard]] inline FilesOfClasses files_of_classes(const std::string& root) {
   constexpr const char* expected = "one with a folder of .jpg, .jpeg or .png files for each class";
   FilesOfClasses all;
-  for (auto& name : names_in(root, expected)) {
+  for (auto& name : io::detail::names_in(root, expected)) {
     const std::string folder = join(root, "/", name);
-    struct stat info {};
-    if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+    if (!io::detail::is_folder(folder)) continue;
     const auto label = static_cast<std::int64_t>(all.names.size());
     const std::size_t before = all.files.size();
-    for (const auto& file : names_in(folder, "the images of a class"))
+    for (const auto& file : io::detail::names_in(folder, "the images of a class"))
       if (names_an_image(file)) all.files.push_back({join(folder, "/", file), label});
     if (all.files.size() == before)
       fail<DataError>({"the folder '", folder, "' holds no images; expected .jpg, .jpeg or .png files of the class '",

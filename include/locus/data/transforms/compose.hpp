@@ -1,11 +1,9 @@
 #pragma once
-// Composition of transforms: one launch applies them to a batch on its device.
+// Composition of transforms: one launch applies them to a batch on its device; three, if they resample.
 
-#include <locus/core/generator.hpp>
-#include <locus/core/std/pack.hpp>
 #include <locus/data/transforms/color_jitter.hpp>
+#include <locus/data/transforms/passes.hpp>
 #include <locus/data/transforms/resize.hpp>
-#include <locus/ops/fold.hpp>
 #include <locus/tensor/copy.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace data {
@@ -39,96 +37,6 @@ concept ImageTransform =
 
 namespace detail {
 
-/// The pixels of an image before transform number `stage`.
-template <class Chain, int stage>
-struct Before {
-  const Chain& chain;
-  [[nodiscard]] LOCUS_FN auto operator()(PixelIndex c, PixelIndex y, PixelIndex x) const {
-    return chain.template pixel<stage>(c, y, x);
-  }
-};
-
-/// An image of U and the random values drawn for it: each pixel of the result reads back through the transforms.
-template <class R, class U, class... F>
-struct Chain {
-  static constexpr int stages = sizeof...(F);
-  Pack<F...> transforms;
-  ImageExtents extents[stages + 1] = {};  ///< before each transform, and after the last
-  R scale = 1;                            ///< of the numbers that are read
-  const U* image = nullptr;
-  Pack<typename F::template Drawn<R>...> drawn{};
-
-  template <int stage>
-  [[nodiscard]] LOCUS_FN R pixel(PixelIndex c, PixelIndex y, PixelIndex x) const {
-    if constexpr (stage == 0) {
-      const ImageExtents& in = extents[0];
-      return static_cast<R>(load_as_register(image[(c * in.height + y) * in.width + x])) * scale;
-    } else {
-      return get<stage - 1>(transforms)
-          .template pixel<R>(Before<Chain, stage - 1>{*this}, get<stage - 1>(drawn), extents[stage - 1], c, y, x);
-    }
-  }
-
-  /// Draws the random values of a sample, and computes the means that transforms need.
-  template <int stage = 0, class Team>
-  LOCUS_FN void draw(std::uint64_t key, std::uint64_t sample, Team& team) {
-    if constexpr (stage < stages) {
-      const auto& transform = get<stage>(transforms);
-      auto& mine = get<stage>(drawn);
-      mine = transform.template draw<R>(random_block(key, stage, sample), extents[stage]);
-      if constexpr (requires { transform.averages(); }) {
-        if (transform.averages()) mine.mean = mean_before<stage>(team);
-      }
-      draw<stage + 1>(key, sample, team);
-    }
-  }
-
- private:
-  template <int stage, class Team>
-  [[nodiscard]] LOCUS_FN R mean_before(Team& team) const {
-    const Chain self = *this;
-    const PixelIndex width = extents[stage].width, count = extents[stage].height * width;
-    const auto columns = static_cast<PixelIndex>(team.cols());
-    const R sum = team.reduce(fold::SumOfSlow<R>{}, [=](std::int64_t column) LOCUS_INLINED {
-      R part = 0;
-      for (auto i = static_cast<PixelIndex>(column); i < count; i += columns)
-        part += get<stage>(self.transforms)
-                    .template averaged<R>(Before<Chain, stage>{self}, get<stage>(self.drawn), self.extents[stage],
-                                          i / width, i % width);
-      return part;
-    });
-    return sum / static_cast<R>(count);
-  }
-};
-
-/// Row functor: a row is an image of the result, of T.
-template <class T, class U, class... F>
-struct TransformRow {
-  static constexpr int fragments = 0;
-  static constexpr std::int64_t bytes_per_element = sizeof(T) + sizeof(U);
-  using R = compute_t<T>;
-  Chain<R, U, F...> chain;
-  std::uint64_t key;
-  const std::int64_t* samples;  ///< the number of each sample; null: `first`, `first` + 1, ...
-  std::int64_t first;
-  T* out;
-
-  template <RowTeam Team>
-  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    constexpr int stages = sizeof...(F);
-    auto mine = chain;
-    const ImageExtents& in = chain.extents[0];
-    mine.image += row * in.channels * in.height * in.width;
-    mine.draw(key, static_cast<std::uint64_t>(samples ? samples[row] : first + row), team);
-    team.store(RowOutput<T>{out + row * team.cols()}, [=](std::int64_t column) LOCUS_INLINED {
-      const ImageExtents& extents = mine.extents[stages];
-      const auto at = static_cast<PixelIndex>(column);
-      const PixelIndex line = at / extents.width, c = line / extents.height;
-      return mine.template pixel<stages>(c, line - c * extents.height, at - line * extents.width);
-    });
-  }
-};
-
 /// The key of an epoch's random numbers for one purpose: each purpose has its own stream, so that equal seeds give
 /// different numbers.
 [[nodiscard]] inline std::uint64_t epoch_key(std::uint64_t seed, std::uint64_t epoch,
@@ -138,21 +46,6 @@ struct TransformRow {
 }
 [[nodiscard]] inline std::uint64_t transform_key(std::uint64_t seed, std::uint64_t epoch) {
   return epoch_key(seed, epoch, locus::detail::stream_of_transforms);
-}
-
-/// throws ShapeError unless it is (channels, height, width) of less than 2^30 elements: with a padding, too, a
-/// PixelIndex counts its rows and columns
-[[nodiscard]] LOCUS_OUT_OF_LINE inline ImageExtents image_extents(const char* caller, const Shape& shape) {
-  std::int64_t all = 1;
-  if (shape.rank() == 3)
-    all = locus::detail::product_or_most(shape[0], locus::detail::product_or_most(shape[1], shape[2]));
-  if (shape.rank() != 3 || all >= 1 << 30)
-    fail<ShapeError>(
-        {caller, ": images of shape ", shape, "; expected (channels, height, width), of less than 2^30 elements"});
-  return {static_cast<PixelIndex>(shape[0]), static_cast<PixelIndex>(shape[1]), static_cast<PixelIndex>(shape[2])};
-}
-[[nodiscard]] inline Shape shape_of(const ImageExtents& extents) {
-  return {extents.channels, extents.height, extents.width};
 }
 
 /// Source and destination of the images of a launch: dense memory of a device.
@@ -168,7 +61,7 @@ struct ImagesToTransform {
 
 }  // namespace detail
 
-/// Transforms one after another, as one launch. Made by compose().
+/// Transforms one after another, as few launches. Made by compose().
 template <ImageTransform... F>
 class Composed {
  public:
@@ -182,7 +75,9 @@ class Composed {
 
   /// The images of a batch transformed on its device, where image n draws as sample n of a data set does in epoch 0:
   /// see transformed(). Take another seed for every batch. shape: (n, channels, height, width) -> (n, ...shape_of())
-  /// cost: one launch
+  /// cost: one launch; a transform that resamples takes three, into the last of which those after it are fused. One
+  /// more
+  ///       for the transforms before it, or before one that reads its image several times
   /// throws ShapeError naming the transform that does not take the images
   template <FloatingDType T, class D>
   [[nodiscard]] Tensor<T, D> operator()(const Tensor<T, D>& images, std::uint64_t seed) const {
@@ -198,19 +93,15 @@ class Composed {
     return result;
   }
 
-  /// One launch on a device, for images of a checked shape.
+  /// The launches on a device, for images of a checked shape.
   template <class T, class U, class D>
   void launch(D device, const Shape& image, const detail::ImagesToTransform<T, U>& images) const {
     const auto extents = extents_from(detail::image_extents("compose", image));
-    using Row = detail::TransformRow<T, U, F...>;
-    Row row{{transforms_, {}, static_cast<compute_t<T>>(images.scale), images.from},
-            images.key,
-            images.samples,
-            images.first,
-            images.to};
-    for (int i = 0; i <= static_cast<int>(sizeof...(F)); ++i) row.chain.extents[i] = extents.of[i];
-    const std::int64_t columns = elements(detail::shape_of(extents.last));
-    if (columns > 0) Backend<D>::for_each_row(device, images.count, columns, row);
+    if (elements(detail::shape_of(extents.last)) == 0) return;
+    using R = compute_t<T>;
+    const detail::Passes<T, D, F...> passes{
+        transforms_, extents.of, device, images.count, {images.key, images.samples, images.first}, images.to};
+    passes.template run<0>(detail::DenseImages<R, U>{images.from, static_cast<R>(images.scale), extents.of[0]});
   }
 
   [[nodiscard]] const Pack<F...>& transforms() const { return transforms_; }

@@ -23,6 +23,14 @@ namespace detail {
 [[nodiscard]] LOCUS_FN PixelIndex pick(std::uint32_t bits, PixelIndex n) {
   return static_cast<PixelIndex>(std::uint64_t{bits} * static_cast<std::uint32_t>(n) >> 32);
 }
+/// Four random numbers of a sample beside its own, for block 0, 1, ...
+[[nodiscard]] LOCUS_FN PhiloxBlock more_numbers(const PhiloxBlock& random, std::uint64_t block) {
+  return random_block(std::uint64_t{random.x} << 32 | random.y, block, std::uint64_t{random.z} << 32 | random.w);
+}
+/// A number from low to high.
+[[nodiscard]] LOCUS_FN double between(std::uint32_t bits, double low, double high) {
+  return low + (high - low) * static_cast<double>(unit_float(bits));
+}
 inline void require_probability(const char* transform, double given) {
   if (!(given >= 0 && given <= 1))
     fail<ArgumentError>({transform, ": probability is ", given, "; expected a number from 0 to 1"});
@@ -166,6 +174,33 @@ class RandomHorizontalFlip {
   [[nodiscard]] LOCUS_FN R pixel(const Read& read, const Drawn<R>& drawn, const ImageExtents& in, PixelIndex c,
                                  PixelIndex y, PixelIndex x) const {
     return read(c, y, drawn.is_flipped ? in.width - 1 - x : x);
+  }
+
+ private:
+  RandomHorizontalFlipOptions options_;
+};
+
+/// Mirrors images top to bottom, with the given probability.
+class RandomVerticalFlip {
+ public:
+  /// throws ArgumentError unless the probability is one
+  explicit RandomVerticalFlip(const RandomHorizontalFlipOptions& options = {}) : options_(options) {
+    detail::require_probability("RandomVerticalFlip", options.probability);
+  }
+
+  template <class R>
+  struct Drawn {
+    bool is_flipped;
+  };
+  [[nodiscard]] ImageExtents extents_of(const ImageExtents& in) const { return in; }
+  template <class R>
+  [[nodiscard]] LOCUS_FN Drawn<R> draw(const PhiloxBlock& random, const ImageExtents&) const {
+    return {static_cast<double>(unit_float(random.x)) < options_.probability};
+  }
+  template <class R, class Read>
+  [[nodiscard]] LOCUS_FN R pixel(const Read& read, const Drawn<R>& drawn, const ImageExtents& in, PixelIndex c,
+                                 PixelIndex y, PixelIndex x) const {
+    return read(c, drawn.is_flipped ? in.height - 1 - y : y, x);
   }
 
  private:

@@ -161,6 +161,9 @@ LOCUS_COLD inline void add_formula(TraceText& text, const TypeName& node, int pr
   } else if (type.name == "Backward" && first) {
     text.add("gradient of ");
     add_formula(text, *first);
+  } else if (type.name == "BackwardAgain" && first) {
+    text.add("gradient of the gradient of ");
+    add_formula(text, *first);
   } else if ((type.name == "Folded" || type.name == "FoldedAt") && second) {
     text.add_in_snake_case(second->name);
     text.add('(');

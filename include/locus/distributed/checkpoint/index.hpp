@@ -47,12 +47,6 @@ struct Index {
   std::map<std::string, StoredTensor, std::less<>> tensors{};
 };
 
-[[nodiscard]] inline const io::detail::SafetensorsType& file_type_of(ElementType type) {
-  const auto* each = io::detail::safetensors_types;
-  while (!each->is_known || each->type != type) ++each;
-  return *each;
-}
-
 inline void write_part(io::JsonWriter& json, const StoredPart& part) {
   json.begin_object().member("file", part.file).member("key", part.key);
   if (part.place.kind() == Place::Kind::block)
@@ -68,7 +62,8 @@ inline void write_part(io::JsonWriter& json, const StoredPart& part) {
   if (!index.info.run.empty()) io::detail::write_record(json.key("run"), index.info.run);
   json.key("tensors").begin_object();
   for (const auto& [name, tensor] : index.tensors) {
-    json.key(name).begin_object().member("dtype", file_type_of(tensor.type).name).key("shape").begin_array();
+    const std::string_view type = io::detail::written_safetensors_name(name, tensor.type);
+    json.key(name).begin_object().member("dtype", type).key("shape").begin_array();
     for (const std::int64_t extent : tensor.shape) json.value(extent);
     json.end_array();
     if (tensor.rank >= 0) json.member("rank", tensor.rank);

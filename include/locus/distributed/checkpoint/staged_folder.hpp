@@ -2,6 +2,7 @@
 // A folder that is written beside its target and renamed to it, and the newest checkpoint among folders.
 
 #include <locus/core/system/file.hpp>
+#include <locus/core/system/folder.hpp>
 #include <locus/distributed/checkpoint/index.hpp>
 #include <locus/distributed/model/rank_zero.hpp>
 
@@ -51,8 +52,7 @@ inline void remove_abandoned_checkpoints(const std::string& parent) {
   return path;
 }
 inline void make_folders(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return;
+  if (io::detail::is_folder(path)) return;
   if (const std::string parent = io::detail::folder_of(path); parent != path && parent != ".") make_folders(parent);
   if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) io::detail::fail_to_write(path, errno);
 }

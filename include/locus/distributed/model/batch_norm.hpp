@@ -58,12 +58,12 @@ class BatchOfRanks final : public SharedBatch<R, D> {
 #include <locus/refuse/distributed/batch_norm_mistakes.inc>
 }  // namespace detail
 
-/// Batch normalization over all ranks, as PyTorch's convert_sync_batchnorm. From now on, in training, BatchNorm1d and
-/// BatchNorm2d of the model, and of models that share its layers, normalize by the mean and variance of the batches of
-/// all ranks together. Each element counts once, however many a rank has; a rank may have none. Values, gradients and
-/// running statistics are the same as in one process with the whole batch, if the losses of ranks are added (for the
-/// mean loss of each rank, `distributed` averages gradients). Inference, plain or frozen, needs no other rank. Returns
-/// the number of layers.
+/// Batch normalization over all ranks, as PyTorch's convert_sync_batchnorm. From now on, in training, BatchNorm1d,
+/// BatchNorm2d and BatchNorm3d of the model, and of models that share its layers, normalize by the mean and variance of
+/// the batches of all ranks together. Each element counts once, however many a rank has; a rank may have none. Values,
+/// gradients and running statistics are the same as in one process with the whole batch, if the losses of ranks are
+/// added (for the mean loss of each rank, `distributed` averages gradients). Inference, plain or frozen, needs no other
+/// rank. Returns the number of layers.
 ///
 /// All ranks call it, with communicators of one group, and then run the same layers in the same order. It converts in
 /// place. clone() stays synchronized; the models that std::move(model).to<D>() and .as<T>() return do not. On one rank

@@ -135,11 +135,15 @@ class ReplicasNode final : public GraphNode {
     Shared<Work> work;
   };
 
+  template <class Node>
+  [[nodiscard]] static bool is_wanted(const Shared<Node>& node) {
+    return node && !node->is_left_out();
+  }
   void collect(std::size_t i, const Work& work) {
     for (std::size_t p = 0; p < parameters_.size(); ++p)
-      if (parameters_[p] && work.of_parameters[p].buffer()) parameters_[p]->give(work.of_parameters[p]);
+      if (is_wanted(parameters_[p]) && work.of_parameters[p].buffer()) parameters_[p]->give(work.of_parameters[p]);
     if constexpr (FloatingDType<In>)
-      if (inputs_[i] && work.of_input.buffer()) inputs_[i]->give(work.of_input);
+      if (is_wanted(inputs_[i]) && work.of_input.buffer()) inputs_[i]->give(work.of_input);
   }
   /// Waits for backward passes that were started, and drops their results.
   void finish() noexcept {

@@ -37,8 +37,8 @@ struct Prelu {
   template <class T> LOCUS_FN T operator()(T x, T slope) const { return x > T(0) ? x : x * slope; }
   template <class T>
   LOCUS_FN Pack<T, T> pullback(T g, T, T x, T slope) const {
-    const bool reached = g != T(0);
-    return {detail::kept_if(reached, g * (x > T(0) ? T(1) : slope)), detail::kept_if(reached & !(x > T(0)), g * x)};
+    const bool reached = !detail::is_zero(g), below = !(x > T(0));
+    return {detail::kept_if(reached, g * (below ? slope : T(1))), detail::kept_if(reached & below, g * x)};
   }
 };
 /// x where x > 0, alpha (e^x - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2015). The slope at 0 is alpha.
@@ -107,9 +107,9 @@ struct Softplus {
 
 namespace locus { inline namespace LOCUS_ABI {
 
-LOCUS_UNARY_FUNCTION(tanh, functor::Tanh, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(tanh, functor::Tanh, detail::DifferentiableOperand)
 LOCUS_UNARY_FUNCTION(sigmoid, functor::Sigmoid, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(relu, functor::Relu, detail::Operand)
+LOCUS_UNARY_FUNCTION(relu, functor::Relu, detail::RealOperand)
 LOCUS_UNARY_FUNCTION(hardswish, functor::Hardswish, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(mish, functor::Mish, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(silu, functor::Silu, detail::FloatingOperand)
@@ -119,7 +119,7 @@ LOCUS_UNARY_FUNCTION(softplus, functor::Softplus, detail::FloatingOperand)
 /// computed
 template <detail::FloatingOperand X>
 [[nodiscard]] auto leaky_relu(X&& x, double slope = 0.01) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   return detail::pending(functor::LeakyRelu<R>{detail::finite_as<R>("leaky_relu", "slope", slope)}, std::forward<X>(x));
 }
 
@@ -127,7 +127,7 @@ template <detail::FloatingOperand X>
 /// computed
 template <detail::FloatingOperand X>
 [[nodiscard]] auto elu(X&& x, double alpha = 1) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   return detail::pending(functor::Elu<R>{detail::finite_as<R>("elu", "alpha", alpha)}, std::forward<X>(x));
 }
 

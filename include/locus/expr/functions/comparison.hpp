@@ -46,13 +46,13 @@ namespace locus { inline namespace LOCUS_ABI {
 
 LOCUS_BINARY_FUNCTION(operator==, functor::Equal, Combinable)
 LOCUS_BINARY_FUNCTION(operator!=, functor::NotEqual, Combinable)
-LOCUS_BINARY_FUNCTION(operator<, functor::Less, Combinable)
-LOCUS_BINARY_FUNCTION(operator<=, functor::LessEqual, Combinable)
-LOCUS_BINARY_FUNCTION(operator>, functor::Greater, Combinable)
-LOCUS_BINARY_FUNCTION(operator>=, functor::GreaterEqual, Combinable)
+LOCUS_BINARY_FUNCTION(operator<, functor::Less, detail::CombinableReal)
+LOCUS_BINARY_FUNCTION(operator<=, functor::LessEqual, detail::CombinableReal)
+LOCUS_BINARY_FUNCTION(operator>, functor::Greater, detail::CombinableReal)
+LOCUS_BINARY_FUNCTION(operator>=, functor::GreaterEqual, detail::CombinableReal)
 LOCUS_BINARY_FUNCTION(operator&&, functor::LogicalAnd, Combinable)
 LOCUS_BINARY_FUNCTION(operator||, functor::LogicalOr, Combinable)
 LOCUS_UNARY_FUNCTION(operator!, functor::LogicalNot, detail::Operand)
-LOCUS_UNARY_FUNCTION(isfinite, functor::IsFinite, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(isfinite, functor::IsFinite, detail::DifferentiableOperand)
 
 }}  // namespace locus::LOCUS_ABI

@@ -8,6 +8,10 @@ template <class X>
 concept FloatingOrNumber = !TensorLike<X> || FloatingDType<value_of<X>>;
 template <class L, class R>
 concept CombinableFloating = Combinable<L, R> && FloatingOrNumber<L> && FloatingOrNumber<R>;
+template <class X>
+concept DifferentiableOrNumber = !TensorLike<X> || DifferentiableDType<value_of<X>>;
+template <class L, class R>
+concept CombinableDifferentiable = Combinable<L, R> && DifferentiableOrNumber<L> && DifferentiableOrNumber<R>;
 }}}  // namespace locus::LOCUS_ABI::detail
 
 /// name(x), the class Functor applied to each element; `kind` is a concept: detail::Operand, detail::FloatingOperand.

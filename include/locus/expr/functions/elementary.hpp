@@ -2,6 +2,7 @@
 // Powers, exponentials, logarithms, rounding, trigonometry. functors.hpp lists the members of a class.
 
 #include <locus/core/math.hpp>
+#include <locus/core/math/complex.hpp>
 #include <locus/expr/functions/declare.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace functor {
@@ -58,6 +59,15 @@ struct Abs {
   }
   template <class T> LOCUS_FN T by_input(T x) const { return x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0); }
 };
+/// |z| of a complex number; at 0 the gradient is 0.
+template <class R>
+struct Magnitude {
+  using gives = R;
+  LOCUS_FN R operator()(const Complex<R>& z) const { return math::abs(z); }
+  LOCUS_FN Pack<Complex<R>> pullback(R g, R size, const Complex<R>& z) const {
+    return {size == R(0) ? Complex<R>(0) : g * (z / size)};
+  }
+};
 struct Sign {
   template <class T>
   LOCUS_FN T operator()(T x) const {
@@ -95,21 +105,26 @@ struct Cos {
 
 namespace locus { inline namespace LOCUS_ABI {
 
-LOCUS_UNARY_FUNCTION(exp, functor::Exp, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(exp, functor::Exp, detail::DifferentiableOperand)
 LOCUS_UNARY_FUNCTION(expm1, functor::Expm1, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(log, functor::Log, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(log, functor::Log, detail::DifferentiableOperand)
 LOCUS_UNARY_FUNCTION(log1p, functor::Log1p, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(sqrt, functor::Sqrt, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(rsqrt, functor::Rsqrt, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(sqrt, functor::Sqrt, detail::DifferentiableOperand)
+LOCUS_UNARY_FUNCTION(rsqrt, functor::Rsqrt, detail::DifferentiableOperand)
 LOCUS_UNARY_FUNCTION(square, functor::Square, detail::Operand)
-LOCUS_UNARY_FUNCTION(reciprocal, functor::Reciprocal, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(reciprocal, functor::Reciprocal, detail::DifferentiableOperand)
 LOCUS_UNARY_FUNCTION(erf, functor::Erf, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(abs, functor::Abs, detail::Operand)
-LOCUS_UNARY_FUNCTION(sign, functor::Sign, detail::Operand)
+LOCUS_UNARY_FUNCTION(abs, functor::Abs, detail::RealOperand)
+/// The distance of complex numbers from 0.
+template <detail::ComplexOperand X>
+[[nodiscard]] auto abs(X&& x) {
+  return detail::pending(functor::Magnitude<real_t<value_of<X>>>{}, std::forward<X>(x));
+}
+LOCUS_UNARY_FUNCTION(sign, functor::Sign, detail::RealOperand)
 LOCUS_UNARY_FUNCTION(floor, functor::Floor, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(ceil, functor::Ceil, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(round, functor::Round, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(sin, functor::Sin, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(cos, functor::Cos, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(sin, functor::Sin, detail::DifferentiableOperand)
+LOCUS_UNARY_FUNCTION(cos, functor::Cos, detail::DifferentiableOperand)
 
 }}  // namespace locus::LOCUS_ABI

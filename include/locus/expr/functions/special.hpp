@@ -108,7 +108,8 @@ struct Lerp {
 struct Copysign {
   template <class T>
   LOCUS_FN T operator()(T x, T s) const {
-    if constexpr (sizeof(T) == 4) return LOCUS_MATH(copysignf)(x, s);
+    if constexpr (is_dual<T>) return detail::applied(*this, x, s);
+    else if constexpr (sizeof(T) == 4) return LOCUS_MATH(copysignf)(x, s);
     else return LOCUS_MATH(copysign)(x, s);
   }
   template <class T>
@@ -133,7 +134,11 @@ struct IsNan : Predicate {
   template <class T> LOCUS_FN bool operator()(T x) const { return x != x; }
 };
 struct IsInf : Predicate {
-  template <class T> LOCUS_FN bool operator()(T x) const { return (x - x != T(0)) & (x == x); }
+  template <class T>
+  LOCUS_FN bool operator()(T x) const {
+    if constexpr (is_complex<T>) return (*this)(x.real) || (*this)(x.imag);
+    else return (x - x != T(0)) & (x == x);
+  }
 };
 
 /// x + value a b
@@ -172,8 +177,8 @@ LOCUS_UNARY_FUNCTION(lgamma, functor::Lgamma, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(digamma, functor::Digamma, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(logit, functor::Logit, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(trunc, functor::Trunc, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(isnan, functor::IsNan, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(isinf, functor::IsInf, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(isnan, functor::IsNan, detail::DifferentiableOperand)
+LOCUS_UNARY_FUNCTION(isinf, functor::IsInf, detail::DifferentiableOperand)
 
 // hypot: sqrt(x^2 + y^2) without overflow. xlogy: x log y, but 0 where x is 0 and y is not NaN. copysign: |x| with the
 // sign of y.
@@ -184,7 +189,7 @@ LOCUS_BINARY_FUNCTION(copysign, functor::Copysign, detail::CombinableFloating)
 /// The remainder of x / y with the sign of x, as in C; x % y has the sign of y. Integers by zero give 0. Floats cost a
 /// library call for each element.
 template <class L, class R>
-  requires Combinable<L, R>
+  requires detail::CombinableReal<L, R>
 [[nodiscard]] auto fmod(L&& x, R&& y) {
   return detail::pending(functor::Fmod{}, std::forward<L>(x), std::forward<R>(y));
 }
@@ -192,7 +197,7 @@ template <class L, class R>
 /// The inverse of sigmoid, with x limited to [eps, 1 - eps].
 template <detail::FloatingOperand X>
 [[nodiscard]] auto logit(X&& x, double eps) {
-  using R = compute_t<value_of<X>>;
+  using R = detail::option_t<value_of<X>>;
   const auto bound = detail::finite_as<R>("logit", "eps", eps);
   return detail::pending(functor::Logit{},
                          detail::pending(functor::Clamp{}, std::forward<X>(x), bound, static_cast<R>(1) - bound));
@@ -230,12 +235,12 @@ struct NumberFor {
 namespace detail {
 /// The number of T nearest to x; NaN and infinities stay.
 template <class T>
-[[nodiscard]] compute_t<T> nearest_of(double x) {
-  constexpr double most = std::is_same_v<T, half>       ? 65504.0
-                          : std::is_same_v<T, bfloat16> ? 0x1.fep127
-                          : std::is_same_v<T, float>    ? 0x1.fffffep127
-                                                        : std::numeric_limits<double>::max();
-  return static_cast<compute_t<T>>(x - x == 0 ? within(x, -most, most) : x);
+[[nodiscard]] option_t<T> nearest_of(double x) {
+  constexpr double most = std::is_same_v<T, half>              ? 65504.0
+                          : std::is_same_v<T, bfloat16>        ? 0x1.fep127
+                          : std::is_same_v<primal_t<T>, float> ? 0x1.fffffep127
+                                                               : std::numeric_limits<double>::max();
+  return static_cast<option_t<T>>(x - x == 0 ? within(x, -most, most) : x);
 }
 }  // namespace detail
 
@@ -244,8 +249,8 @@ template <detail::FloatingOperand X>
 [[nodiscard]] auto nan_to_num(X&& x, const NumberFor& number = {}) {
   using T = value_of<X>;
   using detail::nearest_of;
-  return detail::pending(functor::NanToNum<compute_t<T>>{nearest_of<T>(number.nan), nearest_of<T>(number.posinf),
-                                                         nearest_of<T>(number.neginf)},
+  return detail::pending(functor::NanToNum<detail::option_t<T>>{nearest_of<T>(number.nan), nearest_of<T>(number.posinf),
+                                                                nearest_of<T>(number.neginf)},
                          std::forward<X>(x));
 }
 

@@ -59,12 +59,12 @@ struct Atanh {
 
 namespace locus { inline namespace LOCUS_ABI {
 
-LOCUS_UNARY_FUNCTION(tan, functor::Tan, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(tan, functor::Tan, detail::DifferentiableOperand)
 LOCUS_UNARY_FUNCTION(asin, functor::Asin, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(acos, functor::Acos, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(atan, functor::Atan, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(sinh, functor::Sinh, detail::FloatingOperand)
-LOCUS_UNARY_FUNCTION(cosh, functor::Cosh, detail::FloatingOperand)
+LOCUS_UNARY_FUNCTION(sinh, functor::Sinh, detail::DifferentiableOperand)
+LOCUS_UNARY_FUNCTION(cosh, functor::Cosh, detail::DifferentiableOperand)
 LOCUS_UNARY_FUNCTION(asinh, functor::Asinh, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(acosh, functor::Acosh, detail::FloatingOperand)
 LOCUS_UNARY_FUNCTION(atanh, functor::Atanh, detail::FloatingOperand)

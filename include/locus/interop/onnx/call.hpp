@@ -94,6 +94,9 @@ class Call : public Attributes {
       : Attributes(step, opset), values_(&values), device_(device) {}
 
   [[nodiscard]] D device() const { return device_; }
+  [[nodiscard]] const Step& step() const { return *step_; }
+  /// All values of the running plan, for operators that run graphs of their own.
+  [[nodiscard]] std::vector<Value<F>>& values() const { return *values_; }
   [[nodiscard]] std::size_t input_count() const { return step_->inputs.size(); }
   [[nodiscard]] bool has_input(std::size_t i) const { return i < step_->inputs.size() && step_->inputs[i] >= 0; }
   [[nodiscard]] const Value<F>& input(std::size_t i) const {

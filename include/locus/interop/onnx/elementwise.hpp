@@ -238,16 +238,40 @@ inline constexpr Operation<F> functions[] = {
     {"Tanh", [](const Call<F>& c) { map_numbers(c, [](const F& x) { return tanh(x); }); }},
 };
 
+/// Bits of an integer type; the sign of a signed one counts as one.
+[[nodiscard]] inline int bits_of_type(DataType type) {
+  switch (type) {
+    case DataType::uint8:
+    case DataType::int8: return 8;
+    case DataType::uint16:
+    case DataType::int16: return 16;
+    case DataType::uint32:
+    case DataType::int32: return 32;
+    default: return 64;
+  }
+}
+/// By counts that are negative or beyond the type, as by infinitely many.
+template <class F>
+void shift_bits(const Call<F>& call) {
+  const bool is_left = call.text("direction", "") == "LEFT";
+  if (!is_left) call.require_text("direction", "RIGHT");
+  const DataType type = call.input(0).type();
+  const std::int64_t bits = bits_of_type(type);
+  const bool is_signed =
+      type == DataType::int8 || type == DataType::int16 || type == DataType::int32 || type == DataType::int64;
+  combine_integers(call, [&](const auto& a, const auto& b) {
+    using X = std::remove_cvref_t<decltype(a)>;
+    const auto is_within = (b >= 0 && b < bits).eval();
+    const X count = where(is_within, b, is_signed && !is_left ? bits - 1 : 0);
+    const X shifted = is_left ? X(a << count) : X(a >> count);
+    return is_signed && !is_left ? shifted : X(where(is_within, shifted, 0));
+  });
+}
+
 template <class F>
 inline constexpr Operation<F> arithmetic[] = {
     {"Add", [](const Call<F>& c) { combine(c, [](const auto& a, const auto& b) { return a + b; }); }},
-    {"BitShift",
-     [](const Call<F>& c) {
-       if (c.text("direction", "") == "LEFT")
-         return combine_integers(c, [](const auto& a, const auto& b) { return a << b; });
-       c.require_text("direction", "RIGHT");
-       combine_integers(c, [](const auto& a, const auto& b) { return a >> b; });
-     }},
+    {"BitShift", &shift_bits<F>},
     {"BitwiseAnd", [](const Call<F>& c) { combine_integers(c, [](const auto& a, const auto& b) { return a & b; }); }},
     {"BitwiseNot",
      [](const Call<F>& c) {

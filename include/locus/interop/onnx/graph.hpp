@@ -187,6 +187,8 @@ template <DType To>
     case ElementType::uint32: return detail::converted<To, std::uint32_t>(data);
     case ElementType::uint64: return detail::converted<To, std::uint64_t>(data);
     case ElementType::boolean: return detail::converted<To, bool>(data);
+    case ElementType::complex64:
+    case ElementType::complex128: break;  // tensor_of refuses them
   }
   fail<DataError>({detail::name_of(data), " holds elements of an unknown type"});
 }

@@ -7,15 +7,33 @@
 #include <locus/interop/onnx/operators.hpp>
 
 #include <map>
+#include <set>
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
 
+struct Body;
 /// A node whose operator Locus runs. Values are numbers; -1 stands for an optional one that is absent.
 struct Step {
   Node node;
   int operation;  ///< its number in operator_specs
   std::vector<int> inputs, outputs;
+  std::vector<int> captured;  ///< values that the bodies read besides
   std::vector<int> released;  ///< values that no later step reads
+  std::vector<Body> bodies;   ///< the branches of If, the body of Loop or Scan
+
+  /// f(value) for every value that the step reads.
+  template <class Do>
+  void for_each_read(const Do& f) const {
+    for (const auto* list : {&inputs, &captured})
+      for (const int value : *list)
+        if (value >= 0) f(value);
+  }
+};
+/// A graph within a node. Each of its values has a number of its own in the plan.
+struct Body {
+  std::vector<Step> steps;
+  std::vector<int> inputs, outputs;
+  std::vector<int> locals;  ///< values that each run of the body makes
 };
 
 /// "node 'conv1' (Conv)", or the first output in place of a name.
@@ -46,7 +64,8 @@ struct PlannedModel {
   if (operation == "BatchNormalization") return input == 3 || input == 4;
   for (const std::string_view name :
        {"Resize", "Upsample", "Clip", "Pad", "Range", "OneHot", "Dropout", "RotaryEmbedding", "QuantizeLinear",
-        "DequantizeLinear", "QLinearMatMul", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
+        "DequantizeLinear", "QLinearConv", "QLinearMatMul", "NonMaxSuppression", "RoiAlign", "STFT",
+        "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
     if (operation == name) return input > 0 || name == "Range";
   return false;
 }
@@ -59,17 +78,18 @@ class PlanMaker {
   [[nodiscard]] PlannedModel make() {
     plan_.opset = opset();
     require_operators();
+    Scope scope;
+    scope_ = &scope;
     for (const TensorData& tensor : graph_.initializers) add_constant(tensor.name, tensor, false);
     for (const ValueInfo& input : graph_.inputs) add_input(input);
-    for (const Node& node : graph_.nodes) names_to_come_.insert({node.outputs.begin(), node.outputs.end(), &node});
-    for (const Node& node : graph_.nodes) add_step(node);
+    plan_.steps = steps_of(graph_);
     for (const ValueInfo& output : graph_.outputs) {
       plan_.outputs.push_back(output);
       plan_.output_values.push_back(find(output.name, "the list of outputs"));
     }
     if (plan_.outputs.empty()) fail<DataError>({what_, ": the graph has no output"});
-    leave_out_unused();
-    note_last_uses();
+    leave_out_unused(plan_.steps, plan_.output_values);
+    note_last_uses(plan_.steps, plan_.output_values);
     note_buffers();
     return {Shared<const Plan>(owned_.get()), std::move(constants_)};
   }
@@ -87,6 +107,17 @@ class PlanMaker {
     }
   };
 
+  /// The names that the nodes of a graph see: its own, and names of the graphs around it.
+  struct Scope {
+    Scope* outer = nullptr;
+    std::string prefix = {};  ///< of names of constants, so that each parameter has a name of its own
+    std::map<std::string, int, std::less<>> numbers = {};
+    Makers names_to_come = {};
+    std::set<int> captured = {};  ///< values of outer graphs
+    std::set<int> constants = {};
+    std::vector<int> locals = {};  ///< values but for constants
+  };
+
   [[nodiscard]] std::int64_t opset() const {
     for (const OperatorSet& set : model_.operator_sets) {
       if (!set.domain.empty()) continue;
@@ -101,9 +132,26 @@ class PlanMaker {
   /// Each operator that is missing once, with the first node that uses it and the number of nodes; each attribute
   /// that Locus does not read.
   void require_operators() const {
-    std::map<std::string, std::pair<const Node*, int>> missing;
-    std::string attributes;
-    for (const Node& node : graph_.nodes) {
+    Missing missing;
+    std::string attributes, list;
+    note_missing(graph_, missing, attributes);
+
+    for (const auto& [name, entry] : missing)
+      list += join(list.empty() ? "" : ", ", locus::detail::printable(name), " (", entry.second,
+                   entry.second == 1 ? " node" : " nodes", ", first ", text_of(*entry.first), ")");
+    if (list.empty() && attributes.empty()) return;
+    fail<DataError>({what_, " of opset ", plan_.opset, ":", list.empty() ? "" : " Locus does not run these operators: ",
+                     list, list.empty() || attributes.empty() ? "" : ";",
+                     attributes.empty() ? "" : " it does not read these attributes: ", attributes,
+                     "; docs/onnx.md lists the operators"});
+  }
+
+  using Missing = std::map<std::string, std::pair<const Node*, int>>;
+  static void note_missing(const Graph& graph, Missing& missing, std::string& attributes) {
+    for (const Node& node : graph.nodes) {
+      for (const Attribute& attribute : node.attributes)
+        if (const auto* graphs = std::get_if<Graphs>(&attribute.value))
+          for (const Graph& nested : graphs->list) note_missing(nested, missing, attributes);
       const int found = node.domain.empty() ? find_operator(node.op_type) : -1;
       if (found < 0) {
         auto& entry =
@@ -116,30 +164,26 @@ class PlanMaker {
           attributes += join(attributes.empty() ? "" : ", ", "'", locus::detail::printable(attribute.name), "' of ",
                              text_of(node));
     }
-    std::string list;
-    for (const auto& [name, entry] : missing)
-      list += join(list.empty() ? "" : ", ", locus::detail::printable(name), " (", entry.second,
-                   entry.second == 1 ? " node" : " nodes", ", first ", text_of(*entry.first), ")");
-    if (list.empty() && attributes.empty()) return;
-    fail<DataError>({what_, " of opset ", plan_.opset, ":", list.empty() ? "" : " Locus does not run these operators: ",
-                     list, list.empty() || attributes.empty() ? "" : ";",
-                     attributes.empty() ? "" : " it does not read these attributes: ", attributes,
-                     "; docs/onnx.md lists the operators"});
   }
 
   int add_value(const std::string& name, const char* kind) {
     const int number = static_cast<int>(plan_.names.size());
     if (name.empty()) fail<DataError>({what_, ": ", kind, " without a name"});
-    if (!numbers_.emplace(name, number).second)
+    if (!scope_->numbers.emplace(name, number).second)
       fail<DataError>(
           {what_, ": two values have the name '", locus::detail::printable(name), "'; the second is ", kind});
-    plan_.names.push_back(name);
+    plan_.names.push_back(scope_->prefix + name);
     return number;
+  }
+  int add_local(const std::string& name, const char* kind) {
+    scope_->locals.push_back(add_value(name, kind));
+    return scope_->locals.back();
   }
   void add_constant(const std::string& name, const TensorData& tensor, bool is_node) {
     plan_.constant_values.push_back(add_value(name, "an initial value"));
+    scope_->constants.insert(plan_.constant_values.back());
     constants_.push_back(tensor);
-    constants_.back().name = name;
+    constants_.back().name = plan_.names.back();
     const TensorData& added = constants_.back();
     plan_.is_buffer.push_back(is_node || shape_of(added).rank() == 0);
     if (!has_element_type(added.type))
@@ -147,7 +191,7 @@ class PlanMaker {
           {what_, ": ", name_of(added), " has elements of ", to_string(added.type), ", of which Locus has no tensors"});
   }
   void add_input(const ValueInfo& input) {
-    if (numbers_.contains(input.name)) {
+    if (scope_->numbers.contains(input.name)) {
       for (const TensorData& tensor : graph_.initializers)
         if (tensor.name == input.name) return;  // an initial value that files of old versions list among the inputs
     }
@@ -155,34 +199,110 @@ class PlanMaker {
       fail<DataError>({what_, ": input '", locus::detail::printable(input.name), "' is ",
                        input.other.empty() ? "of " + to_string(input.type) : "no tensor",
                        "; expected a tensor of numbers or bool"});
-    plan_.input_values.push_back(add_value(input.name, "an input"));
+    plan_.input_values.push_back(add_local(input.name, "an input"));
     plan_.inputs.push_back(input);
   }
 
+  /// The value with a name: of this graph, or of a graph around it, which the nodes between capture.
   [[nodiscard]] int find(const std::string& name, const std::string& reader) const {
-    const auto found = numbers_.find(name);
-    if (found != numbers_.end()) return found->second;
-    const auto later = names_to_come_.list.find(name);
-    if (later != names_to_come_.list.end())
-      fail<DataError>({what_, ": ", reader, " reads '", locus::detail::printable(name), "', which ",
-                       text_of(*later->second),
-                       " writes later; expected nodes in order: sort them, or break the cycle between them"});
+    for (Scope* scope = scope_; scope; scope = scope->outer) {
+      const auto found = scope->numbers.find(name);
+      if (found == scope->numbers.end()) continue;
+      for (Scope* inner = scope_; inner != scope; inner = inner->outer) inner->captured.insert(found->second);
+      return found->second;
+    }
+    for (Scope* scope = scope_; scope; scope = scope->outer)
+      if (const auto later = scope->names_to_come.list.find(name); later != scope->names_to_come.list.end())
+        fail<DataError>({what_, ": ", reader, " reads '", locus::detail::printable(name), "', which ",
+                         text_of(*later->second),
+                         " writes later; expected nodes in order: sort them, or break the cycle between them"});
     fail<DataError>({what_, ": ", reader, " reads '", locus::detail::printable(name),
                      "', which is no input, no initial value and no output of a node"});
   }
 
-  void add_step(const Node& node) {
+  [[nodiscard]] std::vector<Step> steps_of(const Graph& graph) {
+    for (const Node& node : graph.nodes)
+      scope_->names_to_come.insert({node.outputs.begin(), node.outputs.end(), &node});
+    std::vector<Step> steps;
+    for (const Node& node : graph.nodes) add_step(steps, node);
+    return steps;
+  }
+  /// The graph of an attribute of a node, which reads values of the graphs around it by their names.
+  [[nodiscard]] Body body_of(Step& step, const char* attribute) {
+    const auto* graphs = find_attribute<Graphs>(step.node, attribute);
+    if (!graphs || graphs->list.size() != 1)
+      fail<DataError>({what_, ": ", text_of(step.node), " has no graph '", attribute, "'"});
+    const Graph& graph = graphs->list[0];
+    const std::string& name = step.node.name.empty() ? step.node.outputs[0] : step.node.name;
+    Scope scope{.outer = scope_, .prefix = join(scope_->prefix, name, "/", attribute, "/")};
+    scope_ = &scope;
+    Body body;
+    for (const TensorData& tensor : graph.initializers) add_constant(tensor.name, tensor, false);
+    for (const ValueInfo& input : graph.inputs) body.inputs.push_back(add_local(input.name, "an input"));
+    body.steps = steps_of(graph);
+    for (const ValueInfo& output : graph.outputs) body.outputs.push_back(find(output.name, "the list of outputs"));
+    leave_out_unused(body.steps, body.outputs);
+    std::vector<int> kept = body.outputs;
+    kept.insert(kept.end(), scope.constants.begin(), scope.constants.end());
+    kept.insert(kept.end(), scope.captured.begin(), scope.captured.end());
+    note_last_uses(body.steps, kept);
+    body.locals = std::move(scope.locals);
+    scope_ = scope.outer;
+    for (const int value : scope.captured) step.captured.push_back(value);
+    return body;
+  }
+  void add_bodies(Step& step) {
+    const std::string_view name = operator_specs[step.operation].name;
+    if (name == "If") {
+      step.bodies.push_back(body_of(step, "then_branch"));
+      step.bodies.push_back(body_of(step, "else_branch"));
+      for (const Body& branch : step.bodies) require_body(step, branch, 0, 0, step.outputs.size());
+    } else if (name == "Loop") {
+      require_count(step.node, "inputs", step.inputs.size(), 2, any_number);  // the first two may be absent
+      step.bodies.push_back(body_of(step, "body"));
+      const std::size_t carried = step.inputs.size() - 2;
+      require_body(step, step.bodies[0], carried + 2, 1, step.outputs.size());
+      require_carried(step, carried);
+    } else if (name == "Scan") {
+      step.bodies.push_back(body_of(step, "body"));
+      const auto* scanned = find_attribute<std::int64_t>(step.node, "num_scan_inputs");
+      if (!scanned || *scanned < 1 || *scanned > static_cast<std::int64_t>(step.inputs.size()))
+        fail<DataError>({what_, ": ", text_of(step.node), ": num_scan_inputs is ", scanned ? *scanned : 0, " of ",
+                         step.inputs.size(), " inputs"});
+      require_body(step, step.bodies[0], step.inputs.size(), 0, step.outputs.size());
+      require_carried(step, step.inputs.size() - static_cast<std::size_t>(*scanned));
+    }
+  }
+  void require_carried(const Step& step, std::size_t carried) const {
+    if (step.outputs.size() < carried)
+      fail<DataError>({what_, ": ", text_of(step.node), " has ", step.outputs.size(), " outputs; expected ", carried,
+                       " carried values or more"});
+  }
+  void require_body(const Step& step, const Body& body, std::size_t inputs, std::size_t more,
+                    std::size_t outputs) const {
+    if (body.inputs.size() != inputs || body.outputs.size() != outputs + more)
+      fail<DataError>({what_, ": ", text_of(step.node), ": its graph has ", body.inputs.size(), " inputs and ",
+                       body.outputs.size(), " outputs; expected ", inputs, " and ", outputs + more});
+  }
+
+  void add_step(std::vector<Step>& steps, const Node& node) {
     const OperatorSpec& spec = operator_specs[find_operator(node.op_type)];
     require_count(node, "inputs", node.inputs.size(), spec.least_inputs, spec.most_inputs);
     require_count(node, "outputs", node.outputs.size(), 1, spec.most_outputs);
-    Step step{node, find_operator(node.op_type), {}, {}, {}};
+    Step step{node, find_operator(node.op_type), {}, {}, {}, {}, {}};
     for (const auto& name : node.inputs) step.inputs.push_back(name.empty() ? -1 : find(name, text_of(node)));
     for (int i = 0; i < spec.least_inputs; ++i)
       if (step.inputs[static_cast<std::size_t>(i)] < 0)
         fail<DataError>({what_, ": ", text_of(node), " lacks input ", i});
     if (spec.name == "Constant") return add_constant(node.outputs[0], constant_of(node), true);
-    for (const auto& name : node.outputs) step.outputs.push_back(name.empty() ? -1 : add_value(name, "an output"));
-    plan_.steps.push_back(std::move(step));
+    if (spec.name == "If" || spec.name == "Loop" || spec.name == "Scan") {
+      step.outputs.resize(node.outputs.size());
+      add_bodies(step);
+      step.outputs.clear();
+      std::erase_if(step.node.attributes, [](const Attribute& each) { return std::get_if<Graphs>(&each.value); });
+    }
+    for (const auto& name : node.outputs) step.outputs.push_back(name.empty() ? -1 : add_local(name, "an output"));
+    steps.push_back(std::move(step));
   }
   void require_count(const Node& node, const char* kind, std::size_t given, int least, int most) const {
     if (given < static_cast<std::size_t>(least) || (most != any_number && given > static_cast<std::size_t>(most)))
@@ -210,37 +330,45 @@ class PlanMaker {
     fail<DataError>({what_, ": ", text_of(node), " has no value of numbers"});
   }
 
-  void leave_out_unused() {
+  void leave_out_unused(std::vector<Step>& steps, const std::vector<int>& outputs) const {
     std::vector<bool> is_used(plan_.names.size());
-    for (const int value : plan_.output_values) is_used[static_cast<std::size_t>(value)] = true;
+    for (const int value : outputs) is_used[static_cast<std::size_t>(value)] = true;
     std::vector<Step> kept;
-    for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step) {
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
       bool is_needed = false;
       for (const int value : step->outputs) is_needed |= value >= 0 && is_used[static_cast<std::size_t>(value)];
       if (!is_needed) continue;
-      for (const int value : step->inputs)
-        if (value >= 0) is_used[static_cast<std::size_t>(value)] = true;
+      step->for_each_read([&](int value) { is_used[static_cast<std::size_t>(value)] = true; });
       kept.push_back(std::move(*step));
     }
-    plan_.steps.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+    steps.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
   }
-  void note_last_uses() {
+  /// `kept`: values that no step releases.
+  void note_last_uses(std::vector<Step>& steps, const std::vector<int>& kept) const {
     std::vector<bool> is_released(plan_.names.size());
-    for (const int value : plan_.output_values) is_released[static_cast<std::size_t>(value)] = true;
-    for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step)
-      for (const auto* list : {&step->outputs, &step->inputs})
-        for (const int value : *list)
-          if (value >= 0 && !is_released[static_cast<std::size_t>(value)]) {
-            is_released[static_cast<std::size_t>(value)] = true;
-            step->released.push_back(value);
-          }
+    for (const int value : kept) is_released[static_cast<std::size_t>(value)] = true;
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      const auto release = [&](int value) {
+        if (is_released[static_cast<std::size_t>(value)]) return;
+        is_released[static_cast<std::size_t>(value)] = true;
+        step->released.push_back(value);
+      };
+      for (const int value : step->outputs)
+        if (value >= 0) release(value);
+      step->for_each_read(release);
+    }
   }
-  void note_buffers() {
-    std::vector<bool> is_buffer(plan_.names.size());
-    for (const Step& step : plan_.steps)
+  static void mark_settings(const std::vector<Step>& steps, std::vector<bool>& is_buffer) {
+    for (const Step& step : steps) {
       for (std::size_t i = 0; i < step.inputs.size(); ++i)
         if (step.inputs[i] >= 0 && is_setting(operator_specs[step.operation].name, i))
           is_buffer[static_cast<std::size_t>(step.inputs[i])] = true;
+      for (const Body& body : step.bodies) mark_settings(body.steps, is_buffer);
+    }
+  }
+  void note_buffers() {
+    std::vector<bool> is_buffer(plan_.names.size());
+    mark_settings(plan_.steps, is_buffer);
     for (std::size_t i = 0; i < constants_.size(); ++i)
       if (is_buffer[static_cast<std::size_t>(plan_.constant_values[i])]) plan_.is_buffer[i] = true;
   }
@@ -251,8 +379,7 @@ class PlanMaker {
   Shared<Plan> owned_{new Plan};
   Plan& plan_ = *owned_;
   std::vector<TensorData> constants_;
-  std::map<std::string, int, std::less<>> numbers_;
-  Makers names_to_come_;
+  Scope* scope_ = nullptr;  ///< of the graph that is planned
 };
 
 }}}  // namespace locus::LOCUS_ABI::onnx::detail

@@ -2,6 +2,8 @@
 // ONNX's pools of windows, in one to three dimensions.
 
 #include <locus/interop/onnx/windows.hpp>
+#include <locus/ops/pool3d.hpp>
+#include <locus/ops/pool_indices.hpp>
 #include <locus/ops/scatter.hpp>
 #include <locus/ops/unfold.hpp>
 
@@ -40,19 +42,6 @@ template <class F>
   return reshape(sums, result);
 }
 
-/// Windows of three dimensions: the largest of each row's, then of each of these columns.
-template <class F>
-[[nodiscard]] F max_pool_volume(const F& x, const Windows& by, bool ceils) {
-  const std::int64_t batch = x.size(0), channels = x.size(1), height = x.size(3), width = x.size(4);
-  const F along =
-      max_pool2d(reshape(x, {batch, channels, x.size(2), height * width}), {by.kernel[0], 1}, {by.strides[0], 1},
-                 {by.before[0], 0}, {.dilation = {by.dilations[0], 1}, .ceil_mode = ceils});
-  const F images = reshape(along, {batch, channels * along.size(2), height, width});
-  const F y =
-      max_pool2d(images, {by.kernel[1], by.kernel[2]}, {by.strides[1], by.strides[2]}, {by.before[1], by.before[2]},
-                 {.dilation = {by.dilations[1], by.dilations[2]}, .ceil_mode = ceils});
-  return reshape(y, {batch, channels, along.size(2), y.size(2), y.size(3)});
-}
 template <class F>
 [[nodiscard]] F max_pool(const Call<F>& call, F x) {
   Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 3);
@@ -62,7 +51,9 @@ template <class F>
     x = pad(x, border(windows.whole), PadMode::constant, static_cast<compute_t<value_of<F>>>(-__builtin_inf()));
     by = windows.inner, ceils = false;
   }
-  if (by.dims() == 3) return max_pool_volume(x, by, ceils);
+  if (by.dims() == 3)
+    return max_pool3d(x, by.size_3d(by.kernel), by.size_3d(by.strides), by.size_3d(by.before),
+                      {.dilation = by.size_3d(by.dilations), .ceil_mode = ceils});
   if (by.dims() == 1)
     return max_pool1d(x, by.kernel[0], by.strides[0], by.before[0], {.dilation = by.dilations[0], .ceil_mode = ceils});
   return max_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before),
@@ -154,9 +145,12 @@ void average_pool(const Call<F>& call) {
   const Windows by = windows_of(call, x.shape(), call.list("kernel_shape"), 3);
   const bool counts_border = call.flag("count_include_pad"), ceils = call.flag("ceil_mode");
   const AvgPoolOptions options{.ceil_mode = ceils, .count_include_pad = counts_border};
-  if (by.dims() < 3 && by.dilations == Integers(by.dims(), 1) && by.is_symmetric() && by.fits_pool()) {
+  if (by.dilations == Integers(by.dims(), 1) && by.is_symmetric() && by.fits_pool()) {
     if (by.dims() == 1) return call.give_like(avg_pool1d(x, by.kernel[0], by.strides[0], by.before[0], options));
-    return call.give_like(avg_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before), options));
+    if (by.dims() == 2)
+      return call.give_like(
+          avg_pool2d(x, by.size_2d(by.kernel), by.size_2d(by.strides), by.size_2d(by.before), options));
+    return call.give_like(avg_pool3d(x, by.size_3d(by.kernel), by.size_3d(by.strides), by.size_3d(by.before), options));
   }
   // The sum of each window, divided by the number of its elements that count.
   const PaddedWindows windows(by, x.shape(), ceils);

@@ -1,7 +1,7 @@
 #pragma once
 // ONNX's quantized integers: 8 and 16 bits with a scale and a zero point.
 
-#include <locus/interop/onnx/shaping.hpp>
+#include <locus/interop/onnx/windows.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/matmul.hpp>
 
@@ -119,10 +119,83 @@ void multiply_quantized(const Call<F>& call) {
                  call.integers(7).there(call.device()));
 }
 
+/// Sums of products of integers, by windows as rows of a matrix: x (n, c, ...) and w (m, c / groups, ...).
+template <class F, class I>
+[[nodiscard]] I convolve_integers(const Call<F>& call, const I& given, const I& w) {
+  const Windows by = windows_of(call, given.shape(), call.list("kernel_shape", spatial(w.shape())), 3);
+  const std::int64_t groups = call.integer("group", 1), features = w.rank() > 2 ? w.size(0) : 0;
+  if (w.rank() != given.rank() || spatial(w.shape()) != by.kernel || groups < 1 || features % groups != 0 ||
+      given.size(1) != w.size(1) * groups)
+    call.fail_here({"x of shape ", given.shape(), " with kernels of shape ", w.shape(), " in ", groups, " groups"});
+  I x = pad(given, border(by), PadMode::constant, std::int64_t{0});
+  Shape outputs{given.size(0), features};
+  const int rank = x.rank();
+  for (int d = 2; d < rank; ++d) {
+    const auto i = static_cast<std::size_t>(d - 2);
+    const std::int64_t reach = by.dilations[i] * (by.kernel[i] - 1) + 1;
+    if (reach > x.size(d)) call.fail_here({"windows of ", reach, " in x of shape ", x.shape()});
+    x = slice(unfold(x, d, reach, by.strides[i]), -1, 0, to_end, by.dilations[i]);
+    outputs.push_back(x.size(d));
+  }
+  // (n, groups, channels, places..., kernel...) -> (n, groups, places, channels and kernel)
+  const std::int64_t n = given.size(0), channels = w.size(1);
+  std::int64_t places = 1, window = channels;
+  for (int d = 2; d < rank; ++d) places *= x.size(d), window *= by.kernel[static_cast<std::size_t>(d - 2)];
+  Axes turned{0};
+  for (int d = 2; d < rank; ++d) turned.push_back(d);
+  turned.push_back(1);
+  for (int d = rank; d < 2 * rank - 2; ++d) turned.push_back(d);
+  const I rows = reshape(permute(x, turned), {n, places, groups, window});
+  const I kernels = reshape(w, {groups, features / groups, window});
+  const I sums = matmul(permute(rows, {0, 2, 1, 3}), transpose(kernels));  // (n, groups, places, features / groups)
+  return reshape(transpose(sums), outputs);
+}
+/// w - its zero point, one number or one for each feature.
+template <class F>
+[[nodiscard]] auto kernels_without_zero(const Call<F>& call, std::size_t i, std::size_t zero_at) {
+  Tensor<std::int64_t, device_of<F>> w = call.integers(i).there(call.device());
+  if (!call.has_input(zero_at)) return w;
+  const auto& zero = call.integers(zero_at).there(call.device());
+  Shape each = Dims::filled(w.rank(), 1);
+  if (zero.elements() != 1) each[0] = zero.elements();
+  return (w - reshape(zero, each)).eval();
+}
+template <class F>
+[[nodiscard]] Tensor<std::int64_t, device_of<F>> input_without_zero(const Call<F>& call, std::size_t zero_at) {
+  const auto& x = call.integers(0).there(call.device());
+  if (!call.has_input(zero_at)) return x;
+  return x - reshape(call.integers(zero_at).there(call.device()), Shape{});
+}
+template <class F>
+void convolve_by_integers(const Call<F>& call) {
+  call.give_wrapped(DataType::int32,
+                    convolve_integers(call, input_without_zero(call, 2), kernels_without_zero(call, 1, 3)));
+}
+/// Inputs: x, its scale and zero point, w, its scale and zero point, the scale and zero point of the result, a bias.
+template <class F>
+void convolve_quantized(const Call<F>& call) {
+  using R = compute_t<value_of<F>>;
+  if (elements(call.shape(6)) != 1 || elements(call.shape(7)) != 1)
+    call.fail_here({"a scale of shape ", call.shape(6), " and a zero point of shape ", call.shape(7),
+                    " of the result; expected one number"});
+  auto sums = convolve_integers(call, input_without_zero(call, 2), kernels_without_zero(call, 3, 5));
+  Shape features = Dims::filled(sums.rank(), 1);
+  features[1] = sums.size(1);
+  if (call.has_input(8)) sums = sums + reshape(call.integers(8).there(call.device()), features);
+  const auto of_w = call.plain(4).template as<R>();
+  const auto scale =
+      (reshape(of_w, of_w.elements() == 1 ? Shape{} : features) * reshape(call.plain(1).template as<R>(), Shape{}))
+          .eval();
+  give_quantized(call, call.input(7).type(), (sums.template as<R>() * scale).eval(),
+                 reshape(call.plain(6).template as<R>(), Shape{}),
+                 reshape(call.integers(7).there(call.device()), Shape{}));
+}
+
 template <class F>
 inline constexpr Operation<F> quantized[] = {
-    {"DequantizeLinear", &dequantize<F>},     {"DynamicQuantizeLinear", &quantize_to_range<F>},
-    {"MatMulInteger", &multiply_integers<F>}, {"QLinearMatMul", &multiply_quantized<F>},
+    {"ConvInteger", &convolve_by_integers<F>}, {"QLinearConv", &convolve_quantized<F>},
+    {"DequantizeLinear", &dequantize<F>},      {"DynamicQuantizeLinear", &quantize_to_range<F>},
+    {"MatMulInteger", &multiply_integers<F>},  {"QLinearMatMul", &multiply_quantized<F>},
     {"QuantizeLinear", &quantize<F>},
 };
 

@@ -41,7 +41,7 @@ void reduce(const Call<F>& call, const Do& f, const Alone& alone) {
     }
   });
 }
-/// max or min, of bools any or all.
+/// max or min, of bools any or all. Of no numbers it is an infinity.
 template <bool is_largest, class F>
 void reduce_extreme(const Call<F>& call) {
   if (call.input(0).bools()) {
@@ -56,8 +56,14 @@ void reduce_extreme(const Call<F>& call) {
   reduce(
       call,
       [](const auto& x, const Axes& axes, bool keeps) {
-        if constexpr (is_largest) return max(x, axes, keeps);
-        else return min(x, axes, keeps);
+        using X = std::remove_cvref_t<decltype(x)>;
+        if constexpr (!std::is_same_v<value_of<X>, std::int64_t>) {
+          using R = compute_t<value_of<X>>;
+          const R none = static_cast<R>(is_largest ? -__builtin_inff() : __builtin_inff());
+          if (elements(x.shape()) == 0) return X((sum(x, axes, keeps) + none).eval());
+        }
+        if constexpr (is_largest) return X(max(x, axes, keeps));
+        else return X(min(x, axes, keeps));
       },
       [](const auto& x) { return x; });
 }
@@ -88,19 +94,12 @@ void cumulative_sum(const Call<F>& call) {
 }
 template <class F>
 void cumulative_product(const Call<F>& call) {
-  const int rank = call.shape(0).rank(), axis = call.axis_of(call.host_integer(1), rank);
-  const bool is_reverse = call.flag("reverse"), is_exclusive = call.flag("exclusive");
-  const PadAmounts shift = pad_amounts(call, {1, -1}, {axis}, rank);
-  const auto multiply = [&]<class X>(const X& x) -> X {
-    X result = x;
-    if (is_reverse) result = flip(result, axis);
-    if (is_exclusive) result = pad(result, shift, PadMode::constant, 1);
-    result = cumprod(result, axis);
-    return is_reverse ? X(flip(result, axis)) : result;
-  };
-  if (call.input(0).numbers()) return call.give_like(multiply(call.numbers(0)));
-  call.in_place(
-      [&](auto place) { call.give_wrapped(call.input(0).type(), multiply(call.at(call.integers(0), place))); });
+  const int axis = call.axis_of(call.host_integer(1), call.shape(0).rank());
+  const ScanOptions options{.exclusive = call.flag("exclusive"), .reverse = call.flag("reverse")};
+  if (call.input(0).numbers()) return call.give_like(cumprod(call.numbers(0), axis, options));
+  call.in_place([&](auto place) {
+    call.give_wrapped(call.input(0).type(), cumprod(call.at(call.integers(0), place), axis, options));
+  });
 }
 
 /// f(x, axis): up to opset 12 of a matrix that begins at the axis, later along the axis alone.

@@ -9,6 +9,8 @@ namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
 struct ResizedAxis {
   std::int64_t extent = 0, size = 0;
   double scale = 1;
+  bool is_cropped = false;  ///< only the part from `begin` to `end`, in parts of the input, is resized
+  double begin = 0, end = 1;
 };
 /// The sources of each element of a resized dimension: `taps` slices and their weights.
 struct Taps {
@@ -31,6 +33,10 @@ struct Taps {
   if (mode == "half_pixel_symmetric") {
     const double shift = extent / 2 * (1 - size / (axis.scale * extent));
     return shift + (x + 0.5) / axis.scale - 0.5;
+  }
+  if (mode == "tf_crop_and_resize") {
+    if (axis.size == 1) return (axis.begin + axis.end) / 2 * (extent - 1);
+    return (axis.begin + x * (axis.end - axis.begin) / (size - 1)) * (extent - 1);
   }
   call.fail_here({"coordinate_transformation_mode = '", locus::detail::printable(mode), "', which Locus does not run"});
 }
@@ -102,6 +108,15 @@ struct ResizeKernel {
   return result;
 }
 
+/// Which elements of the result have a coordinate within the input; others have the extrapolation value.
+[[nodiscard]] inline Tensor<bool, Cpu> inside_of(const Attributes& call, const ResizedAxis& axis) {
+  Tensor<bool, Cpu> inside({axis.size});
+  for (std::int64_t at = 0; at < axis.size; ++at) {
+    const double x = source_of(call, axis, at);
+    inside.data()[at] = x >= 0 && x <= static_cast<double>(axis.extent - 1);
+  }
+  return inside;
+}
 template <class F>
 [[nodiscard]] F resize_axis(const Call<F>& call, const F& x, int dim, const ResizedAxis& axis) {
   using T = value_of<F>;
@@ -112,12 +127,35 @@ template <class F>
   F result;
   for (std::int64_t t = 0; t < taps.count(); ++t) {
     const F slices = index_select(x, dim, taps.sources.select(0, t).template to<device_of<F>>(call.device()));
-    if (taps.count() == 1) return slices;
+    if (taps.count() == 1) {
+      result = slices;
+      break;
+    }
     const auto weights =
         taps.weights.select(0, t).template as<T>().reshape(along).template to<device_of<F>>(call.device());
     result = t == 0 ? F(slices * weights) : F(result + slices * weights);
   }
-  return result;
+  if (!axis.is_cropped) return result;
+  const auto is_inside = inside_of(call, axis).reshape(along).template to<device_of<F>>(call.device());
+  return where(is_inside, result, static_cast<compute_t<T>>(call.number("extrapolation_value", 0)));
+}
+
+/// Notes the part of each dimension that is resized, from input 1: all beginnings, then all ends, in parts of the
+/// input.
+template <class F>
+void crop_axes(const Call<F>& call, const Integers& named, std::vector<ResizedAxis>& axes) {
+  const auto part = call.plain(1).template as<double>().template to<Cpu>().contiguous();
+  const auto count = static_cast<std::int64_t>(named.size());
+  if (part.elements() != 2 * count)
+    call.fail_here({"a region of ", part.elements(), " numbers for ", count, " dimensions; expected two for each"});
+  for (std::int64_t i = 0; i < count; ++i) {
+    ResizedAxis& axis =
+        axes[static_cast<std::size_t>(call.axis_of(named[static_cast<std::size_t>(i)], static_cast<int>(axes.size())))];
+    axis.begin = part.data()[i], axis.end = part.data()[count + i];
+    axis.is_cropped = true;
+    if (const double most = 0x1p30; !(__builtin_fabs(axis.begin) < most && __builtin_fabs(axis.end) < most))
+      call.fail_here({"a region from ", axis.begin, " to ", axis.end, "; expected numbers within 2^30"});
+  }
 }
 
 /// The dimensions that a Resize changes, of its scales or sizes.
@@ -157,6 +195,7 @@ template <class F>
     common = policy == "not_larger" ? (axis.scale < common ? axis.scale : common)
                                     : (axis.scale > common ? axis.scale : common);
   }
+  if (call.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize") crop_axes(call, named, axes);
   if (!by_sizes || policy == "stretch") return axes;
   if (policy != "not_larger" && policy != "not_smaller") call.require_text("keep_aspect_ratio_policy", "stretch");
   for (const std::int64_t given : named) {
@@ -184,7 +223,8 @@ void resize_input(const Call<F>& call) {
   if (is_interpolation(call, axes))
     return call.give_like(interpolate(x, {.size = {axes[2].size, axes[3].size}, .mode = InterpolateMode::bilinear}));
   for (int d = 0; d < x.rank(); ++d)
-    if (const ResizedAxis& axis = axes[static_cast<std::size_t>(d)]; axis.scale != 1 || axis.size != axis.extent)
+    if (const ResizedAxis& axis = axes[static_cast<std::size_t>(d)];
+        axis.scale != 1 || axis.size != axis.extent || axis.is_cropped)
       x = resize_axis(call, x, d, axis);
   call.give_like(x);
 }

@@ -2,6 +2,8 @@
 // Running the steps of a plan.
 
 #include <locus/core/system/out_of_memory.hpp>
+#include <locus/interop/onnx/control.hpp>
+#include <locus/interop/onnx/detection.hpp>
 #include <locus/interop/onnx/layers.hpp>
 #include <locus/interop/onnx/losses.hpp>
 #include <locus/interop/onnx/pools.hpp>
@@ -9,7 +11,11 @@
 #include <locus/interop/onnx/recurrent.hpp>
 #include <locus/interop/onnx/reductions.hpp>
 #include <locus/interop/onnx/resize.hpp>
+#include <locus/interop/onnx/samples.hpp>
 #include <locus/interop/onnx/sequences.hpp>
+#include <locus/interop/onnx/spectra.hpp>
+#include <locus/interop/onnx/stateful.hpp>
+#include <locus/interop/onnx/values.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx::detail {
 
@@ -24,7 +30,9 @@ class Functions {
   Functions() {
     add(activations<F>), add(functions<F>), add(arithmetic<F>), add(comparisons<F>), add(shapings<F>);
     add(lookups<F>), add(reductions<F>), add(windows<F>), add(pools<F>), add(resizings<F>);
-    add(layers<F>), add(losses<F>), add(quantized<F>), add(recurrent<F>), add(sequences<F>);
+    add(layers<F>), add(losses<F>), add(quantized<F>), add(recurrent<F>), add(samples<F>), add(sequences<F>),
+        add(spectra<F>);
+    add(controls<F>), add(detections<F>), add(stateful<F>), add(values<F>);
   }
   template <std::size_t n>
   void add(const Operation<F> (&list)[n]) {
@@ -55,11 +63,11 @@ void naming_node(const Node& node, const Do& f) {
   }
 }
 
-/// Runs all steps. `values` has the inputs and constants; each is released after its last use.
+/// Runs steps. `values` has the inputs and constants; each is released after its last use.
 template <class F>
-void run_steps(const Plan& plan, std::vector<Value<F>>& values, device_of<F> device) {
-  for (const Step& step : plan.steps) {
-    naming_node(step.node, [&] { Functions<F>::run(Call<F>(step, plan.opset, values, device), step.operation); });
+void run_steps(const std::vector<Step>& steps, std::int64_t opset, std::vector<Value<F>>& values, device_of<F> device) {
+  for (const Step& step : steps) {
+    naming_node(step.node, [&] { Functions<F>::run(Call<F>(step, opset, values, device), step.operation); });
     for (const int value : step.released) values[static_cast<std::size_t>(value)] = {};
   }
 }

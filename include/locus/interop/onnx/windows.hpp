@@ -7,6 +7,8 @@
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/interpolate.hpp>
+#include <locus/ops/local_response_norm.hpp>
+#include <locus/ops/norm.hpp>
 #include <locus/ops/pool.hpp>
 #include <locus/ops/reduce.hpp>
 
@@ -147,10 +149,30 @@ inline void find_dropped(const Attributes& call, const Shape& x, Windows& by, co
     by.after[d] = total - by.before[d];
   }
 }
+/// A transposed convolution of which nothing is dropped, with extra elements at the end.
+template <class F, class... B>
+[[nodiscard]] F convolve_transposed(const F& x, const F& w, const Windows& by, const Integers& extra,
+                                    std::int64_t groups, const B&... bias) {
+  if (by.dims() == 1)
+    return conv_transpose1d(
+        x, w, bias...,
+        {.stride = by.strides[0], .output_padding = extra[0], .groups = groups, .dilation = by.dilations[0]});
+  if (by.dims() == 2)
+    return conv_transpose2d(x, w, bias...,
+                            {.stride = by.size_2d(by.strides),
+                             .output_padding = by.size_2d(extra),
+                             .groups = groups,
+                             .dilation = by.size_2d(by.dilations)});
+  return conv_transpose3d(x, w, bias...,
+                          {.stride = by.size_3d(by.strides),
+                           .output_padding = by.size_3d(extra),
+                           .groups = groups,
+                           .dilation = by.size_3d(by.dilations)});
+}
 template <class F>
 void conv_transpose(const Call<F>& call) {
-  F x = call.numbers(0), w = call.numbers(1);
-  Windows by = windows_of(call, x.shape(), spatial(w.shape()), 2);
+  const F &x = call.numbers(0), &w = call.numbers(1);
+  Windows by = windows_of(call, x.shape(), spatial(w.shape()), 3);
   Integers extra = call.list("output_padding", Integers(by.dims(), 0));
   if (extra.size() != by.dims()) call.fail_here({"output_padding has ", extra.size(), " numbers"});
   for (const std::int64_t number : extra)
@@ -158,18 +180,9 @@ void conv_transpose(const Call<F>& call) {
   find_dropped(call, x.shape(), by, extra);
   Windows dropped = by;
   for (std::size_t d = 0; d < by.dims(); ++d) dropped.before[d] = -by.before[d], dropped.after[d] = -by.after[d];
-  const bool is_line = by.dims() == 1;
-  if (is_line) {
-    x = unsqueeze(x, 2), w = unsqueeze(w, 2);
-    by.strides.insert(by.strides.begin(), 1), by.dilations.insert(by.dilations.begin(), 1);
-    extra.insert(extra.begin(), 0);
-  }
-  const ConvTranspose2dOptions options{.stride = {by.strides[0], by.strides[1]},
-                                       .output_padding = {extra[0], extra[1]},
-                                       .groups = call.integer("group", 1),
-                                       .dilation = {by.dilations[0], by.dilations[1]}};
-  F y = call.has_input(2) ? F(conv_transpose2d(x, w, call.numbers(2), options)) : F(conv_transpose2d(x, w, options));
-  if (is_line) y = squeeze(y, 2);
+  const std::int64_t groups = call.integer("group", 1);
+  const F y = call.has_input(2) ? convolve_transposed(x, w, by, extra, groups, call.numbers(2))
+                                : convolve_transposed(x, w, by, extra, groups);
   call.give_like(dropped.is_empty() ? y : F(pad(y, border(dropped))));
 }
 
@@ -186,11 +199,16 @@ void normalize_locally(const Call<F>& call) {
   const F& x = call.numbers(0);
   const std::int64_t size = call.integer("size", 1);
   if (size < 1 || x.rank() < 2) call.fail_here({"size ", size, " for an input of shape ", x.shape()});
-  const Shape planes = matrix_at(x.shape(), 2);
-  const F squares = reshape(F(square(x)), {x.size(0), 1, x.size(1), planes[1]});
-  const F around = pad(squares, {0, 0, (size - 1) / 2, size / 2});
-  const F means = reshape(avg_pool2d(around, {size, 1}, 1), x.shape());
-  call.give_like(x / pow(means * call.number("alpha", 1e-4) + call.number("bias", 1), call.number("beta", 0.75)));
+  call.give_like(locus::detail::over_near_channels(
+      "LRN", x, size, (size - 1) / 2,
+      {.alpha = call.number("alpha", 1e-4), .beta = call.number("beta", 0.75), .k = call.number("bias", 1)}));
+}
+/// (sum of |x|^p)^(1/p) over the spatial dimensions
+template <class F>
+void global_lp_pool(const Call<F>& call) {
+  const auto p = static_cast<double>(call.integer("p", 2));
+  if (p < 1) call.fail_here({"p = ", p, "; expected 1 or more"});
+  call.give_like(norm(call.numbers(0), p, spatial_axes(call), true));
 }
 
 template <class F>
@@ -198,6 +216,7 @@ inline constexpr Operation<F> windows[] = {
     {"Conv", &conv<F>},
     {"ConvTranspose", &conv_transpose<F>},
     {"GlobalAveragePool", [](const Call<F>& c) { c.give_like(mean(c.numbers(0), spatial_axes(c), true)); }},
+    {"GlobalLpPool", &global_lp_pool<F>},
     {"GlobalMaxPool", [](const Call<F>& c) { c.give_like(max(c.numbers(0), spatial_axes(c), true)); }},
     {"LRN", &normalize_locally<F>},
 };

@@ -11,22 +11,27 @@ namespace locus { inline namespace LOCUS_ABI {
 
 namespace detail {
 
+/// (batch, heads, rows, width) of a shape of four or more dimensions: all before the last three merged.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape merged_batches(const Shape& shape) {
+  std::int64_t merged = 1;
+  for (int d = 0; d + 3 < shape.rank(); ++d) merged = product_or_most(merged, shape[d]);
+  return {merged, shape[-3], shape[-2], shape[-1]};
+}
 /// x of four or more dimensions, with all before the last three merged: a copy if they do not merge.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> with_merged_batches(const Tensor<T, D>& x) {
-  if (x.rank() == 4) return x;
-  std::int64_t merged = 1;
-  for (int d = 0; d + 3 < x.rank(); ++d) merged = product_or_most(merged, x.size(d));
-  return x.reshape({merged, x.size(-3), x.size(-2), x.size(-1)});
+  return x.rank() == 4 ? x : x.reshape(merged_batches(x.shape()));
 }
-/// x, (..., rows, width), as (batch, heads, rows, width), expanded to the leading dimensions `batch`. A copy if the
-/// dimensions before the last three do not merge.
+/// x, (..., rows, width), as (batch, heads, rows, width), expanded to the leading dimensions `batch`. If the dimensions
+/// before the last three do not merge, a copy: of x as it is, if these merge in the copy.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> as_heads(const Tensor<T, D>& x, const Shape& batch) {
   Shape shape = batch;
   for (const int d : {-2, -1}) shape.push_back(x.size(d));
   Tensor<T, D> heads = x.expand(shape);
   while (heads.rank() < 4) heads = heads.unsqueeze(0);
+  if (auto layout = heads.layout(); heads.rank() > 4 && !layout.reshape(merged_batches(heads.shape())))
+    heads = x.contiguous().expand(shape);
   return with_merged_batches(heads);
 }
 /// x, (batch, rows, heads width) or without the batch, as (batch, heads, rows, width): a view.
@@ -70,6 +75,7 @@ namespace operation {
 template <class T, class D, bool drops>
 struct Attention {
   static constexpr const char* name = "scaled_dot_product_attention";
+  static constexpr bool runs_on_duals = true;
   static constexpr bool records = drops;
   using R = compute_t<T>;
   using Marks = Tensor<std::uint8_t, D>;
@@ -78,6 +84,9 @@ struct Attention {
                       Tensor<T, D>>;
   detail::AttentionSettings<T, D> settings;
   std::int64_t heads = 0;
+
+  /// The operation on duals.
+  [[nodiscard]] Attention<Dual<T>, D, drops> on_duals() const { return {settings.on_duals(), heads}; }
 
   Forwarded<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Marks, Tensor<T, D>, Marks, Tensor<T, D>,
             Tensor<R, D>, Tensor<T, D>>
@@ -110,8 +119,13 @@ struct Attention {
     if (v.apart.buffer()) detail::sum_to(v.apart, dv);
   }
 
-  /// The mean of the heads' weights, (batch, l, s) or without the batch, of a call with these operands and `heads`.
+  /// The mean of the heads' weights, (batch, l, s), or without the batch if heads lie side by side, of a call with
+  /// these operands. Without `heads`, batch is all dimensions before the last three, merged.
   [[nodiscard]] Tensor<T, D> weights(const Tensor<T, D>& q, const Tensor<T, D>& k, const Tensor<T, D>& v) const {
+    if (heads == 0) {
+      const Shape batch = detail::attention_batch(q.shape(), k.shape(), v.shape());
+      return mean_weights(detail::as_heads(q, batch), detail::as_heads(k, batch), detail::as_heads(v, batch));
+    }
     const Tensor<T, D> mean = mean_weights(split(q), split(k), split(v));
     return q.rank() == 2 ? mean.select(0, 0) : mean;
   }
@@ -202,6 +216,9 @@ struct Attention {
 /// The same for queries, keys and values side by side in one tensor, (batch, l, 3 heads e) or without the batch.
 template <class T, class D, bool drops>
 struct PackedAttention : Attention<T, D, drops> {
+  [[nodiscard]] PackedAttention<Dual<T>, D, drops> on_duals() const {
+    return {{this->settings.on_duals(), this->heads}};
+  }
   auto forward(const Tensor<T, D>& x) const {
     Shape shape = x.shape();
     shape[-1] /= 3;

@@ -62,6 +62,7 @@ template <class T, class Drop>
 struct AttentionRow {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   T* scores;
   AttentionRowNumbers number;
@@ -94,6 +95,7 @@ template <class T, class Drop>
 struct AttentionRowBackward {
   using R = compute_t<T>;
   static constexpr int fragments = 2;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 4 * sizeof(T);
   T *scores, *adjoints;
   AttentionRowNumbers number;

@@ -16,7 +16,25 @@ struct AttentionSettings {
   Draw<D> draw = {};  ///< one number for each weight, if `dropout` is not 0
   std::int64_t bytes = score_bytes<D>;
   bool fuses = true;  ///< whether a device's own attention may compute it
+
+  /// The settings for operands of duals.
+  [[nodiscard]] AttentionSettings<Dual<T>, D> on_duals() const {
+    AttentionSettings<Dual<T>, D> settings{{}, is_causal, scale, dropout, draw, bytes, false};
+    for (int i = 0; i < 2; ++i) {
+      settings.masks[i].allowed = masks[i].allowed;
+      settings.masks[i].marks = masks[i].marks;
+      if (masks[i].added.buffer()) settings.masks[i].added = masks[i].added.template as<Dual<T>>().eval();
+    }
+    return settings;
+  }
 };
+
+/// The settings for operands of U: T, or duals of it.
+template <class U, class T, class D>
+[[nodiscard]] AttentionSettings<U, D> settings_for(const AttentionSettings<T, D>& settings) {
+  if constexpr (std::is_same_v<U, T>) return settings;
+  else return settings_for<U>(settings.on_duals());
+}
 
 /// Calls f(drop) with the functor that drops weights.
 template <bool drops, class T, class D, class F>

@@ -122,7 +122,7 @@ class ConvByVerbs {
         MatrixRef<const T> a = matrix(gradients.slice(0, group * outs, (group + 1) * outs));
         const MatrixRef<const T> b{columns.data() + group * depth * all, all, depth, 1, all};
         const MatrixRef<T> c{to.data() + group * outs * depth, outs, depth, depth, 1};
-        Backend<D>::gemm(device_, GemmBatch{}, a, b, c, plain_epilogue<T>(adds));
+        multiply_matrices(device_, GemmBatch{}, a, b, c, plain_epilogue<T>(adds));
       }
     };
     using R = compute_t<T>;
@@ -219,10 +219,10 @@ class ConvByVerbs {
   void product(const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b, const MatrixRef<T>& c,
                const ChannelEpilogue<T>& epilogue) const {
     if (epilogue.relu || (epilogue.bias && !epilogue.has_channels_as_columns))
-      return Backend<D>::gemm(device_, batch, a, b, c, epilogue);
+      return multiply_matrices(device_, batch, a, b, c, epilogue);
     Epilogue<T, functor::Identity> plain = plain_epilogue<T>(epilogue.accumulate);
     plain.bias = epilogue.bias;
-    Backend<D>::gemm(device_, batch, a, b, c, plain);
+    multiply_matrices(device_, batch, a, b, c, plain);
   }
 
   [[nodiscard]] Tensor<T, D> columns_for(const ConvParts& parts, std::int64_t per_window) const {

@@ -22,8 +22,8 @@ void require_indices(std::string_view name, const Tensor<std::int64_t, D>& indic
 template <class T>
 [[nodiscard]] constexpr compute_t<T> picked_by_no_index() {
   using R = compute_t<T>;
-  if constexpr (std::is_floating_point_v<R>) return std::numeric_limits<R>::quiet_NaN();
-  else return R(0);
+  if constexpr (std::is_integral_v<R>) return R(0);
+  else return std::numeric_limits<R>::quiet_NaN();
 }
 
 /// Indices, with one of them replaced by none, which collects no gradient.
@@ -36,6 +36,7 @@ struct WithoutIndex {
 template <class T>
 struct PickRow {
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   const T* x;
   std::int64_t outer_stride, stride, inner_stride;
@@ -76,6 +77,7 @@ template <class T, class Team>
 template <class T>
 struct CollectRow {
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   const T* g;
   const std::int64_t* indices;
   std::int64_t count, extent;
@@ -96,6 +98,7 @@ struct CollectRow {
 template <class T>
 struct CollectAtFirst {
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   const T* g;
   const std::int64_t* indices;
   std::int64_t count, extent;

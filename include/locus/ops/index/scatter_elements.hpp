@@ -54,6 +54,7 @@ struct PutElement {
 template <class T>
 struct PutRow {
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T), shortest = 16;
   const T *x, *source;
   const std::int64_t* last;

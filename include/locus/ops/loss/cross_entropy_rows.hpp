@@ -142,7 +142,7 @@ struct CrossEntropyRowBackward {
     const auto values = team.load(logits.input(row));
     const auto out = dlogits.output(row, accumulate);
     const R adjoint = load_as_register(g[row * g_stride]);
-    if (rules.ignores(label) || adjoint == R(0)) return store_nothing(team, out, values);
+    if (rules.ignores(label) || is_zero(adjoint)) return store_nothing(team, out, values);
     const R scale = adjoint / (total ? *total : R(1));
     store_logit_gradients(team, out, rules, label, scale, largests[row], log_sums[row], values);
   }

@@ -77,6 +77,7 @@ namespace operation {
 /// states before, else -infinity; times and labels: (batch, 1), the lengths in use.
 struct CtcPaths {
   static constexpr const char* name = "ctc_loss";
+  static constexpr bool runs_on_duals = true;
   bool zero_infinity;
 
   template <class R, class D>

@@ -28,7 +28,7 @@ struct BatchStatistics {
  private:
   /// 1 / sqrt(deviation^2 + eps), also if the square is not representable.
   LOCUS_FN R reciprocal(R variance, R deviation) const {
-    using Scales = fold::SquareScales<R>;
+    using Scales = fold::ScalesFor<R>;
     if (!measured || Scales::fits(variance)) return R(1) / math::sqrt(variance);
     const R scale = Scales::for_squares(variance), scaled = deviation * scale;
     return scale / math::sqrt(scaled * scaled + eps * scale * scale);
@@ -86,7 +86,7 @@ struct FastMoments : fold::Deviation<T> {
     return {a.mean, variance, math::sqrt(variance)};
   }
   /// Whether the variance lost no square, or eps hides the loss. Equal elements have a variance of exactly 0.
-  LOCUS_FN bool is_whole(R variance) const { return variance == R(0) || fold::SquareScales<R>::fits(variance + eps); }
+  LOCUS_FN bool is_whole(R variance) const { return variance == R(0) || fold::ScalesFor<R>::fits(variance + eps); }
 };
 /// ChannelMoments from scaled sums of squares; mean and deviation do not overflow.
 template <class T>

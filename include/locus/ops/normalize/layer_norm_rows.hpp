@@ -90,8 +90,8 @@ struct LayerNormRow {
         fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * from_mean(v); }, values);
     const R variance = squares / count + eps;
     R rstd = R(1) / math::sqrt(variance);
-    if (!fold::SquareScales<R>::fits(variance)) [[unlikely]] {  // all threads of the team agree
-      const R scale = fold::SquareScales<R>::for_squares(variance);
+    if (!fold::ScalesFor<R>::fits(variance)) [[unlikely]] {  // all threads of the team agree
+      const R scale = fold::ScalesFor<R>::for_squares(variance);
       const auto scaled = [=](R v, std::int64_t)
                               LOCUS_INLINED { return (from_mean(v) * scale) * (from_mean(v) * scale); };
       rstd = scale / math::sqrt(team.reduce(fold::Sum<T>{}, scaled, values) / count + eps * scale * scale);
@@ -168,7 +168,7 @@ struct LayerNormRowBackward {
   template <class Use>
   LOCUS_FN static void choose(R rstd, R share, const Use& use) {
 #if !LOCUS_ON_DEVICE
-    if (share != R(0)) return use([=](R from_level, R n) LOCUS_INLINED { return (from_level - share * n) * rstd; });
+    if (!is_zero(share)) return use([=](R from_level, R n) LOCUS_INLINED { return (from_level - share * n) * rstd; });
 #endif
     use([=](R from_level, R n) LOCUS_INLINED {
       return times_slope<LayerNormRowBackward>(from_level - times_slope<LayerNormRowBackward>(share, n), rstd);

@@ -39,6 +39,12 @@ struct SortKey {
     return (x & sign) != 0 ? x ^ largest : x | sign;
   }
 };
+/// Duals are ordered by their values.
+template <class R>
+struct SortKey<Dual<R>> : SortKey<R> {
+  using Stored = Dual<R>;
+  [[nodiscard]] LOCUS_FN static typename SortKey<R>::type of(const Stored& x) { return SortKey<R>::of(x.value); }
+};
 template <class T>
 using sort_key_t = typename SortKey<T>::type;
 

@@ -2,6 +2,7 @@
 // Windows of pooling along one dimension: their number, the elements of each, and the windows that hold an element.
 
 #include <locus/core/size_2d.hpp>
+#include <locus/core/size_3d.hpp>
 #include <locus/core/std/bounds.hpp>
 
 namespace locus { inline namespace LOCUS_ABI {
@@ -99,44 +100,43 @@ struct AdaptiveAxis {
   }
 };
 
-/// The parameters of pooling; messages name `caller`. In one dimension, heights are 1.
-struct PoolRequest {
+/// Windows along the last three dimensions; those that are not pooled have an extent of 1.
+template <class Axis>
+struct WindowAxes {
+  Axis of[3];
+};
+
+/// A size of one or two dimensions as one of three, whose others are 1, or a given number.
+[[nodiscard]] constexpr Size3d pooled_size(std::int64_t line, std::int64_t others = 1) {
+  return {others, others, line};
+}
+[[nodiscard]] constexpr Size3d pooled_size(const Size2d& image, std::int64_t others = 1) {
+  return {others, image.height, image.width};
+}
+[[nodiscard]] constexpr Size3d pooled_size(const Size3d& volume, std::int64_t = 1) { return volume; }
+
+/// What the messages of a pool have in common: its name, and the number of pooled dimensions.
+struct PoolCaller {
   const char* caller;
   int dims;
-  Size2d kernel, stride = same_as_kernel, padding = 0, dilation = 1;
-  bool ceil_mode = false;
 
-  /// throws ArgumentError unless kernel, stride and dilation are 1 or more, and the border at most half a window
-  LOCUS_OUT_OF_LINE PoolRequest checked() const {
-    PoolRequest result = *this;
-    if (stride == Size2d(same_as_kernel)) result.stride = kernel;
-    for (const Size2d& size : {kernel, result.stride, dilation})
-      if (size.height < 1 || size.width < 1)
-        fail<ArgumentError>({caller, ": a kernel of ", text(kernel), ", a stride of ", text(result.stride),
-                             " and a dilation of ", text(dilation), "; expected 1 or more of each"});
-    const auto fits = [](std::int64_t border, std::int64_t size, std::int64_t apart) {
-      return border >= 0 && border <= reach(size, apart) / 2 + reach(size, apart) % 2;
-    };
-    if (!fits(padding.height, kernel.height, dilation.height) || !fits(padding.width, kernel.width, dilation.width))
-      fail<ArgumentError>({caller, ": padding of ", text(padding), " for a kernel of ", text(kernel), " dilated by ",
-                           text(dilation), "; expected at most half of it"});
-    return result;
+  [[nodiscard]] std::string text(const Size3d& size) const {
+    return dims == 1   ? std::to_string(size.width)
+           : dims == 2 ? to_string(Size2d(size.height, size.width))
+                       : to_string(size);
   }
-
-  /// The axes for the last dimensions of an input. throws ShapeError
-  LOCUS_OUT_OF_LINE void plan(const Shape& shape, DilatedAxis& rows, DilatedAxis& cols) const {
-    require_input(caller, dims, shape);
-    cols = axis(shape, shape[-1], kernel.width, stride.width, padding.width, dilation.width);
-    rows = axis(shape, dims == 2 ? shape[-2] : 1, kernel.height, stride.height, padding.height, dilation.height);
-  }
+  /// Extent d, 0 to 2, of the last three dimensions of a shape: 1 if it is not pooled.
+  [[nodiscard]] std::int64_t extent(const Shape& shape, int d) const { return d < 3 - dims ? 1 : shape[d - 3]; }
 
   /// throws ShapeError unless a shape is (n, c, ...) or (c, ...) with elements to pool
-  LOCUS_OUT_OF_LINE static void require_input(std::string_view caller, int dims, const Shape& shape) {
+  LOCUS_OUT_OF_LINE void require_input(const Shape& shape) const {
     bool fits = shape.rank() == dims + 1 || shape.rank() == dims + 2;
     for (int d = 1; d <= dims && fits; ++d) fits = shape[-d] > 0;
     if (!fits)
       fail<ShapeError>({caller, ": an input of shape ", shape, "; expected ",
-                        dims == 1 ? "(batch, channels, length)" : "(batch, channels, height, width)",
+                        dims == 1   ? "(batch, channels, length)"
+                        : dims == 2 ? "(batch, channels, height, width)"
+                                    : "(batch, channels, depth, height, width)",
                         ", or the same without the batch, with elements to pool"});
   }
   /// throws ShapeError for more elements along a dimension, the border included, than a launch counts
@@ -145,11 +145,44 @@ struct PoolRequest {
       fail<ShapeError>({caller, ": ", extent, " elements along a dimension of shape ", shape, ", its border included; ",
                         "expected at most ", most_pooled});
   }
+};
+
+/// The parameters of pooling; messages name `caller`. In fewer than three dimensions, the first extents are 1.
+struct PoolRequest : PoolCaller {
+  Size3d kernel, stride, padding = 0, dilation = 1;
+  bool ceil_mode = false;
+
+  /// throws ArgumentError unless kernel, stride and dilation are 1 or more, and the border at most half a window
+  LOCUS_OUT_OF_LINE const PoolRequest& checked() const {
+    for (const Size3d& size : {kernel, stride, dilation})
+      if (size.depth < 1 || size.height < 1 || size.width < 1)
+        fail<ArgumentError>({caller, ": a kernel of ", text(kernel), ", a stride of ", text(stride),
+                             " and a dilation of ", text(dilation), "; expected 1 or more of each"});
+    const auto fits = [](std::int64_t border, std::int64_t size, std::int64_t apart) {
+      return border >= 0 && border <= reach(size, apart) / 2 + reach(size, apart) % 2;
+    };
+    if (!fits(padding.depth, kernel.depth, dilation.depth) || !fits(padding.height, kernel.height, dilation.height) ||
+        !fits(padding.width, kernel.width, dilation.width))
+      fail<ArgumentError>({caller, ": padding of ", text(padding), " for a kernel of ", text(kernel), " dilated by ",
+                           text(dilation), "; expected at most half of it"});
+    return *this;
+  }
+
+  /// The axes for the last dimensions of an input. throws ShapeError
+  [[nodiscard]] LOCUS_OUT_OF_LINE WindowAxes<DilatedAxis> plan(const Shape& shape) const {
+    require_input(shape);
+    const DilatedAxis cols = axis(shape, extent(shape, 2), kernel.width, stride.width, padding.width, dilation.width);
+    const DilatedAxis rows =
+        axis(shape, extent(shape, 1), kernel.height, stride.height, padding.height, dilation.height);
+    return {{axis(shape, extent(shape, 0), kernel.depth, stride.depth, padding.depth, dilation.depth), rows, cols}};
+  }
+  /// The same for one or two dimensions.
+  void plan(const Shape& shape, DilatedAxis& rows, DilatedAxis& cols) const {
+    const auto axes = plan(shape);
+    rows = axes.of[1], cols = axes.of[2];
+  }
 
  private:
-  [[nodiscard]] std::string text(const Size2d& size) const {
-    return dims == 1 ? std::to_string(size.width) : to_string(size);
-  }
   /// The distance from a window's first element to its last, at most INT64_MAX / 2.
   [[nodiscard]] static std::int64_t reach(std::int64_t size, std::int64_t dilation) {
     std::int64_t product = 0;
@@ -176,6 +209,40 @@ struct PoolRequest {
     const std::int64_t whole = room / step + 1;
     if (!ceil_mode || room % step == 0) return whole;
     return whole * step >= extent + border ? whole : whole + 1;
+  }
+};
+
+/// throws ArgumentError
+template <class Extent>
+[[nodiscard]] PoolRequest pool_request(const char* caller, int dims, const Extent& kernel, const Extent& stride,
+                                       const Extent& padding, const Extent& dilation, bool ceil_mode) {
+  return PoolRequest{{caller, dims},
+                     pooled_size(kernel),
+                     stride == Extent(same_as_kernel) ? pooled_size(kernel) : pooled_size(stride),
+                     pooled_size(padding, 0),
+                     pooled_size(dilation),
+                     ceil_mode}
+      .checked();
+}
+
+/// A pool to a given size, by windows that divide an input into as many parts.
+struct AdaptiveRequest : PoolCaller {
+  Size3d size;
+
+  /// throws ArgumentError unless all are 1 or more
+  LOCUS_OUT_OF_LINE const AdaptiveRequest& checked() const {
+    if (size.depth < 1 || size.height < 1 || size.width < 1)
+      fail<ArgumentError>({caller, ": a size of ", text(size), "; expected 1 or more", dims == 1 ? "" : " of each"});
+    return *this;
+  }
+  /// The axes for the last dimensions of an input. throws ShapeError
+  [[nodiscard]] LOCUS_OUT_OF_LINE WindowAxes<AdaptiveAxis> plan(const Shape& shape) const {
+    require_input(shape);
+    const auto axis = [&](int d, std::int64_t outputs) {
+      for (const std::int64_t count : {extent(shape, d), outputs}) require_few(caller, shape, count);
+      return AdaptiveAxis{static_cast<PoolIndex>(extent(shape, d)), static_cast<PoolIndex>(outputs)};
+    };
+    return {{axis(0, size.depth), axis(1, size.height), axis(2, size.width)}};
   }
 };
 

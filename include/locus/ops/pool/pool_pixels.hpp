@@ -31,6 +31,7 @@ struct Pixels {
 template <class T>
 struct MaxPoolPixel {
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   const T* x;
   DilatedAxis rows, cols;
@@ -66,6 +67,7 @@ struct MaxPoolPixel {
 template <class T>
 struct MaxPoolGradientPixel {
   static constexpr int fragments = 2;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   const T* x;
   DilatedAxis rows, cols;
@@ -128,6 +130,7 @@ template <class T, class Taps>
 struct WeightedPixel {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Taps taps;
   Pixels<T> from;

@@ -5,10 +5,12 @@
 #include <locus/ops/attention.hpp>
 #include <locus/ops/batch_norm.hpp>
 #include <locus/ops/conv.hpp>
+#include <locus/ops/grid_sample.hpp>
 #include <locus/ops/group_norm.hpp>
 #include <locus/ops/interpolate.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/pool.hpp>
+#include <locus/ops/pool_indices.hpp>
 
 namespace locus { inline namespace LOCUS_ABI { namespace onnx {
 
@@ -28,14 +30,29 @@ template <class F>
 [[nodiscard]] inline std::vector<std::int64_t> last_of(const std::int64_t (&extents)[3], int dims) {
   return {extents + 3 - dims, extents + 3};
 }
-[[nodiscard]] inline std::vector<std::int64_t> last_of(const Size2d& size, int dims) {
+[[nodiscard]] inline std::vector<std::int64_t> last_of(const Size3d& size, int dims) {
   if (dims == 1) return {size.width};
-  return {size.height, size.width};
+  if (dims == 2) return {size.height, size.width};
+  return {size.depth, size.height, size.width};
 }
 [[nodiscard]] inline std::vector<std::int64_t> twice(std::vector<std::int64_t> list) {
   const std::size_t count = list.size();
   for (std::size_t i = 0; i < count; ++i) list.push_back(list[i]);
   return list;
+}
+/// The windows of an adaptive pool that are of one size. throws ArgumentError for others
+[[nodiscard]] inline std::vector<std::int64_t> equal_windows(const locus::detail::AdaptiveRequest& request,
+                                                             const Shape& x) {
+  std::vector<std::int64_t> window;
+  const std::vector<std::int64_t> wanted = last_of(request.size, request.dims);
+  for (int d = 0; d < request.dims; ++d) {
+    const std::int64_t extent = x[d - request.dims], size = wanted[static_cast<std::size_t>(d)];
+    if (extent % size != 0)
+      fail<ArgumentError>({"onnx: ", request.caller, " of shape ", x, " to ", request.text(request.size),
+                           "; expected extents that are multiples, or a result of one element"});
+    window.push_back(extent / size);
+  }
+  return window;
 }
 /// A vector of `count` equal numbers, in place of an absent weight or bias.
 [[nodiscard]] inline Value given_or(Recorder& graph, const Value& vector, double number, const Value& x,
@@ -187,6 +204,18 @@ inline Value write(Recorder& graph, const operation::MaxPool& op, const Value& x
                        exporting::integer("ceil_mode", request.ceil_mode)});
   });
 }
+template <class Request>
+Value write(Recorder& graph, const operation::MaxWindows<Request, Recording>& op, const Value& x) {
+  if constexpr (std::is_same_v<Request, locus::detail::PoolRequest>)
+    return write(graph, operation::MaxPool{op.request}, x);
+  else {
+    const auto window = exporting::equal_windows(op.request, x.shape());
+    return exporting::batched(graph, x, op.request.dims, [&](const Value& images) {
+      return graph.node("MaxPool", {images},
+                        {exporting::ints("kernel_shape", window), exporting::ints("strides", window)});
+    });
+  }
+}
 inline Value write(Recorder& graph, const operation::AvgPool& op, const Value& x) {
   const auto& request = op.request;
   if (op.divisor.fixed != 0)
@@ -203,16 +232,22 @@ inline Value write(Recorder& graph, const operation::AvgPool& op, const Value& x
   });
 }
 inline Value write(Recorder& graph, const operation::AdaptiveAvgPool& op, const Value& x) {
-  if (op.size == Size2d(1)) return exporting::reduced(graph, "ReduceMean", x, {-2, -1}, true);
-  const std::int64_t rows = x.shape()[-2], cols = x.shape()[-1];
-  if (rows % op.size.height != 0 || cols % op.size.width != 0)
-    fail<ArgumentError>({"onnx: adaptive_avg_pool2d of shape ", x.shape(), " to ", op.size.height, " x ", op.size.width,
-                         "; expected rows and columns that are multiples, or a result of one pixel"});
-  const std::vector<std::int64_t> window{rows / op.size.height, cols / op.size.width};
-  return exporting::batched(graph, x, 2, [&](const Value& images) {
+  const auto& request = op.request;
+  if (request.size == Size3d(1))
+    return exporting::reduced(graph, "ReduceMean", x, request.dims == 1 ? Axes{-1} : Axes{-2, -1}, true);
+  const auto window = exporting::equal_windows(request, x.shape());
+  return exporting::batched(graph, x, request.dims, [&](const Value& images) {
     return graph.node("AveragePool", {images},
                       {exporting::ints("kernel_shape", window), exporting::ints("strides", window)});
   });
+}
+inline Value write(Recorder& graph, const operation::GridSample& op, const Value& x, const Value& grid) {
+  const char* const modes[] = {"linear", "nearest", "cubic"};
+  const char* const borders[] = {"zeros", "border", "reflection"};
+  return graph.node("GridSample", {x, grid},
+                    {{"mode", modes[static_cast<int>(op.options.mode)]},
+                     {"padding_mode", borders[static_cast<int>(op.options.padding_mode)]},
+                     exporting::integer("align_corners", op.options.align_corners)});
 }
 inline Value write(Recorder& graph, const operation::Interpolate& op, const Value& x) {
   const InterpolateOptions& options = op.options;

@@ -3,9 +3,11 @@
 
 #include <locus/core/check.hpp>
 #include <locus/core/element_type.hpp>
+#include <locus/core/little_endian.hpp>
 #include <locus/core/printable.hpp>
 #include <locus/core/shape.hpp>
 
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -17,10 +19,11 @@ struct NpyType {
   ElementType type;
 };
 inline constexpr NpyType npy_types[] = {
-    {"f4", ElementType::float32}, {"f8", ElementType::float64}, {"i4", ElementType::int32},
-    {"i8", ElementType::int64},   {"u1", ElementType::uint8},   {"b1", ElementType::boolean},
-    {"f2", ElementType::float16}, {"i1", ElementType::int8},    {"i2", ElementType::int16},
-    {"u2", ElementType::uint16},  {"u4", ElementType::uint32},  {"u8", ElementType::uint64}};
+    {"f4", ElementType::float32},   {"f8", ElementType::float64},    {"i4", ElementType::int32},
+    {"i8", ElementType::int64},     {"u1", ElementType::uint8},      {"b1", ElementType::boolean},
+    {"f2", ElementType::float16},   {"i1", ElementType::int8},       {"i2", ElementType::int16},
+    {"u2", ElementType::uint16},    {"u4", ElementType::uint32},     {"u8", ElementType::uint64},
+    {"c8", ElementType::complex64}, {"c16", ElementType::complex128}};
 
 /// An array as its header describes it.
 struct NpyArray {
@@ -176,6 +179,52 @@ class NpyHeaderReader {
 };
 
 inline constexpr std::string_view npy_magic = "\x93NUMPY";
+
+/// A source of bytes for read_npy_header: memory.
+class BytesInMemory {
+ public:
+  BytesInMemory(const unsigned char* data, std::uint64_t bytes, const std::string& what)
+      : data_(data), left_(bytes), what_(what) {}
+  [[nodiscard]] std::uint64_t left() const { return left_; }
+  void read(void* target, std::size_t count) {
+    if (count > left_) fail<DataError>({what_, ": it ended while it was read"});
+    std::memcpy(target, data_, count);
+    data_ += count, left_ -= count;
+  }
+
+ private:
+  const unsigned char* data_;
+  std::uint64_t left_;
+  const std::string& what_;
+};
+
+/// Reads a header, and checks that exactly the elements follow it. throws DataError
+template <class Source>
+[[nodiscard]] NpyArray read_npy_header(Source& source, const std::string& what) {
+  const auto refuse = [&](const auto&... why) { fail<DataError>({what, ": ", why...}); };
+  char begin[12] = {};
+  if (source.left() < 10) refuse("it has ", source.left(), " bytes; expected a header of at least 10");
+  source.read(begin, 10);
+  if (std::string_view(begin, npy_magic.size()) != npy_magic)
+    refuse("it does not begin as a .npy file does; expected one that numpy.save wrote");
+  const int version = static_cast<unsigned char>(begin[6]);
+  if (version < 1 || version > 3) refuse("it has version ", version, " of the format; expected 1, 2 or 3");
+  if (version > 1) {
+    if (source.left() < 2) refuse("it ends within its header");
+    source.read(begin + 10, 2);
+  }
+  const std::uint64_t length = number_at({begin, sizeof begin}, 8, version > 1 ? 4 : 2);
+  constexpr std::uint64_t most = 1 << 20;
+  if (length > source.left() || length > most)
+    refuse("it promises a header of ", length, " bytes; it has ", source.left(), ", and at most ", most, " are read");
+  std::string text(length, ' ');
+  source.read(text.data(), text.size());
+  NpyArray array = NpyHeaderReader(text, what).read();
+  if (array.unread.empty() && array.bytes != source.left())
+    refuse("its elements of ", dtype_name(array.type), " in shape ", array.shape, " have ", array.bytes,
+           " bytes; it has ", source.left());
+  return array;
+}
 
 /// Magic and header of a file, in version 1.0 of the format. throws ArgumentError for bfloat16, which NumPy lacks
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string npy_header(const char* caller, ElementType type,
