@@ -1,10 +1,11 @@
 // Runs on: host.
 // The derivative of every scalar function in the table against central differences, through the evaluator that the
-// backward pass of an expression runs in registers.
+// backward pass of an expression runs in registers, and its first and second derivative by duals.
 #include <locus/autograd/expression.hpp>
 #include <locus/core/check.hpp>
 #include <locus/expr/activations.hpp>
 #include <locus/expr/chosen_activation.hpp>
+#include <locus/expr/dual.hpp>
 #include <locus/expr/functions.hpp>
 #include <locus/expr/node.hpp>
 #include <locus/expr/operators.hpp>
@@ -52,11 +53,26 @@ void check_close(double given, double expected, const std::string& where) {
 
 constexpr double step = 1e-6;
 
+/// The derivatives of f by all arguments together, by duals of duals: the first is a tangent, the second the tangent of
+/// a tangent.
+template <class F, class... X>
+void check_duals(const F& f, const std::string& where, X... x) {
+  using J = Dual<double>;
+  const auto at = [&](double offset) { return detail::applied(f, J(x + offset, 1)...); };
+  const J above = at(step), below = at(-step);
+  const Dual<J> both = detail::applied(f, Dual<J>(J(x, 1), J(1))...);
+  check_close(both.tangent.value, (above.value - below.value) / (2 * step), where + ", tangent");
+  check_close(both.value.tangent, both.tangent.value, where + ", both tangents");
+  INFO(where, ", tangent of the tangent");
+  CHECK(both.tangent.tangent == doctest::Approx((above.tangent - below.tangent) / (2 * step)).epsilon(1e-5).scale(1.0));
+}
+
 template <class F>
 void check_unary(const char* name, const F& f, const std::vector<double>& points) {
   for (const double x : points) {
     const double slope = (f(x + step) - f(x - step)) / (2 * step);
     check_close(get<0>(gradients(f, -1.5, x)), -1.5 * slope, join(name, " at ", x));
+    check_duals(f, join(name, " at ", x), x);
   }
 }
 template <class F>
@@ -65,6 +81,7 @@ void check_binary(const char* name, const F& f, const std::vector<std::pair<doub
     const auto g = gradients(f, 2.5, x, y);
     check_close(get<0>(g), 2.5 * (f(x + step, y) - f(x - step, y)) / (2 * step), join(name, " by x at ", x, ", ", y));
     check_close(get<1>(g), 2.5 * (f(x, y + step) - f(x, y - step)) / (2 * step), join(name, " by y at ", x, ", ", y));
+    check_duals(f, join(name, " at ", x, ", ", y), x, y);
   }
 }
 

@@ -84,6 +84,7 @@ bool suits(GemmStrategy strategy, const Kernels& kernels, const Call& call) {
       return kernels.multiply_narrow && in_place && call.c.col_stride == 1 && 2 * call.c.cols <= kernels.lanes;
     case GemmStrategy::columns_of_b: return call.a.col_stride == 1;
     case GemmStrategy::rows_of_a: return call.b.row_stride == 1;
+    case GemmStrategy::few_rows: return call.b.col_stride == 1;
     case GemmStrategy::transposed:
       return call.plain && gemm::strategy_of(kernels, gemm::transposed(call)) != GemmStrategy::transposed;
     case GemmStrategy::library: return LOCUS_CBLAS;
@@ -113,7 +114,7 @@ TEST_CASE("every product has a strategy that it suits, the same whenever it is a
   CHECK(unsuited == 0);
   CHECK(changed == 0);
   for (const auto strategy : {GemmStrategy::numbers, GemmStrategy::columns_of_b, GemmStrategy::rows_of_a,
-                              GemmStrategy::transposed, GemmStrategy::tiles})
+                              GemmStrategy::few_rows, GemmStrategy::transposed, GemmStrategy::tiles})
     CHECK(seen[strategy] > 0);
   const Kernels* const best = gemm::kernels_in_use<float>();
   if (best->masks)

@@ -418,24 +418,54 @@ TEST_CASE("bfloat16: denormals count, except in pairs, where they are zeros") {
   const InUse<bfloat16> restored;
   for (const KernelsOf<bfloat16>* set : EverySet<bfloat16>()) {
     cpu::detail::kernels_in_use<bfloat16>() = set;
-    const auto dot = [](float x, float y) {
-      Matrix<bfloat16> a(1, 1, Layout::rows), b(1, 1, Layout::rows), c(1, 1, Layout::rows);
-      a.memory[0] = bfloat16(x), b.memory[0] = bfloat16(y);
-      cpu::gemm(a.view(), b.view(), c.ref, Epilogue<bfloat16, Identity>{});
-      return static_cast<float>(c.memory[0]);
-    };
-    const float inf = std::numeric_limits<float>::infinity();
-    CHECK(dot(0x1p-126f, 0x1p100f) == 0x1p-26f);
-    CHECK(dot(0x1p-60f, 0x1p-66f) == 0x1p-126f);
-    if (multiplies_pairs(*set)) {
-      CHECK(dot(0x1p-127f, 0x1p100f) == 0);
-      CHECK(dot(0x1p-60f, 0x1p-67f) == 0);
-      CHECK(std::isnan(dot(0x1p-127f, inf)));
-    } else {
-      CHECK(dot(0x1p-127f, 0x1p100f) == 0x1p-27f);
-      CHECK(dot(0x1p-60f, 0x1p-67f) == 0x1p-127f);
-      CHECK(dot(0x1p-127f, inf) == inf);
+    for (const std::int64_t side : {1, 9}) {  // few rows are not packed into pairs
+      const bool in_pairs = side > 1 && multiplies_pairs(*set);
+      const auto product = [&](float x, float y) {
+        Matrix<bfloat16> a(side, 1, Layout::rows), b(1, side, Layout::rows), c(side, side, Layout::rows);
+        a.memory.assign(a.memory.size(), bfloat16(x));
+        b.memory.assign(b.memory.size(), bfloat16(y));
+        cpu::gemm(a.view(), b.view(), c.ref, Epilogue<bfloat16, Identity>{});
+        return static_cast<float>(c.memory.back());
+      };
+      const float inf = std::numeric_limits<float>::infinity();
+      CHECK(product(0x1p-126f, 0x1p100f) == 0x1p-26f);
+      CHECK(product(0x1p-60f, 0x1p-66f) == 0x1p-126f);
+      CHECK(product(0x1p-127f, 0x1p100f) == (in_pairs ? 0 : 0x1p-27f));
+      CHECK(product(0x1p-60f, 0x1p-67f) == (in_pairs ? 0 : 0x1p-127f));
+      CHECK((in_pairs ? std::isnan(product(0x1p-127f, inf)) : product(0x1p-127f, inf) == inf));
     }
+  }
+}
+
+TEST_CASE_TEMPLATE("a few rows times a large weight, by every instruction set", T, float, double, half, bfloat16) {
+  const InUse<T> restored;
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const KernelsOf<T>* set : EverySet<T>()) {
+    cpu::detail::kernels_in_use<T>() = set;
+    int count = 0;
+    for (const std::int64_t m : {1, 2, 3, 4, 5, 7, 8})
+      for (const Layout weight : {Layout::rows, Layout::padded_rows, Layout::columns, Layout::padded_columns}) {
+        const auto next = [&](Case shape) {
+          check<T>(shape, layouts[count % 5], weight, layouts[count / 2 % 5], count % 3 == 0, count % 4 == 1,
+                   count % 7 == 2);
+          ++count;
+        };
+        next({m, 259, 66}), next({m, 64, 257});
+        if (m == 3) next({m, 515, 262}), next({m, 4161, 19});  // several parts of the depth, and of the columns
+      }
+    check<T>({300, 2, 67}, Layout::rows, Layout::rows, Layout::rows, false, true, false);  // columns as vectors
+    Matrix<T> a(2, 67, Layout::rows), b(67, 260, Layout::rows), c(2, 260, Layout::rows);
+    a.memory.assign(a.memory.size(), T(1.f));
+    b.memory.assign(b.memory.size(), T(0.25f));
+    b.at(66, 259) = b.at(0, 3) = T(inf);
+    cpu::gemm(a.view(), b.view(), c.ref, Epilogue<T, Identity>{});
+    std::int64_t finite = 0, infinite = 0;
+    for (const T& x : c.memory) {
+      finite += exact(x) == 16.75;
+      infinite += exact(x) == static_cast<double>(inf);
+    }
+    CHECK(finite == 2 * 258);
+    CHECK(infinite == 2 * 2);
   }
 }
 
@@ -587,9 +617,9 @@ TEST_CASE_TEMPLATE("the number of threads changes no bit of the result", T, floa
        {Given{{100, 32, 784}}, Given{{99, 41, 784}}, Given{{99, 64, 784}}, Given{{1500, 40, 200}},
         Given{{32, 784, 100}}, Given{{301, 503, 700}}, Given{{64, 64, 5000}}, Given{{100, 48, 1024}},
         Given{{700, 5, 900}}, Given{{3, 901, 700}}, Given{{257, 65, 300}}, Given{{10, 221, 362}}, Given{{2, 400, 900}},
-        Given{{1, 1034, 600}, Layout::rows, Layout::rows}, Given{{43, 304, 68}, Layout::rows, Layout::rows},
-        Given{{2, 10, 40000}, Layout::rows, Layout::rows}, Given{{1400, 7, 90}, Layout::rows, Layout::rows},
-        Given{{548, 2, 839}, Layout::columns, Layout::rows}}) {
+        Given{{1, 1034, 600}, Layout::rows, Layout::rows}, Given{{3, 1034, 611}, Layout::rows, Layout::rows},
+        Given{{43, 304, 68}, Layout::rows, Layout::rows}, Given{{2, 10, 40000}, Layout::rows, Layout::rows},
+        Given{{1400, 7, 90}, Layout::rows, Layout::rows}, Given{{548, 2, 839}, Layout::columns, Layout::rows}}) {
     const Case& shape = given.shape;
     Random random;
     Matrix<T> a(shape.m, shape.k, given.a), b(shape.k, shape.n, given.b);

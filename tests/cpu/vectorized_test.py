@@ -135,7 +135,8 @@ template <class T, class Read, class R>
 X step_that_may_be_skipped(const locus::Tensor<R>& x) {
   using Rule = locus::optim::detail::WithMasterWeights<locus::optim::detail::SgdRule<R>, T>;
   using Step = locus::optim::detail::StepUnless<Rule>;
-  using Inputs = locus::Pack<const Read*, const Read*, const R*, const R*, const R*, const R*, const bool*, const float*>;
+  using Inputs = locus::Pack<const Read*, const Read*, const R*, const R*, const R*, const R*, const R*, const bool*,
+                             const float*>;
   locus::cpu::MapLoop<Step, Inputs, locus::Pack<Read*, R*, R*>, Step::repeated>::run(&x, 0, 0, nullptr, nullptr);
   return x;
 }

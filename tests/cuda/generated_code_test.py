@@ -31,9 +31,9 @@ MAP_THREADS = 256
 # 1 keep their digits.
 COUNTS_IN_DOUBLE = ("ArangeElement", "CountStep")
 
-# Kernels that also read memory at computed places: a scan its neighbours, a bisection a list of ends. Only their stores
-# are checked.
-LOADS_ELSEWHERE = ("ScanPass", "SourceOfRepeat")
+# Kernels that also read memory at computed places: a scan its neighbours, a bisection a list of ends; and steps by
+# corrections from memory, of which a rule may leave one unread. Only their stores are checked.
+LOADS_ELSEWHERE = ("ScanPass", "SourceOfRepeat", "StepUnless", "StepOfGroups")
 
 
 def launch_of_map(functor):

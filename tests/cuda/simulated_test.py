@@ -34,11 +34,11 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace", "phase_trace", "device_info")),
            *(TESTS / "distributed" / f"{name}_test.cpp" for name in ("gpus", "distributed_gpus", "checkpoint_gpus")),
            *(TESTS / "autograd" / f"{name}_test.cpp" for name in ("hooks", "checkpoint")),
-           *(TESTS / "ops" / f"{name}_test.cpp" for name in ("attention", "linear", "scan", "scatter", "dropout", "pad", "pool", "interpolate", "unfold", "conv", "channels_last", "linear_cross_entropy")),
+           *(TESTS / "ops" / f"{name}_test.cpp" for name in ("attention", "complex", "linear", "scan", "scatter", "dropout", "pad", "pool", "interpolate", "unfold", "conv", "channels_last", "linear_cross_entropy")),
            TESTS / "models" / "gpt2_test.cpp",
            TESTS / "nn" / "batch_norm_test.cpp", *(TESTS / "data" / f"{name}_test.cpp" for name in ("transformed", "dataset", "to")),
            *(TESTS / "optim" / f"{name}_test.cpp" for name in ("grad_scaler", "groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
-           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
+           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "fft", "linalg", "nccl", "nvtx",
                                          "timeline", "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp", HERE / "timeline.cpp"]
 LEAST_COVERAGE = 97  # % of lines
@@ -57,6 +57,7 @@ MODES = {
     "verbs_test": [(ONLY_PRODUCTS, {"LOCUS_AUTOTUNE": "1"}), (ONLY_PRODUCTS, REFUSALS), ([], {**CHANCE, **NO_POOLS}),
                    (ONLY_MEMORY, NO_POOL)],
     "streams": [(["--test-case=memory of another library*"], CHANCE)],
+    "fft": [([], {**CHANCE, **NO_POOLS})],
     "linalg": [([], {**CHANCE, **NO_POOLS})],
     "training_test": [([], {**CHANCE, **NO_POOL})],
     "linear_test": [([], REFUSALS), ([], {**CHANCE, **NO_POOLS})],

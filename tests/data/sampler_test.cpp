@@ -43,6 +43,32 @@ TEST_CASE("the subset sampler visits the given samples alone") {
   CHECK(differs);
 }
 
+TEST_CASE("the block sampler visits every sample once, by blocks that are near in the file") {
+  const data::BlockSampler sampler{.count = 103, .block = 10, .together = 3, .seed = 5};
+  const auto first = sampler.order(0);
+  CHECK(sorted(first) == data::SequentialSampler{103}.order(0));
+  CHECK(sampler.order(0) == first);
+  CHECK(sampler.order(1) != first);
+  CHECK(data::BlockSampler{.count = 103, .block = 10, .together = 3, .seed = 6}.order(0) != first);
+  for (std::size_t begin = 0, end = 0; begin < first.size(); begin = end) {
+    std::vector<std::int64_t> blocks;
+    for (; end < first.size(); ++end) {  // as long as they are of three blocks
+      const std::int64_t block = first[end] / 10;
+      if (std::find(blocks.begin(), blocks.end(), block) != blocks.end()) continue;
+      if (blocks.size() == 3) break;
+      blocks.push_back(block);
+    }
+    CHECK((end - begin >= 23 || end == first.size()));
+    CHECK_FALSE(std::is_sorted(first.begin() + static_cast<std::ptrdiff_t>(begin),
+                               first.begin() + static_cast<std::ptrdiff_t>(end)));
+  }
+  CHECK(sorted(data::BlockSampler{.count = 7, .block = INT64_MAX}.order(2)).size() == 7);
+  CHECK(data::BlockSampler{.count = 0}.order(0).empty());
+  const data::BlockSampler none{.count = 3, .block = 0};
+  CHECK_THROWS_WITH_AS((void)none.order(0), "BlockSampler: .block = 0 and .together = 16; expected 1 or more",
+                       ArgumentError);
+}
+
 TEST_CASE("every place is equally likely for every sample") {
   constexpr int n = 5, epochs = 5000;
   int seen[n][n] = {};

@@ -10,6 +10,7 @@
 #include <locus/ops/masked_select.hpp>
 #include <locus/ops/norm_moments.hpp>
 #include <locus/ops/order_statistics.hpp>
+#include <locus/ops/rotary.hpp>
 #include <locus/ops/sort.hpp>
 #include <locus/ops/unique.hpp>
 
@@ -261,6 +262,15 @@ constexpr auto row = [](const auto& x)
 static_assert(Takes<Plain<Partial<Data>>, decltype(one_part)> && Takes<Plain<Partial<Data>>, decltype(row)>);
 static_assert(!Takes<Plain<Partial<Data>>, decltype(sorted)> && !Takes<Plain<Partial<Data>>, decltype(largest)> &&
               !Takes<Plain<Partial<Data>>, decltype(moments)> && !Takes<Plain<Partial<Data>>, decltype(middle)>);
+
+// Linear in x, with the same tables on all ranks.
+template <class X, class Table>
+concept Turns = requires(const X& x, const Table& table) {
+  { rotary(x, table, table) } -> std::same_as<X>;
+};
+static_assert(Turns<Plain<Partial<Data>>, Plain<Replicated<Data>>> &&
+              Turns<Plain<Varying<Data>>, Plain<Varying<Data>>>);
+static_assert(!Turns<Plain<Partial<Data>>, Plain<Varying<Data>>>);
 
 }  // namespace
 

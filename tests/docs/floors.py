@@ -22,12 +22,12 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # Paths on the page: code with a slash, or with the suffix of a file of this repository.
 PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:/|\.(?:hpp|cuh|cu|cpp|inc|py|md|svg|txt|build)))`|`([\w.-]+(?:/[\w.-]+)+)`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
-WHAT = {"linalg": "solve, inv, svd, of LAPACK and cuSOLVER", "core": "shapes, types, mathematics, files", "refuse": "the words of compile errors",
+WHAT = {"fft": "Fourier transforms", "distributions": "densities, draws with gradients, divergences", "linalg": "solve, inv, svd, of LAPACK and cuSOLVER", "core": "shapes, types, mathematics, files", "refuse": "the words of compile errors",
         "device": "contracts: what a device must do", "cpu": "the host: gemm, loops, reduce, threads",
         "cuda": "GPUs, as a C++ compiler sees them", "kernels": "cuda_kernels: what nvcc compiles",
         "tensor": "handles, copies, random numbers", "expr": "fused formulas", "ops": "reductions, products, rows, views",
         "autograd": "what is recorded, gradients", "nn": "layers, losses, states, moves", "optim": "SGD, Adam, schedules, clipping",
-        "data": "data sets, loaders", "distributed": "ranks and collectives", "training": "fit, evaluate, history", "io": "safetensors, NumPy, JSON, CSV", "interop": "DLPack, ONNX, PyTorch, GGUF", "report": "plots, histories, TensorBoard", "models": "ResNet, GPT-2, LeNet-5, perceptrons"}
+        "data": "data sets, loaders", "distributed": "ranks and collectives", "training": "fit, evaluate, history", "io": "safetensors, NumPy, JSON, CSV", "interop": "DLPack, ONNX, PyTorch, GGUF", "text": "tokenizers", "report": "plots, histories, TensorBoard", "models": "ResNet, GPT-2, LeNet-5, perceptrons"}
 WIDTH, HEIGHT, GAP, FLOOR = 250, 44, 24, 78
 
 

@@ -3,6 +3,7 @@
 docs/custom-layers.md: its table of scalar functions matches the headers.
 
 Checks the list of functions of operands that are spread over ranks: it has each public function, or a reason not to.
+Checks docs/layers.md: its list has every layer, with the header.
 
 usage: function_table.py
 
@@ -21,15 +22,17 @@ PAGE = common.ROOT / "docs" / "numpy-pytorch.md"
 SCALARS = common.ROOT / "docs" / "custom-layers.md"
 LEAST = 250  # names of NumPy and PyTorch
 ANSWERS = {"yes", "another way", "no"}
-HEADERS = ["locus.hpp", "expr/bits.hpp", "io/npy.hpp", "io/safetensors.hpp", "linalg/linalg.hpp", "nn/ctc_loss.hpp", "ops/cdist.hpp", "ops/cov.hpp", "ops/interp.hpp",
-           "ops/conv3d.hpp", "ops/cross.hpp", "ops/cumulative.hpp", "ops/einsum.hpp", "ops/histogram.hpp", "ops/isin.hpp",
-           "ops/masked_select.hpp", "ops/multinomial.hpp", "ops/order_statistics.hpp", "ops/sort.hpp", "ops/unique.hpp"]
+HEADERS = ["locus.hpp", "expr/bits.hpp", "expr/special.hpp", "fft/fft.hpp", "io/npy.hpp", "io/safetensors.hpp", "linalg/linalg.hpp", "nn/ctc_loss.hpp", "nn/likelihood_loss.hpp", "nn/multi_margin_loss.hpp", "ops/alpha_dropout.hpp", "ops/cdist.hpp", "ops/complex.hpp", "ops/cov.hpp", "ops/interp.hpp",
+           "ops/combinations.hpp", "ops/conv3d.hpp", "ops/cross.hpp", "ops/cumulative.hpp", "ops/differences.hpp", "ops/einsum.hpp", "ops/embedding_bag.hpp", "ops/grid_sample.hpp", "ops/histogram.hpp", "ops/isin.hpp", "ops/local_response_norm.hpp",
+           "ops/masked_select.hpp", "ops/multinomial.hpp", "ops/order_statistics.hpp", "ops/random.hpp", "ops/pool3d.hpp", "ops/pool_indices.hpp",
+           "ops/similarity.hpp", "ops/renorm.hpp", "ops/rotary.hpp", "ops/sort.hpp", "ops/unique.hpp", "ops/window_functions.hpp"]
 VARIABLES = """
 using Floats = const Tensor<float>;
 using Integers = const Tensor<std::int64_t>;
-extern Floats x, y, a, b, c, w, q, query, key, value, table, logits, weights, slopes;
+extern Floats x, y, a, b, c, w, q, query, key, value, table, logits, weights, slopes, cosines, sines;
 extern Integers i, j, labels;
 extern const Tensor<bool> mask;
+extern const Tensor<complex64> z;
 extern const std::vector<float> vector;
 extern const Span<const float> span;
 extern const std::int64_t k, n;
@@ -91,7 +94,8 @@ def source(table):
 
 def scalar_headers():
     core = common.ROOT / "include" / "locus" / "core"
-    return [core / "math.hpp", *sorted((core / "math").glob("*.hpp"))]
+    of_other_types = {"complex", "complex_functions", "dual_functions"}
+    return [core / "math.hpp", *sorted(path for path in (core / "math").glob("*.hpp") if path.stem not in of_other_types)]
 
 
 def scalar_functions(header):
@@ -117,8 +121,11 @@ SUBJECTS = ["elementwise", "products", "reductions", "normalization-dropout-and-
 DRAWS, NO_OPERAND = "draws random numbers", "takes no tensor, or a function"
 NOT_SPREAD = {
     "allclose": "gives no tensor",
-    **dict.fromkeys(["dropout", "dropout2d"], DRAWS),
-    **dict.fromkeys(["elementwise", "fuse", "range"], NO_OPERAND),
+    **dict.fromkeys(["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "rrelu"], DRAWS),
+    **dict.fromkeys(["elementwise", "fuse", "triplet_margin_with_distance_loss", "range", "bartlett_window", "blackman_window", "hamming_window", "hann_window",
+                     "kaiser_window", "rotary_frequencies"], NO_OPERAND),
+    "block_diag": "takes a list of tensors",
+    "rotary_tables": "its element type is written at the call: make the tables of x.local()",
     "pad": "its amounts stand in braces: a member function would be clearer",
 }
 
@@ -134,10 +141,36 @@ def problems_of_spread_functions(header, pages):
            [f"{name}: a line and a reason against it" for name in sorted(listed & NOT_SPREAD.keys())]
 
 
+LAYERS = common.ROOT / "docs" / "layers.md"
+# A result, a wrapper of layers, and a layer whose class is not final.
+OTHER_CLASSES = {"Frozen", "LogProbabilityAndLoss", "Sequential"}
+DETAIL = re.compile(r"^namespace detail \{.*?^\}  // namespace detail|^.*namespace nn::detail \{.*", re.DOTALL | re.MULTILINE)
+
+
+def problems_of_layers(page):
+    """Differences between the list of layers on a page and the headers of nn; headers with layers that nn.hpp lacks."""
+    folder = common.ROOT / "include" / "locus"
+    usual = {name for name in re.findall(r"<locus/(nn/\w+\.hpp)>", (folder / "locus.hpp").read_text())}
+    every = (folder / "nn" / "nn.hpp").read_text()
+    there, problems = {}, []
+    for header in sorted((folder / "nn").glob("*.hpp")):
+        text = DETAIL.sub("", header.read_text())
+        names = re.findall(r"^(?:class|struct) (\w+) final", text, re.MULTILINE) + \
+            re.findall(r"^struct (\w*(?<!Options)Loss)(?:<[^;]*>)? \{", text, re.MULTILINE)
+        name = f"nn/{header.name}"
+        there.update({layer: "locus.hpp" if name in usual else name for layer in names})
+        problems += [f"{name} is missing in nn/nn.hpp"] if set(names) - OTHER_CLASSES and f"<locus/{name}>" not in every else []
+    told = {layer: header for layers, header in re.findall(r"^\| [\w, ]*\| ((?:`\w+` ?)+) \| .*?`([\w/.]+)`.*\|$", page, re.MULTILINE)
+            for layer in CODE.findall(layers)}
+    return problems + [
+        f"{layer}: the page says {told.get(layer, 'nothing')}, the headers {there.get(layer, 'nothing')}"
+        for layer in sorted((told.keys() | there.keys()) - OTHER_CLASSES) if told.get(layer) != there.get(layer)]
+
+
 def scalar_source():
     """A file that calls each function of core/math with float and double."""
     names = sorted(set().union(*map(scalar_functions, scalar_headers())))
-    lines = ["#include <locus/locus.hpp>", "using namespace locus;"]
+    lines = ["#include <locus/locus.hpp>", "#include <locus/expr/special.hpp>", "using namespace locus;"]
     for name in names:
         lines += [f"template <class T> concept Has_{name} = requires(T x) {{ {{ math::{name}(x) }} -> std::same_as<T>; }} || "
                   f"requires(T x) {{ {{ math::{name}(x, x) }} -> std::same_as<T>; }} || "
@@ -150,6 +183,7 @@ def check(report):
     report.add("scalar functions", "\n".join(problems_of_scalar_functions(SCALARS.read_text())) or None)
     pages = [(common.ROOT / "docs" / "reference" / f"{subject}.md").read_text() for subject in SUBJECTS]
     report.add("spread functions", "\n".join(problems_of_spread_functions(SPREAD.read_text(), pages)) or None)
+    report.add("layers", "\n".join(problems_of_layers(LAYERS.read_text())) or None)
     table = rows(PAGE.read_text())
     report.add("rows", "\n".join(problems(table)) or None)
     compilers = common.find_compilers()

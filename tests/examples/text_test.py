@@ -2,7 +2,7 @@
 """The example text: it learns, resumes after it was killed with the same result, generates as its options say, and
 reports invalid files and options.
 
-usage: text_test.py PROGRAM
+usage: text_test.py PROGRAM [CHAT]
 """
 
 import pathlib
@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import cases  # noqa: E402
 import common  # noqa: E402
 
-PROGRAM = sys.argv[1] if len(sys.argv) > 1 else ""
+PROGRAM, CHAT = (*sys.argv[1:3], "", "")[:2]
 SMALL = {"--device": "cpu", "--epochs": 6, "--batches": 8, "--batch": 8, "--context": 16, "--width": 32, "--layers": 1,
          "--heads": 2, "--lr": 0.02, "--length": 40}
 
@@ -79,7 +79,7 @@ class Text(cases.Scratch):
         self.assertNotEqual(self.run_it(epochs=30, dropout=0.2, checkpoint=whole, temperature=5, prompt="She ")[0],
                             likeliest)
 
-        self.assert_refused("is of a run on another text, or with other --epochs", epochs=31, dropout=0.2, checkpoint=whole)
+        self.assert_refused("is of a run on another text or tokenizer, or with other --epochs", epochs=31, dropout=0.2, checkpoint=whole)
         self.assert_refused("'transformer.wte.weight' has shape (256, 32)", epochs=30, width=16, checkpoint=whole)
         self.assert_refused("cannot read", checkpoint=self.file("broken", b"no checkpoint"))
         self.assertEqual((self.root / "broken").read_bytes(), b"no checkpoint")
@@ -95,6 +95,32 @@ class Text(cases.Scratch):
         self.assertNotRegex(written, rb"[\0-\x08\x0b-\x1f\x7f]")
         self.run_it(data=self.file("shortest", b"x" * 17), epochs=1)
 
+    def test_a_model_that_is_saved_writes_the_same_with_chat(self):
+        folder = self.root / "made" / "model"
+        written, _ = self.run_it(train_tokenizer=300, save=folder, temperature=0, prompt="Alice ", length=9)
+        self.assertEqual(sorted(path.name for path in folder.iterdir()), ["config.json", "model.safetensors", "tokenizer.json"])
+        self.assert_refused("a model of bytes has no tokenizer.json", save=folder)
+        (self.root / "file").write_text("")
+        self.assert_refused("--save: cannot make the folder", save=self.root / "file" / "model", train_tokenizer=300)
+        if CHAT:
+            done = subprocess.run([CHAT, folder, "--device", "cpu", "--prompt", "Alice ", "--temperature", "0", "--length", "9"],
+                                  capture_output=True, timeout=120)
+            self.assertEqual(b"Alice " + done.stdout, written, done.stderr)
+
+    def test_tokens_of_a_tokenizer_that_is_learned_and_read_again(self):
+        tokenizer = self.root / "tokenizer.json"
+        learned, said = self.run_it(train_tokenizer=300, tokenizer=tokenizer, checkpoint=self.root / "run")
+        count = int(re.search(r"on ([0-9]+) tokens of a built-in text", said)[1])
+        self.assertLess(count, 1300)  # of 1662 bytes
+        again, said = self.run_it(tokenizer=tokenizer, checkpoint=self.root / "run")
+        self.assertEqual((again, losses(said)), (learned, []))
+        self.assertIn(f"on {count} tokens", said)
+        self.assertGreater(len(learned.decode()), 60)
+        self.assert_refused("is of a run on another text or tokenizer", tokenizer=tokenizer, checkpoint=self.root / "run",
+                            data=self.file("other", b"another text " * 30))
+        self.assert_refused("No such file", tokenizer=self.root / "none")
+        self.assert_refused("vocab_size = 99; expected at least 256", train_tokenizer=99)
+
     def test_files_that_are_no_text_are_refused(self):
         self.assert_refused("No such file", data=self.root / "none")
         self.assert_refused("is a folder", data=self.root)
@@ -106,7 +132,7 @@ class Text(cases.Scratch):
     def test_options_out_of_range_are_refused(self):
         self.assert_refused(".n_head = 3 for .n_embd = 32", heads=3)
         self.assert_refused("'tpu' is not a device", device="tpu")
-        for option, value in (("epochs", 0), ("temperature", -1), ("top_k", 300), ("dropout", 2), ("length", -1), ("lr", "x")):
+        for option, value in (("epochs", 0), ("temperature", -1), ("top_k", -1), ("top_p", 2), ("dropout", 2), ("length", -1), ("lr", "x")):
             self.assert_refused("--" + option.replace("_", "-"), status=2, **{option: value})
         self.assert_refused("there is no folder", checkpoint=self.root / "none" / "run")
 

@@ -8,6 +8,7 @@
 // allocations that no byte of the file accounts for are errors.
 // -DLOCUS_FUZZ_NETWORKS=1 adds the format "network": networks of ONNX that are run, which takes minutes to compile.
 
+#include <locus/data/files/token_file.hpp>
 #include <locus/interop/gguf_file.hpp>
 #include <locus/interop/onnx.hpp>
 #include <locus/interop/torch_file.hpp>
@@ -15,8 +16,10 @@
 #include <locus/io/npy.hpp>
 #include <locus/io/safetensors_view.hpp>
 #include <locus/io/shards.hpp>
+#include <locus/models/llama_config.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/from.hpp>
+#include <locus/text/train_bpe.hpp>
 
 #if LOCUS_FUZZ_NETWORKS
 #include <locus/device/memory.hpp>
@@ -213,6 +216,87 @@ void read_onnx(std::string_view content) {
 }
 Seeds onnx_seeds() { return {{"sample", onnx::encode_onnx(sample_model())}}; }
 
+/// A tokenizer of the file encodes text, decodes its tokens, and is written and read as the same one.
+void read_tokenizer(std::string_view content) {
+  const auto tokenizer = text::Tokenizer::from_json(content);
+  if (tokenizer.vocab_size() > static_cast<std::int64_t>(content.size()) + 1'000'000) std::abort();
+  constexpr std::string_view texts[] = {"It's 12345 low, lower: \xF0\x9F\x99\x82 e\xCC\x81\r\n  <end> <x>", "\xFF\xC3"};
+  for (const std::string_view given : texts) {
+    try {
+      const auto tokens = tokenizer.encode(given);
+      (void)tokenizer.decode(tokens);
+    } catch (const DataError&) {}  // a byte without a token
+  }
+}
+/// Trained ones, with steps and added tokens of each kind.
+Seeds tokenizer_seeds() {
+  Seeds seeds = {{"trained", written_by([](const std::string& path) {
+                    constexpr std::string_view lines[] = {"low lower lowest", "new newer newest"};
+                    text::train_bpe(lines, {.vocab_size = 264, .special_tokens = {"<end>"}}).save(path);
+                  })}};
+  const std::string golden = content_of(std::filesystem::path(LOCUS_GOLDEN) / "tokenizers.json");
+  io::JsonNode(golden, "tokenizers.json").object([&](std::string_view name, const io::JsonNode& kind) {
+    if (kind.is_object()) seeds.emplace_back(name, kind.at("file").text());
+  });
+  return seeds;
+}
+
+/// The two files of GPT-2's tokenizer, one behind the other: divided by a byte 0.
+void read_vocabulary_and_merges(std::string_view content) {
+  static const TemporaryFolder folder;
+  const std::size_t end = content.find('\0');
+  if (end == content.npos) return;
+  const std::string vocabulary = folder.write("vocab.json", content.substr(0, end));
+  const std::string merges = folder.write("merges.txt", content.substr(end + 1));
+  constexpr std::string_view special[] = {"<end>"};
+  const auto tokenizer = text::Tokenizer::from_files(vocabulary, merges, special);
+  try {
+    (void)tokenizer.decode(tokenizer.encode("aba<end> ab"));
+  } catch (const DataError&) {}
+}
+Seeds vocabulary_and_merges_seeds() {
+  using namespace std::string_literals;
+  return {{"pairs", R"({"a": 0, "b": 1, "ab": 2, "aba": 3, "\u0120": 4})"s + '\0' + "#version: 0.2\na b\nab a\n"}};
+}
+
+/// Options that are read are those of a model, or refused.
+void read_config(std::string_view content) {
+  const auto options = models::llama_options(io::JsonNode(content, "config.json"));
+  if (options.num_attention_heads % options.num_key_value_heads != 0 || options.head_dim % 2 != 0) std::abort();
+  (void)rotary_frequencies(options.head_dim < 256 ? options.head_dim : 256, options.rope);
+}
+Seeds config_seeds() {
+  constexpr std::string_view sizes = R"("vocab_size": 100, "hidden_size": 64, "intermediate_size": 128,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256)";
+  const auto file = [&](const char* others) { return join("{", sizes, ", ", others, "}"); };
+  return {
+      {"llama", file(R"("model_type": "llama", "hidden_act": "silu", "rope_theta": 5e5, "rope_scaling": {"rope_type":
+             "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64})")},
+      {"yarn", file(R"("model_type": "qwen3", "head_dim": 16, "rope_parameters": {"rope_type": "yarn", "factor": 4.0,
+             "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "truncate": false})")},
+      {"window", file(R"("model_type": "mistral", "sliding_window": 32, "layer_types": ["sliding_attention"])")}};
+}
+
+/// Tokens of 16 and 32 bits, raw, of llm.c and of NumPy.
+void read_tokens(std::string_view content) {
+  const MemoryFile file(content);
+  const data::TokenFile tokens(file.path(), {.bits = content.size() % 3 == 0 ? 32 : 16});
+  static volatile std::uint32_t sink = 0;
+  if (tokens.size() * tokens.bits() / 8 > static_cast<std::int64_t>(content.size())) std::abort();
+  for (std::int64_t i = 0; i < tokens.size(); ++i) sink = sink ^ tokens[i];
+}
+Seeds tokens_seeds() {
+  std::string header(256 * sizeof(std::int32_t), '\0');
+  const std::int32_t numbers[] = {20240520, 1, 2};
+  std::memcpy(header.data(), numbers, sizeof numbers);
+  const auto npy = [](const char* type) {
+    std::string dictionary = join("{'descr': '", type, "', 'fortran_order': False, 'shape': (2,), }");
+    dictionary.resize(117, ' ');
+    return "\x93NUMPY\x01" + std::string(1, '\0') + "v" + std::string(1, '\0') + dictionary + "\nabcdefgh";
+  };
+  return {{"raw", "abcdef"}, {"llm.c", header + "abcd"}, {"uint16", npy("<u2").substr(0, 132)}, {"uint32", npy("<u4")}};
+}
+
 #if LOCUS_FUZZ_NETWORKS
 /// Runs a network on inputs of the shapes that it states, where they are small.
 void run_network(std::string_view content) {
@@ -259,6 +343,10 @@ constexpr Format formats[] = {
     {"npz", &read_npz, &npz_seeds},
     {"npy", &read_npy, &npy_seeds},
     {"onnx", &read_onnx, &onnx_seeds},
+    {"tokenizer", &read_tokenizer, &tokenizer_seeds},
+    {"vocabulary", &read_vocabulary_and_merges, &vocabulary_and_merges_seeds},
+    {"config", &read_config, &config_seeds},
+    {"tokens", &read_tokens, &tokens_seeds},
 #if LOCUS_FUZZ_NETWORKS
     {"network", &run_network, &network_seeds},
 #endif

@@ -35,7 +35,7 @@ def built(compiler, folder, options):
     status, output = common.run([compiler, *common.CXX, *(SANITIZED if options.seconds else ["-O0", "-fsanitize=fuzzer"]),
                                  *common.INCLUDES, f"-I{HERE.parent}", "-DLOCUS_ZLIB=1",
                                  f'-DLOCUS_GOLDEN="{HERE.parent / "golden"}"', f"-DLOCUS_FUZZ_NETWORKS={int(options.networks)}",
-                                 HERE / "file_formats.cpp", "-lz", "-o", program])
+                                 HERE / "file_formats.cpp", "-lz", "-lpcre2-8", "-lutf8proc", "-o", program])
     return (program, None) if status == 0 else (None, output)
 
 
@@ -55,8 +55,8 @@ def fuzz(program, name, folder, seconds):
 
 def check_all(report, options):
     compiler = shutil.which("clang++-14")
-    if not compiler or not pathlib.Path("/usr/include/protozero").is_dir():
-        return report.skip("file formats", "needs clang++-14 with libFuzzer (libclang-rt-14-dev), and libprotozero-dev")
+    if not compiler or not all(pathlib.Path("/usr/include", name).exists() for name in ("protozero", "pcre2.h", "utf8proc.h")):
+        return report.skip("file formats", "needs clang++-14 with libFuzzer (libclang-rt-14-dev), libprotozero-dev, libpcre2-dev, libutf8proc-dev")
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(options.keep or temporary).resolve()
         folder.mkdir(parents=True, exist_ok=True)

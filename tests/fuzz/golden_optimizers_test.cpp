@@ -7,8 +7,13 @@
 #include <locus/optim/adadelta.hpp>
 #include <locus/optim/adagrad.hpp>
 #include <locus/optim/adam.hpp>
+#include <locus/optim/adamax.hpp>
+#include <locus/optim/asgd.hpp>
 #include <locus/optim/lion.hpp>
+#include <locus/optim/nadam.hpp>
+#include <locus/optim/radam.hpp>
 #include <locus/optim/rmsprop.hpp>
+#include <locus/optim/rprop.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/from.hpp>
 
@@ -102,6 +107,41 @@ const std::map<std::string, Run>& rules() {
       {"adadelta", steps_of<optim::Adadelta>([](O o) {
          return optim::AdadeltaOptions{
              .lr = o[0], .rho = o[1], .eps = o[2], .weight_decay = o[3], .maximize = o[4] != 0};
+       })},
+      {"adamax", steps_of<optim::Adamax>([](O o) {
+         return optim::AdamaxOptions{
+             .lr = o[0], .beta1 = o[1], .beta2 = o[2], .eps = o[3], .weight_decay = o[4], .maximize = o[5] != 0};
+       })},
+      {"nadam", steps_of<optim::NAdam>([](O o) {
+         return optim::NAdamOptions{.lr = o[0],
+                                    .beta1 = o[1],
+                                    .beta2 = o[2],
+                                    .eps = o[3],
+                                    .weight_decay = o[4],
+                                    .momentum_decay = o[5],
+                                    .decoupled_weight_decay = o[6] != 0,
+                                    .maximize = o[7] != 0};
+       })},
+      {"radam", steps_of<optim::RAdam>([](O o) {
+         return optim::RAdamOptions{.lr = o[0],
+                                    .beta1 = o[1],
+                                    .beta2 = o[2],
+                                    .eps = o[3],
+                                    .weight_decay = o[4],
+                                    .decoupled_weight_decay = o[5] != 0,
+                                    .maximize = o[6] != 0};
+       })},
+      {"asgd", steps_of<optim::ASGD>([](O o) {
+         return optim::ASGDOptions{
+             .lr = o[0], .lambd = o[1], .alpha = o[2], .t0 = o[3], .weight_decay = o[4], .maximize = o[5] != 0};
+       })},
+      {"rprop", steps_of<optim::Rprop>([](O o) {
+         return optim::RpropOptions{.lr = o[0],
+                                    .etaminus = o[1],
+                                    .etaplus = o[2],
+                                    .step_size_min = o[3],
+                                    .step_size_max = o[4],
+                                    .maximize = o[5] != 0};
        })},
       {"lion", steps_of<optim::Lion>([](O o) {
          return optim::LionOptions{

@@ -13,65 +13,22 @@
 #include <locus/ops/order_statistics.hpp>
 #include <locus/ops/sort.hpp>
 
-#include <doctest/doctest.h>
+#include <support/golden_programs.hpp>
 
-#include <golden/golden.hpp>
-
-#include <cmath>
+#include <array>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <set>
-#include <sstream>
-#include <string>
-#include <vector>
 
 namespace {
 using namespace locus;
 
-using Value = Traced<double, Cpu>;
-
-/// The operands and arguments of a step.
-struct Given {
-  std::vector<Value> v;
-  std::vector<double> a;
-
-  [[nodiscard]] const Value& x() const { return v[0]; }
-  [[nodiscard]] const Value& y() const { return v[1]; }
-  [[nodiscard]] int i(std::size_t n) const { return static_cast<int>(a[n]); }
-  [[nodiscard]] bool flag(std::size_t n) const { return a[n] != 0; }
-  /// Arguments from number n on.
-  template <class Container>
-  [[nodiscard]] Container from(std::size_t n) const {
-    Container rest;
-    for (; n < a.size(); ++n) rest.push_back(static_cast<typename Container::value_type>(a[n]));
-    return rest;
-  }
-  [[nodiscard]] Shape shape(std::size_t n, std::size_t end) const {
-    Shape rest;
-    for (; n < end; ++n) rest.push_back(static_cast<std::int64_t>(a[n]));
-    return rest;
-  }
-  [[nodiscard]] std::vector<int> axes(std::size_t n) const { return from<std::vector<int>>(n); }
-  [[nodiscard]] Tensor<std::int64_t> indices(std::size_t n) const {
-    const auto list = from<std::vector<std::int64_t>>(n);
-    return locus::from(Span<const std::int64_t>(list.data(), list.size()), {static_cast<std::int64_t>(list.size())});
-  }
-  [[nodiscard]] Reduction reduction() const {
-    return std::array{Reduction::none, Reduction::mean, Reduction::sum}[static_cast<std::size_t>(a[0])];
-  }
-};
+using namespace locus_test::programs;
 
 Value positive(const Value& x) { return x * x + 0.5; }
 Value within_unit(const Value& x) { return x / (1 + x * x); }
 
-using Step = std::function<Value(const Given&)>;
-
-/// Operations by their names in make_programs.py.
-const std::map<std::string, Step>& operations() {
+const Steps& operations() {
   using G = const Given&;
-  static const std::map<std::string, Step> table{
+  static const Steps table{
       {"negative", [](G g) { return Value(-g.x()); }},
       {"abs", [](G g) { return Value(abs(g.x())); }},
       {"square", [](G g) { return Value(square(g.x())); }},
@@ -296,126 +253,10 @@ const std::map<std::string, Step>& operations() {
   return table;
 }
 
-double weight_of(std::size_t i) { return 1 - static_cast<double>(i % 7) / 4; }
-
-/// The parts of a line between colons.
-std::vector<std::string> parts_of(const std::string& line) {
-  std::vector<std::string> parts;
-  std::istringstream rest(line);
-  for (std::string part; std::getline(rest, part, ':');) parts.push_back(part);
-  parts.resize(3);
-  return parts;
-}
-std::vector<double> numbers_of(const std::string& text) {
-  std::vector<double> numbers;
-  std::istringstream words(text);
-  for (double number; words >> number;) numbers.push_back(number);
-  return numbers;
-}
-Shape shape_of(const std::string& text) {
-  Shape shape;
-  for (const double extent : numbers_of(text)) shape.push_back(static_cast<std::int64_t>(extent));
-  return shape;
-}
-bool is_close(double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(a) + std::abs(b)); }
-
-/// Runs programs line by line, and reports the error of each.
-class Runner {
- public:
-  void line(const std::string& text) {
-    const auto parts = parts_of(text);
-    std::istringstream words(parts[0]);
-    std::string name;
-    words >> name;
-    if (name.empty() || name == "#") return;
-    if (name == "program") {
-      begin(text);
-    } else if (wrong_.empty()) {
-      try {
-        if (name == "input") input(words, parts[1]);
-        else if (name == "gradient") gradient(words, parts[1]);
-        else step(name, words, parts);
-      } catch (const std::exception& error) {
-        wrong_ = join("threw ", error.what());
-      }
-      if (!wrong_.empty()) MESSAGE(program_, ", ", text.substr(0, 60), ": ", wrong_);
-      failed_ += wrong_.empty() ? 0 : 1;
-    }
-  }
-
-  [[nodiscard]] int programs() const { return programs_; }
-  [[nodiscard]] int failed() const { return failed_; }
-  [[nodiscard]] const std::set<std::string>& used() const { return used_; }
-
- private:
-  void begin(const std::string& text) {
-    program_ = text;
-    values_.clear();
-    wrong_.clear();
-    is_differentiated_ = false;
-    ++programs_;
-  }
-  void input(std::istringstream& extents, const std::string& numbers) {
-    std::string rest;
-    std::getline(extents, rest);
-    values_.push_back(variable(locus_test::tensor<double, Cpu>(shape_of(rest), numbers_of(numbers))));
-  }
-  void step(const std::string& name, std::istringstream& words, const std::vector<std::string>& parts) {
-    Given given;
-    std::string word;
-    while (words >> word && word != ",") given.v.push_back(values_.at(std::stoul(word.substr(1))));
-    for (double argument; words >> argument;) given.a.push_back(argument);
-    const auto found = operations().find(name);
-    if (found == operations().end()) throw std::runtime_error("this test has no operation of that name");
-    used_.insert(name);
-    const Value y = found->second(given);
-    if (!(y.shape() == shape_of(parts[1]))) {
-      wrong_ = join("the shape is ", y.shape(), "; expected", parts[1]);
-      return;
-    }
-    const double sum = weighted_sum(y.value()), expected = numbers_of(parts[2]).at(0);
-    if (!is_close(sum, expected)) wrong_ = join("the weighted sum is ", sum, "; expected ", expected);
-    values_.push_back(y);
-  }
-  void gradient(std::istringstream& words, const std::string& numbers) {
-    if (!std::exchange(is_differentiated_, true)) values_.back().backward(cotangent(values_.back().shape()));
-    std::string word;
-    words >> word;
-    const auto expected = numbers_of(numbers);
-    const Value& x = values_.at(std::stoul(word.substr(1)));
-    const Tensor<double> dense = x.node()->has_gradient() ? x.grad().contiguous() : zeros<double>(x.shape());
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      if (is_close(dense.data()[i], expected[i])) continue;
-      wrong_ = join("element ", i, " is ", dense.data()[i], "; expected ", expected[i]);
-      return;
-    }
-  }
-
-  static double weighted_sum(const Tensor<double>& y) {
-    const Tensor<double> dense = y.contiguous();
-    double sum = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(dense.elements()); ++i) sum += dense.data()[i] * weight_of(i);
-    return sum;
-  }
-  static Tensor<double> cotangent(const Shape& shape) {
-    Tensor<double> weights(shape);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(weights.elements()); ++i) weights.data()[i] = weight_of(i);
-    return weights;
-  }
-
-  std::string program_, wrong_;
-  std::vector<Value> values_;
-  std::set<std::string> used_;
-  bool is_differentiated_ = false;
-  int programs_ = 0, failed_ = 0;
-};
-
 TEST_CASE("random programs of all operations compute what PyTorch does, and so do their gradients") {
   const char* const other = std::getenv("LOCUS_FUZZ_PROGRAMS");
-  std::ifstream file(other && *other ? other : golden::folder() + "programs.txt");
-  Runner runner;
-  for (std::string line; std::getline(file, line);) runner.line(line);
-  MESSAGE(runner.programs(), " programs");
+  Runner runner(operations());
+  runner.file(other && *other ? other : golden::folder() + "programs.txt");
   CHECK(runner.programs() >= 300);
   CHECK(runner.failed() == 0);
   for (const auto& operation : operations()) {

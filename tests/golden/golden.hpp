@@ -1,9 +1,5 @@
 #pragma once
-// Results of PyTorch that tests compare with. make_golden.py writes ops.txt, make_training.py training.txt,
-// make_layers.py layers.txt, make_windows.py windows.txt, make_convolutions.py convolutions.txt, make_feature_maps.py
-// feature_maps.txt, make_init.py init.txt, make_losses.py losses.txt, make_attention.py attention.txt, make_models.py
-// models.txt, make_gpt2.py gpt2.txt, make_parts.py parts.txt, make_averages.py averages.txt, make_functions.py
-// functions.txt, make_products.py products.txt, make_linalg.py linalg.txt, make_sixteen_bits.py sixteen_bits.txt.
+// Results of PyTorch that tests compare with. make_NAME.py writes NAME.txt, and make_golden.py ops.txt.
 
 #include <support/reference.hpp>
 
@@ -43,9 +39,12 @@ inline void read(const std::string& path, Numbers& numbers) {
 inline Numbers read_all() {
   Numbers numbers;
   for (const char* name :
-       {"ops.txt", "training.txt", "layers.txt", "windows.txt", "convolutions.txt", "feature_maps.txt", "init.txt",
-        "losses.txt", "attention.txt", "models.txt", "gpt2.txt", "parts.txt", "averages.txt", "functions.txt",
-        "products.txt", "linalg.txt", "sixteen_bits.txt"})
+       {"ops.txt",          "training.txt",      "layers.txt",       "windows.txt",    "convolutions.txt",
+        "feature_maps.txt", "init.txt",          "losses.txt",       "attention.txt",  "models.txt",
+        "gpt2.txt",         "parts.txt",         "averages.txt",     "functions.txt",  "more_layers.txt",
+        "complex.txt",      "products.txt",      "linalg.txt",       "spectra.txt",    "recurrent.txt",
+        "forward_mode.txt", "distributions.txt", "sixteen_bits.txt", "generation.txt", "bert.txt",
+        "llama.txt"})
     read(folder() + name, numbers);
   return numbers;
 }

@@ -131,12 +131,12 @@ def normalizations():
     differentiate("rms_norm_45", F.rms_norm(x, (4, 5), w), x=x, w=w)
 
 
-def write(path):
+def write(path, digits=12):
     """One line per tensor: its name, its extents, a colon, its elements."""
     lines = [f"# written by {pathlib.Path(sys.argv[0]).name} with PyTorch {torch.__version__.split('+')[0]}"]
     for name, tensor in numbers.items():
         extents = "".join(f" {n}" for n in tensor.shape)
-        lines.append(f"{name}{extents} :" + "".join(f" {float(v):.12g}" for v in tensor.flatten()))
+        lines.append(f"{name}{extents} :" + "".join(f" {float(v):.{digits}g}" for v in tensor.flatten()))
     path.write_text("\n".join(lines) + "\n")
 
 

@@ -18,9 +18,9 @@ import torch
 from make_optimizers import Lion
 
 torch.set_default_dtype(torch.float64)
-STEPS, SIZE = 5, 3
-BETAS = ("beta1", "beta2")
-FLAGS = ("nesterov", "amsgrad", "centered", "maximize")
+STEPS, SIZE = 8, 3
+PAIRS = {"betas": ("beta1", "beta2"), "etas": ("etaminus", "etaplus"), "step_sizes": ("step_size_min", "step_size_max")}
+FLAGS = ("nesterov", "amsgrad", "centered", "decoupled_weight_decay", "maximize")
 
 
 def rules(choose):
@@ -43,14 +43,27 @@ def rules(choose):
                                           "initial_accumulator_value": choose.choice([0.0, 0.5]), "eps": eps,
                                           "maximize": maximize}),
         "adadelta": (torch.optim.Adadelta, {"lr": rate, "rho": beta1, "eps": eps, "weight_decay": decay, "maximize": maximize}),
+        "adamax": (torch.optim.Adamax, {"lr": rate, "beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": decay,
+                                        "maximize": maximize}),
+        "nadam": (torch.optim.NAdam, {"lr": rate, "beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": decay,
+                                      "momentum_decay": choose.choice([0.0, 0.004, 0.5, 5.0]),
+                                      "decoupled_weight_decay": flag, "maximize": maximize}),
+        "radam": (torch.optim.RAdam, {"lr": rate, "beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": decay,
+                                      "decoupled_weight_decay": flag, "maximize": maximize}),
+        "asgd": (torch.optim.ASGD, {"lr": rate, "lambd": choose.choice([1e-4, 0.1]), "alpha": choose.choice([0.75, 0.3]),
+                                    "t0": choose.choice([0, 3, 1000000]), "weight_decay": decay, "maximize": maximize}),
+        "rprop": (torch.optim.Rprop, {"lr": rate, "etaminus": choose.choice([0.5, 0.9]), "etaplus": choose.choice([1.2, 3.0]),
+                                      "step_size_min": choose.choice([1e-6, 0.02]), "step_size_max": choose.choice([0.3, 50.0]),
+                                      "maximize": maximize}),
         "lion": (Lion, {"lr": rate, "beta1": beta1, "beta2": beta2, "weight_decay": decay, "maximize": maximize}),
     }
 
 
 def named_as_in_pytorch(options):
-    named = {name: value for name, value in options.items() if name not in BETAS}
-    if "beta1" in options:
-        named["betas"] = (options["beta1"], options["beta2"])
+    named = {name: value for name, value in options.items() if not any(name in pair for pair in PAIRS.values())}
+    for name, (first, second) in PAIRS.items():
+        if first in options:
+            named[name] = (options[first], options[second])
     return {name: bool(value) if name in FLAGS else value for name, value in named.items()}
 
 

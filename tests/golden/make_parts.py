@@ -139,7 +139,32 @@ def shuffles():
     differentiate("unshuffled", torch.nn.functional.pixel_unshuffle(x, 2), x=x)
 
 
+def differences():
+    x, y = leaf("differences_x", 3, 5, 2), leaf("differences_y", 4)
+    for name, flipped in ("cumprod_reverse", x.flip(1).cumprod(1).flip(1)), ("logcumsumexp_reverse", x.flip(0).logcumsumexp(0).flip(0)):
+        differentiate(name, flipped, x=x)
+    differentiate("cumprod_exclusive", torch.cat([torch.ones(3, 1, 2), x[:, :-1]], 1).cumprod(1), x=x)
+    differentiate("cumprod_exclusive_reverse", torch.cat([torch.ones(1, 5, 2), x.flip(0)[:-1]]).cumprod(0).flip(0), x=x)
+    differentiate("logcumsumexp_exclusive", x[:, :-1].logcumsumexp(1), x=x)
+    differentiate("diff", torch.diff(x, dim=1), x=x)
+    differentiate("diff_twice", torch.diff(x, n=2, dim=1), x=x)
+    at = leaf("differences_at", 5)
+    differentiate("trapezoid", torch.trapezoid(x, dx=0.5, dim=1), x=x)
+    differentiate("trapezoid_at", torch.trapezoid(x.mT, at, dim=-1), x=x, at=at)
+    differentiate("cumulative_trapezoid", torch.cumulative_trapezoid(x, dx=0.5, dim=1), x=x)
+    differentiate("cumulative_trapezoid_at", torch.cumulative_trapezoid(x, x * 2, dim=0), x=x)
+    differentiate("renorm", torch.renorm(x, 3, 1, 1.5), x=x)
+    differentiate("combinations", torch.combinations(y, 3), y=y)
+    differentiate("combinations_repeated", torch.combinations(y, 2, with_replacement=True), y=y)
+    differentiate("cartesian_prod", torch.cartesian_prod(y, at), y=y, at=at)
+    differentiate("block_diag", torch.block_diag(x[0], y, x[1].mT), x=x, y=y)
+    for name in "hann", "hamming", "blackman", "bartlett", "kaiser":
+        for periodic in True, False:
+            keep(f"{name}_window_{periodic}".lower(), getattr(torch, name + "_window")(9, periodic=periodic))
+    keep("kaiser_window_wide", torch.kaiser_window(8, True, 600.))
+
+
 if __name__ == "__main__":
-    for make in parts, lookups, scans, statistics, norms, repeats, slices, shuffles:
+    for make in parts, lookups, scans, statistics, norms, repeats, slices, shuffles, differences:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("parts.txt"))

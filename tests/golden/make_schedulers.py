@@ -9,6 +9,7 @@ import warnings
 
 import torch
 from torch.optim import lr_scheduler as schedulers
+from torch.optim import swa_utils
 
 warnings.filterwarnings("ignore")  # no optimizer steps in between
 STEPS = 20
@@ -31,6 +32,16 @@ CASES = {
     "one_cycle_linear": lambda o: schedulers.OneCycleLR(
         o, 0.8, total_steps=25, pct_start=0.4, anneal_strategy="linear", cycle_momentum=False, div_factor=10,
         final_div_factor=100, three_phase=True),
+    "polynomial": lambda o: schedulers.PolynomialLR(o, 12, 0.9),
+    "multiplicative": lambda o: schedulers.MultiplicativeLR(o, lambda step: 0.9 if step % 2 else 1.05),
+    "cyclic": lambda o: schedulers.CyclicLR(o, 0.1, 0.7, 3, cycle_momentum=False),
+    "cyclic_halved": lambda o: schedulers.CyclicLR(o, 0.1, 0.7, 2, 4, "triangular2", cycle_momentum=False),
+    "cyclic_powers": lambda o: schedulers.CyclicLR(o, 0.1, 0.7, 4, 3, "exp_range", 0.95, cycle_momentum=False),
+    "swa": lambda o: swa_utils.SWALR(o, 0.05),
+    "swa_linear": lambda o: swa_utils.SWALR(o, 0.9, 6, "linear"),
+    "swa_at_once": lambda o: swa_utils.SWALR(o, 0.2, 0),
+    "sequential_swa": lambda o: schedulers.SequentialLR(
+        o, [schedulers.ConstantLR(o, 1.0, 1), swa_utils.SWALR(o, 0.05, 4)], [9]),
     "lambda": lambda o: schedulers.LambdaLR(o, lambda step: 1 / (1 + step)),
     "chained": lambda o: schedulers.ChainedScheduler(
         [schedulers.ConstantLR(o, 0.1, 5), schedulers.ExponentialLR(o, 0.9)]),
@@ -61,6 +72,7 @@ MOMENTA = {
     "one_cycle_linear_momentum": lambda o: schedulers.OneCycleLR(
         o, 0.8, total_steps=25, pct_start=0.4, anneal_strategy="linear", base_momentum=0.7, max_momentum=0.9,
         three_phase=True),
+    "cyclic_momentum": lambda o: schedulers.CyclicLR(o, 0.1, 0.7, 2, 4, "triangular2", base_momentum=0.6),
     "sequential_momentum": lambda o: schedulers.SequentialLR(
         o, [schedulers.LinearLR(o, 0.1, 1.0, 4), schedulers.OneCycleLR(o, 0.8, total_steps=21)], [4]),
 }

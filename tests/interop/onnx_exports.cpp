@@ -2,6 +2,7 @@
 //
 // usage: onnx_exports FOLDER
 
+#include <locus/interop/onnx/forms/recurrent.hpp>
 #include <locus/interop/onnx_export.hpp>
 #include <locus/io/npy.hpp>
 #include <locus/locus.hpp>
@@ -9,6 +10,10 @@
 #include <locus/models/lenet5.hpp>
 #include <locus/models/mlp.hpp>
 #include <locus/models/resnet.hpp>
+#include <locus/ops/grid_sample.hpp>
+#include <locus/ops/local_response_norm.hpp>
+#include <locus/ops/pool3d.hpp>
+#include <locus/ops/pool_indices.hpp>
 #include <locus/ops/sort.hpp>
 
 #include <iostream>
@@ -91,6 +96,32 @@ struct Mixed final : nn::Layer<Mixed<T, D>, T, D> {
   template <class U, class E> auto twin() const { return Mixed<U, E>(query.weight.size(0)); }
 };
 
+/// Recurrent layers of each kind, their states, and a cell.
+template <class T, class D>
+struct Recurrent final : nn::Layer<Recurrent<T, D>, T, D> {
+  nn::LSTM<T, D> lstm;
+  nn::GRU<T, D> gru;
+  nn::RNN<T, D> rnn;
+  nn::LSTMCell<T, D> cell;
+  explicit Recurrent(std::int64_t width)
+      : lstm(width, 5, {.num_layers = 2, .batch_first = true, .bidirectional = true}),
+        gru(10, 6, {.bias = false, .batch_first = true}),
+        rnn(6, 4, {.nonlinearity = nn::init::Nonlinearity::relu, .batch_first = true}),
+        cell(4, 4) {}
+  template <class X>
+  auto forward(const X& x) const {
+    const auto [first, state] = lstm(x);
+    const auto [second, last] = gru(first);
+    const auto third = rnn(second).output;
+    const auto ends = cell(select(third, 1, 0), cell(select(third, 1, 1)));
+    return concat(1, flatten(third, 1), ends.c, select(state.c, 0, 3), select(last, 0, 0));
+  }
+  void members(const auto& visit) const {
+    visit("lstm", lstm), visit("gru", gru), visit("rnn", rnn), visit("cell", cell);
+  }
+  template <class U, class E> auto twin() const { return Recurrent<U, E>(lstm.weights[0].weight_ih.size(1)); }
+};
+
 /// Trains a model for some steps, so that running statistics differ from their first values.
 template <class M>
 void train_a_little(const M& model, const auto& make) {
@@ -103,6 +134,7 @@ void write_all() {
   const auto features = [](std::int64_t size) { return randn<float>({size, 6, 8}); };
 
   batches("mlp", models::mlp<float>({12, 16, 5}, {.dropout = 0.5}), rows);
+  batches("recurrent", Recurrent<float, Cpu>{7}, [](std::int64_t size) { return randn<float>({size, 4, 7}); });
   batches("lenet5", models::lenet5<float>(), [](std::int64_t size) { return randn<float>({size, 1, 28, 28}); });
   const auto resnet = models::resnet18<float>({.classes = 7, .small_images = true, .width = 8});
   train_a_little(resnet, images);
@@ -159,6 +191,20 @@ void write_all() {
   batches("words", words, [](std::int64_t size) { return randint<std::int64_t>(0, 11, {size, 3}); });
   batches("mixed", Mixed<float, Cpu>{8}, [](std::int64_t size) { return randn<float>({size, 6, 8}); });
   batches("halves", models::mlp<float>({12, 16, 5}).as<half>(), [](std::int64_t n) { return randn<half>({n, 12}); });
+
+  const auto sampled = [](const auto& x) {
+    const auto grid = permute(tanh(slice(x, 1, 0, 2)).eval(), {0, 2, 3, 1});
+    const auto cubic = grid_sample(
+        x, grid, {.mode = SampleMode::bicubic, .padding_mode = SamplePadding::reflection, .align_corners = true});
+    return (grid_sample(x, grid) + cubic).eval();
+  };
+  batches("sampled", sampled, images);
+  const auto volumes = [](const auto& x) {
+    const auto volume = unsqueeze(x, 1);
+    const auto pooled = avg_pool3d(max_pool3d(volume, {2, 2, 2}, {1, 2, 2}), {2, 1, 2}, {1, 1, 2});
+    return local_response_norm(adaptive_max_pool2d(squeeze(pooled, 2), {4, 2}), 1);
+  };
+  batches("volumes", volumes, images);
 
   const auto arranged = [](const auto& x) {
     const std::int64_t batch = x.size(0);

@@ -109,7 +109,7 @@ def problem_of_page():
     """What the page of ONNX says wrongly of the operators, or None."""
     header = (common.ROOT / "include/locus/interop/onnx/operators.hpp").read_text()
     known = re.findall(r'^    \{"(\w+)",\s', header, re.MULTILINE)
-    page = (common.ROOT / "docs/onnx.md").read_text().partition("### Operators")[2]
+    page = (common.ROOT / "docs/onnx.md").read_text().partition("### Operators")[2].partition("###")[0]
     listed = [name for row in re.findall(r"^\| \w+ \| ([A-Z][\w ]+) \|", page, re.MULTILINE) for name in row.split()]
     wrong = sorted(set(known) ^ set(listed))
     return f"docs/onnx.md and operators.hpp differ in {', '.join(wrong)}" if wrong or len(listed) != len(set(listed)) else None

@@ -31,8 +31,9 @@ NAMES = {
     "Permute": "permute, transpose", "Slice": "slice, select, at", "Reshape": "reshape, flatten, squeeze, unsqueeze",
     "Triangle": "tril, triu", "Product": "prod", "Extreme": "max, min", "Variance": "var", "StandardDeviation": "stddev",
     "LogSumExp": "logsumexp", "Sort": "sort, topk", "position": "argmax, argmin", "CumulativeSum": "cumsum", "Softmax": "softmax, log_softmax", "IndexSelect": "index_select, embedding",
-    "LayerNorm": "layer_norm, rms_norm", "GroupNorm": "group_norm, instance_norm", "Convolution": "conv1d, conv2d, conv3d, conv_transpose2d",
-    "MaxPool": "max_pool1d, max_pool2d", "AvgPool": "avg_pool1d, avg_pool2d", "AdaptiveAvgPool": "adaptive_avg_pool2d",
+    "LayerNorm": "layer_norm, rms_norm", "GroupNorm": "group_norm, instance_norm", "Convolution": "conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d",
+    "MaxPool": "max_pool1d, max_pool2d", "AvgPool": "avg_pool1d, avg_pool2d", "AdaptiveAvgPool": "adaptive_avg_pool1d, adaptive_avg_pool2d",
+    "MaxWindows": "max_pool3d, adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d",
     "Attention": "scaled_dot_product_attention", "PackedAttention": "packed_attention",
 }
 

@@ -169,16 +169,17 @@ TEST_CASE("what is no safetensors file, or lies about itself, is refused as by l
 
 TEST_CASE("a tensor that Locus cannot hold does not hide the others of a mapped file") {
   const TemporaryFolder folder;
-  const std::string path = folder.write("mixed", file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
-                                                         R"("waves":{"dtype":"C64","shape":[1],"data_offsets":[4,12]},)"
-                                                         R"("z":{"dtype":"F32","shape":[2],"data_offsets":[12,20]}})",
-                                                         200, {1, 2, 3, 4, 5}));
+  const std::string path =
+      folder.write("mixed", file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                                    R"("waves":{"dtype":"F8_E5M2","shape":[8],"data_offsets":[4,12]},)"
+                                    R"("z":{"dtype":"F32","shape":[2],"data_offsets":[12,20]}})",
+                                    200, {1, 2, 3, 4, 5}));
   const auto state = io::load_mapped(path);
   CHECK(state.size() == 2);
   CHECK_CLOSE(state.get<float>("a"), {1});
   CHECK_CLOSE(state.get<float>("z"), {4, 5});
   REQUIRE(state.unread().size() == 1);
-  CHECK_THROWS_WITH_AS((void)state.get<float>("waves"), doctest::Contains("the file holds C64 of shape [1]"),
+  CHECK_THROWS_WITH_AS((void)state.get<float>("waves"), doctest::Contains("the file holds F8_E5M2 of shape [8]"),
                        ArgumentError);
 }
 

@@ -58,19 +58,17 @@ LOCUS_DEVICE_TEST("arrays of NumPy are read, in either order, on any device", D)
 
 LOCUS_DEVICE_TEST("archives of NumPy are read, stored and compressed, and what Locus has no type for is named", D) {
   const auto stored = io::load_npz<D>(golden("stored.npz"));
-  CHECK(stored.size() == 13);
+  CHECK(stored.size() == 14);
   check_arrays(stored);
-  CHECK(stored.unread().size() == 3);
-  CHECK(message_of<std::exception>([&] {
-          (void)stored.template get<float>("complex64");
-        }).find("holds <c8 of shape (2, 3)") != std::string::npos);
+  CHECK_CLOSE(abs(stored.template get<complex64>("complex64")), Reference({2, 3}, {0, 1, 2, 3, 4, 5}));
+  CHECK(stored.unread().size() == 2);
   CHECK(message_of<std::exception>([&] { (void)stored.template get<float>("deep"); }).find("<f4 of shape (1, 1") !=
         std::string::npos);
   CHECK(message_of<std::exception>([&] { (void)stored.template get<float>("pairs"); }).find("[('a', '<f4')") !=
         std::string::npos);
 #if LOCUS_ZLIB
   const auto compressed = io::load_npz<D>(golden("compressed.npz"));
-  CHECK(compressed.size() == 14);
+  CHECK(compressed.size() == 15);
   check_arrays(compressed);
   const auto long_one = compressed.template get<float>("ramp").template to<Cpu>();
   CHECK(long_one(0) == 0);
@@ -96,7 +94,7 @@ LOCUS_DEVICE_TEST("what is written is what NumPy would write, and comes back", D
 
   nn::StateDict<D> state = io::load_npz<D>(golden("stored.npz"));
   const std::string archive = folder.path / "x.npz";
-  CHECK(message_of<std::exception>([&] { io::save_npz(archive, state); }).find("'complex64' would be lost") !=
+  CHECK(message_of<std::exception>([&] { io::save_npz(archive, state); }).find("'pairs' would be lost") !=
         std::string::npos);
   state.drop_unread();
   io::save_npz(archive, state);

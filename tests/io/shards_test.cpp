@@ -86,7 +86,7 @@ TEST_CASE("what is wrong with an index, or with its files, is said") {
     CHECK_THROWS_WITH_AS((void)io::load_mapped(index), doctest::Contains(why), DataError);
   };
   CHECK(io::load(two.index(R"("a":"a.safetensors","b":"b.safetensors")")).size() == 2);
-  refused(R"("a":"a.safetensors","b":"c.safetensors")", "c.safetensors': No such file");
+  refused(R"("a":"a.safetensors","b":"c.safetensors")", "of its 2 files, 1 is not in the folder: 'c.safetensors'");
   refused(R"("a":"a.safetensors","b":"../b.safetensors")", "'b' is in '../b.safetensors'; expected the name of a file");
   refused(R"("a":"a.safetensors","b":"/etc/passwd")", "expected the name of a file beside the index");
   refused(R"("a":"a.safetensors","b":"..")", "'b' is in '..'");

@@ -185,6 +185,70 @@ TEST_CASE("the rest of an epoch needs the batches that it was saved with; the st
   CHECK(resume(shuffled(digits(), 7)));
 }
 
+TEST_CASE("the rest of an epoch needs the sampler that it was saved with") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  const auto samples = digits();
+  const auto by = [&](auto sampler) { return data::loader<Cpu>(samples, std::move(sampler), {.batch_size = 5}); };
+  const auto save_after = [&](int batches, auto loader) {
+    for (auto batch = loader.begin(); batches-- > 1;) ++batch;
+    io::save_training(path, loader);
+  };
+  const auto resumes = [&](auto loader) {
+    const bool is_resumed = io::resume_training(path, loader);
+    return is_resumed && loader.position() == data::LoaderPosition{0, 2};
+  };
+  const auto refuses = [&](auto loader) {
+    const auto why = message_of<ArgumentError>([&] { (void)io::resume_training(path, loader); });
+    return contains(why, "stopped after 2 of 5 batches, drawn by another sampler") &&
+           loader.position() == data::LoaderPosition{};
+  };
+  constexpr data::BlockSampler blocks{.count = 22, .block = 4, .together = 2, .seed = 3};
+  save_after(2, by(blocks));
+  CHECK(resumes(by(blocks)));
+  CHECK(refuses(by(data::BlockSampler{.count = 22, .block = 4, .together = 2, .seed = 4})));
+  CHECK(refuses(by(data::BlockSampler{.count = 22, .block = 5, .together = 2, .seed = 3})));
+  CHECK(refuses(by(data::BlockSampler{.count = 22, .block = 4, .together = 3, .seed = 3})));
+  CHECK(refuses(by(data::RandomSampler{22, 3})));
+  CHECK(refuses(data::loader<Cpu>(samples, {.batch_size = 5})));
+  save_after(2, by(data::SubsetRandomSampler{data::SequentialSampler{22}.order(0), 3}));
+  CHECK(refuses(by(data::SubsetRandomSampler{data::SequentialSampler{22}.order(0), 4})));
+  CHECK(refuses(by(data::SubsetRandomSampler{std::vector<std::int64_t>(22, 1), 3})));
+  save_after(2, data::loader<Cpu>(samples, {.batch_size = 5}));
+  CHECK(resumes(by(data::SequentialSampler{22})));
+  struct WithoutFingerprint {
+    [[nodiscard]] std::int64_t size() const { return 22; }
+    [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t) const { return data::SequentialSampler{22}.order(0); }
+  };
+  save_after(2, by(WithoutFingerprint()));
+  CHECK(resumes(by(WithoutFingerprint())));
+  CHECK(refuses(by(blocks)));
+
+  // Ranks read the file that rank 0 wrote.
+  const auto of_rank = [&](int rank, const data::DistributedSamplerOptions& options = {}) {
+    return data::loader<Cpu>(samples, data::DistributedSampler(22, rank, 2, options), {.batch_size = 3});
+  };
+  save_after(2, of_rank(0));
+  CHECK(resumes(of_rank(1)));
+  CHECK_THROWS_AS((void)resumes(of_rank(1, {.seed = 1})), ArgumentError);
+  CHECK_THROWS_AS((void)resumes(of_rank(1, {.shuffle = false})), ArgumentError);
+
+  // Another sampler may draw the next epoch. Files of older versions do not say how samples were drawn.
+  auto at_end = by(blocks);
+  at_end.set_position({0, 5});
+  io::save_training(path, at_end);
+  auto others = by(data::BlockSampler{.count = 22, .seed = 4});
+  CHECK(io::resume_training(path, others));
+  CHECK(others.position() == data::LoaderPosition{1, 0});
+  save_after(2, by(blocks));
+  auto old = io::load(path);
+  const auto position = old.get<std::int64_t>("loader.position").slice(0, 0, 6).clone();
+  old.erase("loader.position");
+  old.add("loader.position", position);
+  io::save(path, old);
+  CHECK(resumes(by(data::BlockSampler{.count = 22, .seed = 4})));
+}
+
 TEST_CASE("ranks that go on from the file of rank 0 draw the numbers of their own, in every resumed run") {
   const TemporaryFolder folder;
   nn::Linear<float, Cpu> model{2, 1};

@@ -344,8 +344,9 @@ template <class X>
 concept HasInverse = requires(X x) { linalg::inv(x); };
 template <class A, class B>
 concept Solves = requires(A a, B b) { linalg::solve(a, b); };
-static_assert(HasQr<Tensor<float>> && HasInverse<Traced<double>> && HasInverse<Tensor<float, Cuda>>);
-static_assert(!HasQr<Traced<float>> && !HasInverse<Tensor<int>> && !HasInverse<Tensor<half>>);
+static_assert(HasQr<Tensor<float>> && HasQr<Traced<float>> && HasInverse<Traced<double>> &&
+              HasInverse<Tensor<float, Cuda>>);
+static_assert(!HasQr<Tensor<int>> && !HasInverse<Tensor<int>> && !HasInverse<Tensor<half>>);
 static_assert(Solves<Traced<float>, Tensor<float>> && !Solves<Tensor<float>, Tensor<float, Cuda>>);
 static_assert(!Solves<Tensor<float>, Tensor<double>> && !Solves<Parameter<float>, Parameter<float>>);
 #endif

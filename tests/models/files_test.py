@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files of torchvision and Hugging Face in Locus: ResNet-18 and GPT-2 are saved in each form that people publish, Locus
+"""Files of torchvision and Hugging Face in Locus: ResNet-18, GPT-2 and BERT are saved in each form that people publish, Locus
 reads the files, and its logits are compared with PyTorch's in double. Files that hold code are refused by name.
 
 usage: files_test.py [--full]        (needs torch, torchvision, transformers and safetensors; without them it only
@@ -23,7 +23,7 @@ try:
     import torch
     from safetensors.torch import load_file, save_file
     from torchvision.models import resnet18
-    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
     from transformers.utils import logging
 except ImportError as missing:
     torch = None
@@ -155,6 +155,32 @@ def check_back(files, index):
     files.report.add(f"{files.name}, from_pretrained of save_shards", problem)
 
 
+def check_bert(report, program, folder):
+    """Folders of random settings, in float and bfloat16, in one file and several; and a file of Locus."""
+    for seed, heads in ((1, 2), (2, 5), (3, 12)):
+        torch.manual_seed(seed)
+        config = BertConfig(vocab_size=101 * seed, hidden_size=12 * heads, num_hidden_layers=seed, num_attention_heads=heads,
+                            intermediate_size=17 * seed, max_position_embeddings=40, hidden_act="relu" if seed == 2 else "gelu")
+        model = BertForMaskedLM(config).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_((parameter + 0.1 * torch.randn_like(parameter)).bfloat16())
+        tokens = torch.randint(1, config.vocab_size, (3, 33))
+        tokens[1, 20:] = 0
+        files = Files(report, program, folder, "bert", model, tokens,
+                      lambda model, x: model(x, attention_mask=(x != 0).long()).logits)
+        for name, kind, size in (("one", torch.float32, "1GB"), ("half", torch.bfloat16, "1GB"), ("several", torch.float32, "20KB")):
+            place = folder / f"{name}{seed}"
+            model.to(kind).save_pretrained(place, max_shard_size=size)
+            files.read(f"save_pretrained, {kind}, up to {size}", place, "--save", place / "back.safetensors")
+        (place / "back.safetensors").rename(folder / f"one{seed}" / "model.safetensors")
+        loaded, found = BertForMaskedLM.from_pretrained(folder / f"one{seed}", output_loading_info=True)
+        with torch.no_grad():
+            error = error_of(loaded.eval()(tokens, attention_mask=(tokens != 0).long()).logits, files.expected)
+        report.add(f"bert, from_pretrained of bert_file_state, {seed}",
+                   f"off by {error:.2g}; {found}" if error > ALLOWED or found["missing_keys"] or found["unexpected_keys"] else None)
+
+
 def check(report, full):
     compiler = common.find_compilers().get("gcc")
     if not compiler:
@@ -174,6 +200,8 @@ def check(report, full):
         check_resnet(report, program, folder)
         (folder / "small").mkdir()
         check_back(*check_gpt2(report, program, folder / "small", "gpt2-small", SMALL, "100KB"))
+        (folder / "bert").mkdir()
+        check_bert(report, program, folder / "bert")
         if full:
             (folder / "full").mkdir()
             check_gpt2(report, program, folder / "full", "gpt2", {}, "200MB")

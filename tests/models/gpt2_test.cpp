@@ -1,9 +1,11 @@
 // Runs on: host, cuda (models).
 #include <locus/models/gpt2.hpp>
+#include <locus/models/gpt2_config.hpp>
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/nn/state_dict.hpp>
+#include <locus/ops/join.hpp>
 #include <locus/ops/norm.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
@@ -14,6 +16,7 @@
 #include <support/device_list.hpp>
 
 #include <golden/models.hpp>
+#include <support/temporary_folder.hpp>
 
 using namespace locus;
 using namespace locus_test;
@@ -184,10 +187,99 @@ TEST_CASE("the names of published files of GPT-2 become those of the model") {
   for (const auto& entry : nn::state_dict(model).without_prefix("transformer.")) published.add(entry);
   published.add("h.0.attn.bias", ones({1, 1, 8, 8}));
   published.add("h.0.attn.masked_bias", ones({}));
-  const auto state = models::gpt2_state(published);
+  const auto state = nn::renamed_for(model, published);
   CHECK(nn::load_state_dict(other, state).unexpected.empty());
   CHECK_CLOSE(other(tokens<Cpu>()), reference(model(tokens<Cpu>())));
   auto saved = nn::state_dict(model);
   saved.add("lm_head.weight", saved.get<float>("transformer.wte.weight"));
-  CHECK(nn::load_state_dict(other, models::gpt2_state(saved)).missing.empty());
+  CHECK(nn::load_state_dict(other, nn::renamed_for(model, saved)).missing.empty());
+}
+
+TEST_CASE("config.json of GPT-2 is read, written, and refused by its keys") {
+  const TemporaryFolder folder;
+  auto options = small;
+  options.n_inner = 20, options.attn_pdrop = 0.25, options.layer_norm_epsilon = 1e-6;
+  models::save_config(folder.path, options, {.eos_token_id = 12});
+  const auto read = models::gpt2_options(folder.path);
+  CHECK(read.n_inner == 20);
+  CHECK(read.attn_pdrop == 0.25);
+  CHECK(read.layer_norm_epsilon == 1e-6);
+  CHECK(models::model_type(folder.path) == "gpt2");
+  CHECK(models::end_tokens(folder.path) == std::vector<std::int64_t>{12});
+  models::save_config(folder.path / "again.json", read, {.eos_token_id = 12});
+  CHECK(content_of(folder.path / "again.json") == content_of(folder.path / "config.json"));
+  (void)folder.write("generation_config.json", R"({"eos_token_id": [3, 4]})");
+  CHECK(models::end_tokens(folder.path) == std::vector<std::int64_t>{3, 4});
+  const auto refused = [&](const char* text, const char* why) {
+    CHECK_THROWS_WITH_AS((void)models::gpt2_options(folder.write("other.json", text)), doctest::Contains(why), Error);
+  };
+  refused(R"({"model_type": "llama"})", "model_type is \"llama\"; expected \"gpt2\"");
+  refused(R"({"activation_function": "relu"})", "activation_function is \"relu\"");
+  refused(R"({"n_embd": 10, "n_head": 3})", ".n_head = 3 for .n_embd = 10");
+  refused(R"({"n_layer": 1000000})", "n_layer is 1000000; expected a whole number from 1 to 100000");
+  refused(R"({"attn_pdrop": 2})", "attn_pdrop is 2; expected a number from 0 to 1");
+}
+
+LOCUS_DEVICE_TEST("documents that share a sequence of GPT-2 do not see each other", D) {
+  auto options = small;
+  options.embd_pdrop = options.attn_pdrop = options.resid_pdrop = 0;
+  const auto model = models::gpt2<double, D>(options);
+  const Tensor<std::int64_t, D> ids = tokens<D>().slice(0, 0, 1).slice(1, 0, 5);
+  const auto documents = from<std::int64_t>({{0, 0, 1, 1, 1}}).template to<D>();
+  const auto positions = from<std::int64_t>({{0, 1, 0, 1, 2}}).template to<D>();
+  const Tensor<double, D> alone = concat({model(ids.slice(1, 0, 2)), model(ids.slice(1, 2))}, 1);
+  CHECK_CLOSE(model(ids, {.documents = documents, .positions = positions}), reference(alone), 1e-12);
+  CHECK_CLOSE(model(trace(ids), {.documents = documents, .positions = positions.select(0, 0)}).value(),
+              reference(alone), 1e-12);
+
+  const auto next = from<std::int64_t>({{3, -100, 4, 5, 6}}).template to<D>();
+  model.loss(trace(ids), next, {}, {.documents = documents, .positions = positions}).backward();
+  const auto packed = reference(model.transformer.wte.weight.grad());
+  model.zero_grad();
+  const auto part = [&](std::int64_t begin, std::int64_t end, double share) {
+    (model.loss(trace(ids.slice(1, begin, end)), next.slice(1, begin, end)) * share).backward();
+  };
+  part(0, 2, 0.25), part(2, 5, 0.75);
+  CHECK_CLOSE(model.transformer.wte.weight.grad(), packed, 1e-12);
+
+  CHECK_THROWS_WITH_AS((void)model(ids, {.documents = documents.slice(1, 0, 4)}),
+                       "GPT2: .documents of shape (1, 4); expected (1, 5), as the tokens", ShapeError);
+  CHECK_THROWS_WITH_AS((void)model(ids, {.positions = positions.slice(1, 0, 4)}),
+                       "GPT2: .positions of shape (1, 4); expected (1, 5) or (5,)", ShapeError);
+  CHECK_THROWS_AS((void)model(ids, {.positions = positions + 7}), IndexError);
+}
+
+LOCUS_DEVICE_TEST("GPT-2 with a cache gives the logits of all tokens", D) {
+  const auto model = models::gpt2<double, D>(small);
+  const auto ids = tokens<D>();
+  const Tensor<double, D> all = model(ids);
+  const auto cache = model.cache({.batch = 3});
+  CHECK(cache.capacity() == 8);
+  CHECK(cache.bytes() == 2 * 2 * 3 * 8 * 12 * 8);
+  CHECK_CLOSE(model(ids.slice(1, 0, 3), cache), reference(all.slice(1, 0, 3)), 1e-12);
+  CHECK_CLOSE(model.next_logits(ids.slice(1, 3, 4), cache), reference(all.select(1, 3)), 1e-12);
+  CHECK_CLOSE(model(ids.slice(1, 4), cache), reference(all.slice(1, 4)), 1e-12);
+  CHECK(cache.lengths() == std::vector<std::int64_t>{5, 5, 5});
+
+  // Prompts of 3, 1 and 2 tokens, then a token each, but for the second sequence.
+  cache.reset();
+  const Tensor<double, D> first = model.next_logits(ids.slice(1, 0, 3), cache, {3, 1, 2});
+  const Tensor<std::int64_t, D> next({3, 1}, ids.device());
+  const std::int64_t lengths[] = {3, 1, 2};
+  for (std::int64_t b = 0; b < 3; ++b) {
+    CHECK_CLOSE(first.select(0, b), reference(all.select(0, b).select(0, lengths[b] - 1)), 1e-12);
+    next.select(0, b).copy_(ids.select(0, b).slice(0, lengths[b], lengths[b] + 1));
+  }
+  const Tensor<double, D> second = model.next_logits(next, cache, {1, 0, 1});
+  for (const std::int64_t b : {0, 2})
+    CHECK_CLOSE(second.select(0, b), reference(all.select(0, b).select(0, lengths[b])), 1e-12);
+  CHECK(cache.lengths() == std::vector<std::int64_t>{4, 1, 3});
+  CHECK_CLOSE(model.next_logits(next, cache).select(0, 1), reference(all.select(0, 1).select(0, 1)), 1e-12);
+
+  cache.reset();
+  auto step = capture([&] { return model.next_logits(next, cache); });
+  for (std::int64_t t = 0; t < 5; ++t) {
+    next.copy_(ids.slice(1, t, t + 1));
+    CHECK_CLOSE(step(), reference(all.select(1, t)), 1e-12);
+  }
 }

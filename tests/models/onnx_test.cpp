@@ -10,6 +10,7 @@
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -185,13 +186,14 @@ TEST_CASE("several inputs and outputs, of several types") {
 
 TEST_CASE("all missing operators and attributes are named at once") {
   auto model = model_of(
-      {{.op_type = "Loop", .inputs = {"x"}, .outputs = {"a"}, .name = "body"},
+      {{.op_type = "SequenceMap", .inputs = {"x"}, .outputs = {"a"}, .name = "body"},
        {.op_type = "Relu", .inputs = {"a"}, .outputs = {"b"}, .attributes = {{"slope", 0.5f}}, .name = "steep"},
        {.op_type = "FusedMatMul", .inputs = {"b"}, .outputs = {"c"}, .domain = "com.microsoft"},
-       {.op_type = "Loop", .inputs = {"c"}, .outputs = {"y"}}});
+       {.op_type = "SequenceMap", .inputs = {"c"}, .outputs = {"y"}}});
   const std::string message = complaint(model);
   CHECK(contains(message,
-                 "of opset 17: Locus does not run these operators: Loop (2 nodes, first node 'body' (Loop)), "
+                 "of opset 17: Locus does not run these operators: SequenceMap (2 nodes, first node 'body' "
+                 "(SequenceMap)), "
                  "com.microsoft.FusedMatMul (1 node, first the node of 'c' (com.microsoft.FusedMatMul)); "
                  "it does not read these attributes: 'slope' of node 'steep' (Relu)"));
   model.operator_sets = {{"", 5}};
@@ -263,6 +265,24 @@ TEST_CASE("attributes and inputs out of range are refused with the node") {
   CHECK(contains(refused({.op_type = "Resize", .inputs = {"x", "", "s"}, .outputs = {"y"}}, zeros({1, 1, 1, 10}),
                          {onnx::tensor_data("s", from({1.f, 1.f, 1.f, __builtin_inff()}))}),
                  "expected more than 0, and fewer than 2^53 elements"));
+  const auto transform = [&](const char* operation, const Shape& shape, std::vector<onnx::Attribute> attributes,
+                             std::int64_t length) {
+    return refused({.op_type = operation, .inputs = {"x", "n"}, .outputs = {"y"}, .attributes = std::move(attributes)},
+                   zeros(shape), {onnx::tensor_data("n", full<std::int64_t>({}, length))});
+  };
+  constexpr std::int64_t yes = 1;
+  CHECK(
+      contains(transform("DFT", {2, 8, 3}, {}, 8), "a signal of shape (2, 8, 3); expected (..., 1), real numbers, or"));
+  CHECK(contains(transform("DFT", {2, 8, 1}, {{"axis", std::int64_t{2}}}, 8), "axis 2 of shape (2, 8, 1)"));
+  CHECK(contains(transform("DFT", {2, 8, 2}, {{"onesided", yes}}, 8), "onesided of a complex signal"));
+  for (const std::int64_t length : {std::int64_t{0}, INT64_MAX})
+    CHECK(contains(transform("DFT", {2, 8, 1}, {}, length), "expected 1 to 2^30"));
+  CHECK(contains(transform("STFT", {2, 8}, {}, 1), "a signal of shape (2, 8); expected (..., 1)"));
+  CHECK(contains(transform("STFT", {2, 8, 1}, {}, 0), "a length of 0; expected 1 to 2^30"));
+  CHECK(contains(transform("STFT", {2, 8, 2}, {}, 1), "onesided of a complex signal"));
+  CHECK(contains(refused({.op_type = "DeformConv", .inputs = {"x", "w", "o"}, .outputs = {"y"}}, zeros({1, 1, 3, 3}),
+                         {onnx::tensor_data("w", zeros({1, 1, 2, 2})), onnx::tensor_data("o", zeros({1, 8, 3, 3}))}),
+                 "input 2 of shape (1, 8, 3, 3); expected (1, 8, 2, 2)"));
   // Numbers of a file whose sums and products are beyond 64 bits.
   constexpr std::int64_t huge = INT64_MAX;
   using List = std::vector<std::int64_t>;
@@ -437,7 +457,115 @@ TEST_CASE("every operator of the list has a function") {
   for (int i = 0; i < onnx::detail::operator_count; ++i)
     CHECK_MESSAGE((onnx::detail::Functions<F>::has(i) || onnx::detail::operator_specs[i].name == "Constant"),
                   onnx::detail::operator_specs[i].name);
-  CHECK(onnx::detail::find_operator("Loop") == -1);
+  CHECK(onnx::detail::find_operator("SequenceMap") == -1);
+}
+
+namespace {
+onnx::Attribute graph_of(const char* name, onnx::Graph graph) {
+  return {name, onnx::Graphs(std::vector<onnx::Graph>{std::move(graph)})};
+}
+/// x doubled three times, or until an element is above `most`; the output "all" has each x on the way. `scale` is a
+/// value of the graph around.
+onnx::Model doubling() {
+  const onnx::Graph body{
+      .name = "body",
+      .nodes = {{.op_type = "Mul", .inputs = {"before", "scale"}, .outputs = {"after"}},
+                {.op_type = "ReduceMax",
+                 .inputs = {"after"},
+                 .outputs = {"top"},
+                 .attributes = {{"keepdims", std::int64_t{0}}}},
+                {.op_type = "Less", .inputs = {"top", "most"}, .outputs = {"goes_on"}},
+                {.op_type = "Identity", .inputs = {"after"}, .outputs = {"step"}}},
+      .initializers = {onnx::tensor_data("most", full({}, 20.f))},
+      .inputs = {{"i", DataType::int64}, {"was_going_on", DataType::boolean}, {"before", DataType::float32}},
+      .outputs = {{"goes_on", DataType::boolean}, {"after", DataType::float32}, {"step", DataType::float32}}};
+  auto model =
+      model_of({{.op_type = "Add", .inputs = {"one", "one"}, .outputs = {"scale"}},
+                {.op_type = "Loop",
+                 .inputs = {"times", "", "x"},
+                 .outputs = {"y", "all"},
+                 .attributes = {graph_of("body", body)},
+                 .name = "loop"}},
+               {onnx::tensor_data("one", full({}, 1.f)), onnx::tensor_data("times", full<std::int64_t>({}, 3))});
+  model.graph.outputs.push_back({.name = "all", .type = DataType::float32, .has_shape = false});
+  return model;
+}
+}  // namespace
+
+TEST_CASE("graphs within nodes see the values around them, run again and again, and keep their constants") {
+  const models::Onnx<float> net(doubling());
+  for (const float start : {1.f, 7.f}) {
+    const auto outputs = net.run({{"x", from({{start, 2}})}});
+    const double steps = start == 1 ? 3 : 2, factor = std::pow(2, steps);  // 28 is above 20, 8 is not
+    CHECK_CLOSE(outputs.get<float>("y"), {{1, 2}, {static_cast<double>(start) * factor, 2 * factor}});
+    CHECK(outputs.get<float>("all").shape() == Shape{static_cast<std::int64_t>(steps), 1, 2});
+  }
+  const auto copy = net.clone();  // the constants of the body travel along
+  CHECK_CLOSE(copy.run({{"x", from({{1, 2}})}}).get<float>("y"), {{1, 2}, {8, 16}});
+
+  // Branches may use one name for their values, and return a value of the graph around.
+  const onnx::Graph then{.name = "then",
+                         .nodes = {{.op_type = "Neg", .inputs = {"x"}, .outputs = {"r"}}},
+                         .outputs = {{"r", DataType::float32}}};
+  const onnx::Graph otherwise{.name = "else", .outputs = {{"x", DataType::float32}}};
+  const auto choice = model_of(
+      {{.op_type = "ReduceSum", .inputs = {"x"}, .outputs = {"s"}, .attributes = {{"keepdims", std::int64_t{0}}}},
+       {.op_type = "Less", .inputs = {"s", "zero"}, .outputs = {"c"}},
+       {.op_type = "If",
+        .inputs = {"c"},
+        .outputs = {"r"},
+        .attributes = {graph_of("then_branch", then), graph_of("else_branch", otherwise)}},
+       {.op_type = "Relu", .inputs = {"r"}, .outputs = {"y"}}},
+      {onnx::tensor_data("zero", full({}, 0.f))});
+  const models::Onnx<float> absolute(choice);
+  CHECK_CLOSE(absolute(from({-3, 1})), {3, 0});
+  CHECK_CLOSE(absolute(from({3, 1})), {3, 1});
+}
+
+TEST_CASE("graphs within nodes that cannot run are refused") {
+  auto model = doubling();
+  auto& loop = model.graph.nodes[1];
+  auto& body = std::get<onnx::Graphs>(loop.attributes[0].value).list[0];
+  body.nodes[0].inputs[1] = "missing";
+  CHECK(contains(complaint(model), "(Mul) reads 'missing', which is no input"));
+  body.nodes[0].inputs[1] = "y";
+  CHECK(contains(complaint(model), "reads 'y', which node 'loop' (Loop) writes later"));
+  body.nodes[0].inputs[1] = "scale";
+  body.nodes[3].op_type = "Warp";
+  CHECK(contains(complaint(model), "does not run these operators: Warp"));
+  body.nodes[3].op_type = "Identity";
+  body.inputs.pop_back();
+  CHECK(contains(complaint(model), "(Mul) reads 'before'"));
+  body.inputs.push_back({"before", DataType::float32});
+  body.outputs.pop_back();
+  CHECK(contains(complaint(model), "node 'loop' (Loop): its graph has 3 inputs and 2 outputs; expected 3 and 3"));
+  loop.attributes.clear();
+  CHECK(contains(complaint(model), "node 'loop' (Loop) has no graph 'body'"));
+  auto never = doubling();
+  never.graph.initializers[1] = onnx::tensor_data("times", full<std::int64_t>({}, 0));
+  CHECK(contains(message_of<DataError>([&] {
+                   (void)models::Onnx<float>(never).run({{"x", from({{1, 2}})}});
+                 }),
+                 "no iteration, so that the shape of an output is unknown"));
+}
+
+TEST_CASE("draws follow their attributes; a seed gives the same numbers again") {
+  const auto seeded = [](const char* operation, std::vector<onnx::Attribute> attributes) {
+    attributes.push_back({"seed", 3.f});
+    return models::Onnx<float>(
+        model_of({{.op_type = operation, .inputs = {"x"}, .outputs = {"y"}, .attributes = std::move(attributes)}}));
+  };
+  const auto x = full({100, 100}, 0.25f);
+  const auto uniform = seeded("RandomUniformLike", {{"low", 2.f}, {"high", 4.f}});
+  const auto normal = seeded("RandomNormalLike", {{"mean", 5.f}, {"scale", 2.f}});
+  const auto bernoulli = seeded("Bernoulli", {});
+  CHECK_CLOSE(uniform(x), reference(uniform(x)), 0);
+  CHECK((min(uniform(x)).item() >= 2 && max(uniform(x)).item() <= 4));
+  CHECK(std::abs(mean(uniform(x)).item() - 3) < 0.03);
+  CHECK(std::abs(mean(normal(x)).item() - 5) < 0.1);
+  CHECK(std::abs(stddev(normal(x)).item() - 2) < 0.1);
+  CHECK(std::abs(mean(bernoulli(x)).item() - 0.25) < 0.02);
+  CHECK(max(abs(bernoulli(x) * (1 - bernoulli(x)))).item() == 0);
 }
 
 // tests/interop/onnx_nodes_test.py makes the folders, which the file LOCUS_ONNX_CASES lists.

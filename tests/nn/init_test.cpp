@@ -234,6 +234,23 @@ void check_orthogonal(const Shape& shape, double gain) {
 }
 }  // namespace
 
+LOCUS_DEVICE_TEST("without draws, initial values are 0, and the generator stays", D) {
+  const auto drawn = [] { return nn::init::uniform_(Tensor<float, D>({4, 5})); };
+  manual_seed(3);
+  const auto expected = reference(drawn()).values;
+  manual_seed(3);
+  (void)nn::init::without_draws([&] {
+    CHECK(reference(drawn()).values == std::vector<double>(20));
+    const Tensor x = ones<float, D>({4, 5});
+    for (const auto& each :
+         {nn::init::normal_(x.clone()), nn::init::trunc_normal_(x.clone()), nn::init::orthogonal_(x.clone())})
+      CHECK(reference(each).values == std::vector<double>(20));
+    return 0;
+  });
+  CHECK_THROWS_AS((void)nn::init::without_draws([]() -> int { fail<ArgumentError>({"stopped"}); }), ArgumentError);
+  CHECK(reference(drawn()).values == expected);
+}
+
 LOCUS_DEVICE_TEST("orthogonal_ is the orthogonal factor of normal numbers, as PyTorch's", D) {
   check_orthogonal<D>({40, 70}, 1);
   check_orthogonal<D>({70, 40}, 1.5);

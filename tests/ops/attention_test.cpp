@@ -4,6 +4,8 @@
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/device/trace/launch_log.hpp>
 #include <locus/locus.hpp>
+#include <locus/ops/rotary.hpp>
+#include <locus/ops/rotary_tables.hpp>
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
@@ -22,6 +24,11 @@ using locus_test::sample;
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// No tensors: not a call, rather than an error within the library.
+template <class X>
+concept Turns = requires(const X& x, const Tensor<float>& table) { rotary(x, table, table); };
+static_assert(Turns<Tensor<float>> && !Turns<std::vector<float>> && !Turns<float>);
 
 /// A mask of marks, as PyTorch's numbers have it: 0 or 1.
 template <class D>
@@ -115,6 +122,104 @@ LOCUS_DEVICE_TEST("attention and its gradients agree with PyTorch", D) {
   const auto left_out = marks<D>("attention_left_out");
   const auto added = where(left_out, -infinity, golden::tensor<double, D>("attention_numbers"));
   check("attention_added", {.mask = added});
+}
+
+LOCUS_DEVICE_TEST("heads that share keys and values agree with PyTorch, of any strides", D) {
+  const auto leaf = [](const char* name) { return variable(golden::tensor<double, D>(name)); };
+  {
+    const auto q = leaf("grouped_q"), k = leaf("grouped_k"), v = leaf("grouped_v");
+    const auto y = scaled_dot_product_attention(q, k, v, {.is_causal = true, .enable_gqa = true});
+    CHECK_GOLDEN("grouped", y, ({"q", "k", "v"}), q, k, v);
+    const auto rows_first = [](const auto& x) { return transpose(x.value().transpose(1, 2).contiguous(), 1, 2); };
+    CHECK_CLOSE(scaled_dot_product_attention(rows_first(q), rows_first(k), rows_first(v),
+                                             {.is_causal = true, .enable_gqa = true}),
+                golden::reference("grouped"), 1e-10);
+  }
+  const auto q = leaf("grouped_marked_q"), k = leaf("grouped_marked_k"), v = leaf("grouped_marked_v");
+  const auto mask = marks<D>("grouped_marks");
+  CHECK_GOLDEN("grouped_marked", scaled_dot_product_attention(q, k, v, {.mask = mask, .enable_gqa = true}),
+               ({"q", "k", "v"}), q, k, v);
+  const Parameter<double, D> learned(k.value());
+  scaled_dot_product_attention(q, learned, v, {.mask = mask, .enable_gqa = true})
+      .backward(golden::tensor<double, D>("grouped_marked_cotangent"));
+  CHECK_CLOSE(learned.grad(), golden::reference("grouped_marked_dk"), 1e-10);
+  const auto none = q.value().slice(1, 0, 0);  // no heads of queries
+  CHECK(scaled_dot_product_attention(none, k.value(), v.value(), {.enable_gqa = true}).shape() == Shape{2, 0, 4, 2});
+  CHECK_THROWS_AS((void)scaled_dot_product_attention(q, k, v), ShapeError);
+  CHECK_THROWS_AS((void)scaled_dot_product_attention(slice(q, 1, 0, 5), k, v, {.enable_gqa = true}), ShapeError);
+  CHECK_THROWS_AS((void)packed_attention(zeros<double, D>({1, 2, 6}), 2, {.enable_gqa = true}), ArgumentError);
+}
+
+LOCUS_DEVICE_TEST("rotary positions and their gradient agree with transformers", D) {
+  const auto x = variable(golden::tensor<double, D>("rotary_x"));
+  const auto angles = golden::tensor<double, D>("rotary_angles");
+  const Tensor<double, D> cosines = cos(angles), sines = sin(angles);
+  const LaunchLog forward;
+  const auto y = rotary(x, cosines, sines);
+  CHECK(forward.launches() == 1);
+  CHECK_GOLDEN("rotary", y, ({"x"}), x);
+  CHECK(gradcheck([&](const auto& in) { return rotary(in, cosines, sines); }, x.value()));
+  const auto rows_first = x.value().transpose(1, 2).contiguous().transpose(1, 2);
+  CHECK_CLOSE(rotary(rows_first, cosines, sines), golden::reference("rotary"), 1e-10);
+  CHECK_CLOSE(rotary(x.value().template as<float>(), cosines.template as<float>(), sines.template as<float>()),
+              golden::reference("rotary"), 1e-6);
+  CHECK_CLOSE(rotary(x.value().template as<bfloat16>(), cosines.template as<bfloat16>(), sines.template as<bfloat16>())
+                  .template as<float>(),
+              golden::reference("rotary"), 3e-2);
+  // Twice the same: gradients add up.
+  const auto both = variable(x.value());
+  (rotary(both, cosines, sines) + rotary(both, cosines, sines)).backward(golden::tensor<double, D>("rotary_cotangent"));
+  CHECK_CLOSE(both.grad() * 0.5, golden::reference("rotary_dx"), 1e-10);
+  CHECK_THROWS_AS((void)rotary(zeros<double, D>({4, 5}), cosines, sines), ShapeError);
+  CHECK_THROWS_AS((void)rotary(zeros<double, D>({3, 6}), cosines, sines), ShapeError);
+  CHECK_THROWS_AS((void)rotary(x, cosines, sines.slice(0, 0, 1)), ShapeError);
+  CHECK(rotary(zeros<double, D>({0, 4, 6}), cosines, sines).shape() == Shape{0, 4, 6});
+}
+
+LOCUS_DEVICE_TEST("frequencies of rotary positions are those of transformers", D) {
+  const RotaryScaling exact{.factor = 4,
+                            .original_max_position_embeddings = 64,
+                            .beta_fast = 8,
+                            .beta_slow = 2,
+                            .truncate = false,
+                            .mscale = 0.7,
+                            .mscale_all_dim = 0.3};
+  const struct {
+    const char* name;
+    RotaryType type;
+    double factor;
+    std::int64_t trained;
+    RotaryScaling rest = {};
+  } cases[] = {{"default", RotaryType::plain, 1, 0},     {"linear", RotaryType::linear, 3, 0},
+               {"dynamic", RotaryType::dynamic, 2, 128}, {"llama3", RotaryType::llama3, 8, 64},
+               {"yarn", RotaryType::yarn, 4, 64},        {"yarn_exact", RotaryType::yarn, 4, 64, exact}};
+  for (const auto& each : cases) {
+    CAPTURE(each.name);
+    RotaryOptions options{.theta = 500, .scaling = each.rest};
+    options.scaling.type = each.type, options.scaling.factor = each.factor;
+    options.scaling.original_max_position_embeddings = each.trained;
+    const auto expected = golden::reference(std::string("rotary_frequencies_") + each.name).values;
+    const double scale = golden::reference(std::string("rotary_scale_") + each.name).values[0];
+    const auto frequencies = rotary_frequencies(16, options, 300);
+    const auto [cosines, sines] = rotary_tables<float>(arange<std::int64_t>(5, D{}), 16, options, 300);
+    CHECK(cosines.shape() == Shape{5, 8});
+    std::vector<double> in_cosines, in_sines;
+    for (std::size_t p = 0; p < 5; ++p) {
+      for (const double f : expected) {
+        in_cosines.push_back(scale * std::cos(static_cast<double>(p) * f));
+        in_sines.push_back(scale * std::sin(static_cast<double>(p) * f));
+      }
+    }
+    for (std::size_t i = 0; i < 8; ++i) CHECK(frequencies[i] == doctest::Approx(expected[i]).epsilon(2e-6));
+    CHECK_CLOSE(cosines, (locus_test::Reference{{5, 8}, in_cosines}), 2e-6);
+    CHECK_CLOSE(sines, (locus_test::Reference{{5, 8}, in_sines}), 2e-6);
+  }
+  CHECK_THROWS_AS((void)rotary_frequencies(7), ArgumentError);
+  CHECK_THROWS_AS((void)rotary_frequencies(8, {.theta = -1}), ArgumentError);
+  CHECK_THROWS_AS((void)rotary_frequencies(8, {.scaling = {.type = RotaryType::llama3, .factor = 2}}), ArgumentError);
+  CHECK_THROWS_AS(
+      (void)rotary_frequencies(2, {.scaling = {.type = RotaryType::dynamic, .original_max_position_embeddings = 4}}),
+      ArgumentError);
 }
 
 LOCUS_DEVICE_TEST("gradients of any strides, of what is repeated, and of one tensor for several operands", D) {
@@ -494,6 +599,71 @@ LOCUS_DEVICE_TEST(
   CHECK(reference(sum(abs(layer.in_proj_weight.grad().slice(0, 24, 48)))).values[0] > 0);
 }
 
+LOCUS_DEVICE_TEST("a mask of (batch, l, s) counts for all heads of a text", D) {
+  manual_seed(8);
+  const nn::MultiheadAttention<float, D> layer{4, 2};
+  const auto x = randn<float>({3, 3, 4}, D{});
+  const Tensor<bool, D> mask = randn<float>({3, 3, 3}, D{}) > 0.5f;
+  const auto expected = layer(
+      x, {.attn_mask = mask.unsqueeze(1).expand({3, 2, 3, 3}).contiguous().reshape({6, 3, 3}), .is_causal = true});
+  CHECK_CLOSE(layer(x, {.attn_mask = mask, .is_causal = true}), reference(expected), 1e-6);
+  CHECK(reference(layer(x, {.is_causal = true})).values != reference(expected).values);
+}
+
+LOCUS_DEVICE_TEST("a layer with fewer heads of keys is the layer whose projections repeat them", D) {
+  constexpr std::int64_t width = 12, heads = 6, kv_heads = 2, e = width / heads;
+  for (const std::int64_t kdim : {std::int64_t{0}, std::int64_t{5}}) {
+    const nn::MultiheadAttention<double, D> few(width, heads, {.kdim = kdim, .kv_heads = kv_heads}),
+        all(width, heads, {.kdim = kdim});
+    CHECK(few.parameters().size() == all.parameters().size());
+    // Rows of each head of keys and values, three times.
+    const auto repeated = [&](const Tensor<double, D>& rows) {
+      Shape shape = rows.shape(), parts{kv_heads, 1, e}, wide{kv_heads, heads / kv_heads, e};
+      if (rows.rank() == 2) parts.push_back(rows.size(1)), wide.push_back(rows.size(1));
+      shape[0] = width;
+      return rows.reshape(parts).expand(wide).reshape(shape);
+    };
+    const auto fill_packed = [&](const auto& from, const auto& to) {
+      const Tensor<double, D> rows = from.value(), out = to.value();
+      out.slice(0, 0, width).copy_(rows.slice(0, 0, width));
+      for (const std::int64_t i : {0, 1})
+        out.slice(0, width * (1 + i), width * (2 + i))
+            .copy_(repeated(rows.slice(0, width + 4 * i, width + 4 * (i + 1))));
+    };
+    few.in_proj_bias.value().copy_(sample<double, D>({width + 8}, 1));
+    fill_packed(few.in_proj_bias, all.in_proj_bias);
+    if (kdim == 0) {
+      fill_packed(few.in_proj_weight, all.in_proj_weight);
+    } else {
+      all.q_proj_weight.value().copy_(few.q_proj_weight.value());
+      all.k_proj_weight.value().copy_(repeated(few.k_proj_weight.value()));
+      all.v_proj_weight.value().copy_(repeated(few.v_proj_weight.value()));
+    }
+    all.out_proj.weight.value().copy_(few.out_proj.weight.value());
+    const auto x = sample<double, D>({2, 4, width}, 2), keys = sample<double, D>({2, 3, kdim == 0 ? width : kdim}, 3),
+               values = sample<double, D>({2, 3, width}, 4);
+    const auto padding = (sample<double, D>({2, 3}, 5) < -0.3).eval();
+    const auto each = (sample<double, D>({2 * heads, 4, 3}, 6) < -0.5).eval();
+    const auto [y, weights] = few.with_weights(x, keys, values, {.key_padding_mask = padding, .attn_mask = each});
+    const auto [expected, of_all] = all.with_weights(x, keys, values, {.key_padding_mask = padding, .attn_mask = each});
+    CHECK_CLOSE(y, reference(expected), 1e-12);
+    CHECK_CLOSE(weights, reference(of_all), 1e-12);
+    if (kdim != 0) continue;
+    CHECK_CLOSE(few(x, {.is_causal = true}), reference(all(x, {.is_causal = true})), 1e-12);
+    CHECK_CLOSE(few(x.select(0, 0)), reference(all(x.select(0, 0))), 1e-12);
+    const auto g = sample<double, D>({2, 4, width}, 7);
+    few(frozen(trace(x)), {.is_causal = true}).backward(g);
+    all(frozen(trace(x)), {.is_causal = true}).backward(g);
+    const auto of_keys = all.in_proj_weight.grad().slice(0, width, 2 * width).reshape({kv_heads, 3, e, width});
+    CHECK_CLOSE(few.in_proj_weight.grad().slice(0, width, width + 4), reference(sum(of_keys, 1).reshape({4, width})),
+                1e-10);
+    CHECK_CLOSE(few.template as<float>()(x.template as<float>()), reference(few(x)), 1e-5);
+  }
+  using Layer = nn::MultiheadAttention<double, D>;
+  CHECK_THROWS_AS(Layer(12, 6, {.kv_heads = 4}), ArgumentError);
+  CHECK_THROWS_AS(Layer(12, 6, {.kv_heads = -1}), ArgumentError);
+}
+
 LOCUS_DEVICE_TEST("what does not fit is refused, naming it", D) {
   const auto of = [](const Shape& shape) { return Tensor<float, D>(shape); };
   const auto x = of({2, 3, 4});
@@ -521,8 +691,10 @@ LOCUS_DEVICE_TEST("what does not fit is refused, naming it", D) {
   CHECK_THROWS_WITH_AS((void)layer(x, of({3, 5, 4}), of({3, 5, 4})), doctest::Contains("key (3, 5, 4)"), ShapeError);
   CHECK_THROWS_WITH_AS((void)layer(x, {.key_padding_mask = Tensor<bool, D>({3, 2})}),
                        doctest::Contains("key_padding_mask of shape (3, 2)"), ShapeError);
-  CHECK_THROWS_WITH_AS((void)layer(x, {.attn_mask = Tensor<bool, D>({2, 3, 3})}),
-                       doctest::Contains("attn_mask of shape (2, 3, 3)"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)layer(x, {.attn_mask = Tensor<bool, D>({3, 3, 3})}),
+                       doctest::Contains("attn_mask of shape (3, 3, 3); expected (3, 3), (4, 3, 3) or, for all heads, "
+                                         "(2, 3, 3)"),
+                       ShapeError);
   const Layer wide{4, 2, {.kdim = 3}};
   CHECK_THROWS_WITH_AS((void)wide(x), doctest::Contains("call it on three"), ArgumentError);
 }

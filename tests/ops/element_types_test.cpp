@@ -38,6 +38,7 @@
 #include <locus/ops/prelu.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/repeat.hpp>
+#include <locus/ops/rotary.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/scatter.hpp>
 #include <locus/ops/search.hpp>
@@ -585,6 +586,7 @@ void check_type(Table& table) {
   FLOATS("linear_cross_entropy", linear_cross_entropy(x, x, list));
   FLOATS("dropout", dropout(x, 0.5));
   FLOATS("scaled_dot_product_attention", scaled_dot_product_attention(x, x, x));
+  FLOATS("rotary", rotary(x, x.slice(1, 0, 1), x.slice(1, 0, 1)));
   FLOATS("multinomial", multinomial(x, 1));
 #undef FLOATS
 }

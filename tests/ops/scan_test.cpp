@@ -120,6 +120,21 @@ LOCUS_DEVICE_TEST("running products, extremes and logarithms, and their gradient
   CHECK_GOLDEN("cumprod_zeros", cumprod(zeros, 1), ({"x"}), zeros);
 }
 
+LOCUS_DEVICE_TEST("exclusive and reversed products and logarithms, and their gradients, are PyTorch's", D) {
+  const auto x = variable(golden::tensor<double, D>("differences_x"));
+  const auto check = [&](const char* name, const auto& y) {
+    x.zero_grad();
+    CHECK_GOLDEN(name, y, ({"x"}), x);
+  };
+  check("cumprod_reverse", cumprod(x, 1, {.reverse = true}));
+  check("cumprod_exclusive", cumprod(x, 1, {.exclusive = true}));
+  check("cumprod_exclusive_reverse", cumprod(x, 0, {.exclusive = true, .reverse = true}));
+  check("logcumsumexp_reverse", logcumsumexp(x, 0, {.reverse = true}));
+  const auto sums = logcumsumexp(x, 1, {.exclusive = true});
+  CHECK(std::isinf(max(sums.select(1, 0)).item()));
+  check("logcumsumexp_exclusive", sums.slice(1, 1));
+}
+
 LOCUS_DEVICE_TEST("scans of long rows, of integers, of nothing, and of what is not finite", D) {
   for (const std::int64_t n : {9, 600}) {
     const auto x = sample<float, D>({n, 18}, 1, 0.98, 1.02);

@@ -4,8 +4,10 @@
 #include <locus/autograd/expression.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/optim/adam.hpp>
+#include <locus/optim/cyclic_lr.hpp>
 #include <locus/optim/scheduler.hpp>
 #include <locus/optim/sgd.hpp>
+#include <locus/optim/swa_lr.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <golden/golden.hpp>
@@ -111,6 +113,20 @@ TEST_CASE("twenty steps of every schedule are PyTorch's, also when they go on fr
                                          .final_div_factor = 100,
                                          .three_phase = true,
                                          .cycle_momentum = false});
+  const CyclicLR cycle{.base_lr = 0.1, .max_lr = 0.7, .step_size_up = 3, .cycle_momentum = false};
+  follows("polynomial", PolynomialLR{.total_iters = 12, .power = 0.9});
+  follows("multiplicative", MultiplicativeLR{[](std::int64_t step) { return step % 2 == 1 ? 0.9 : 1.05; }});
+  follows("cyclic", cycle);
+  CyclicLR halved = cycle, powers = cycle;
+  halved.step_size_up = 2, halved.step_size_down = 4, halved.mode = CycleMode::triangular2;
+  powers.step_size_up = 4, powers.step_size_down = 3, powers.mode = CycleMode::exp_range, powers.gamma = 0.95;
+  follows("cyclic_halved", halved);
+  follows("cyclic_powers", powers);
+  follows("swa", SWALR{.swa_lr = 0.05});
+  follows("swa_linear", SWALR{.swa_lr = 0.9, .anneal_epochs = 6, .linear = true});
+  follows("swa_at_once", SWALR{.swa_lr = 0.2, .anneal_epochs = 0});
+  follows("sequential_swa",
+          SequentialLR{{ConstantLR{.factor = 1, .total_iters = 1}, SWALR{.swa_lr = 0.05, .anneal_epochs = 4}}, {9}});
   follows("lambda", LambdaLR{[](std::int64_t step) { return 1.0 / static_cast<double>(1 + step); }});
   follows("chained", ChainedScheduler{{ConstantLR{.factor = 0.1, .total_iters = 5}, ExponentialLR{.gamma = 0.9}}});
   follows("sequential",
@@ -159,6 +175,16 @@ TEST_CASE("the momentum of a cycle is PyTorch's, of every optimizer that has one
   follow("one_cycle_momentum", plain, sgd, other_sgd);
   follow("one_cycle_linear_momentum", three_phases, adam, other_adam);
   follow("sequential_momentum", later, sgd, other_sgd);
+  const CyclicLR cyclic{.base_lr = 0.1,
+                        .max_lr = 0.7,
+                        .step_size_up = 2,
+                        .step_size_down = 4,
+                        .mode = CycleMode::triangular2,
+                        .base_momentum = 0.6};
+  follow("cyclic_momentum", cyclic, adam, other_sgd);
+  CHECK(refusal(cyclic) ==
+        "CyclicLR: the optimizer has no momentum; expected one that is made with momentum, or "
+        ".cycle_momentum = false");
   follow("one_cycle_momentum", ChainedScheduler{{plain, ExponentialLR{}}}, adam, other_adam);
 
   Optimized none;
@@ -172,6 +198,14 @@ TEST_CASE("the momentum of a cycle is PyTorch's, of every optimizer that has one
   CHECK_THROWS_AS(sgd.set_momentum(-1), ArgumentError);
   CHECK_THROWS_AS(other_sgd.set_momentum(0), ArgumentError);  // Nesterov's momentum must be above 0
   CHECK_THROWS_AS(adam.set_momentum(1), ArgumentError);
+  CHECK(refusal(CyclicLR{.max_lr = 1, .step_size_up = 0}) == "CyclicLR: step_size_up is 0; expected 1 or more");
+  CHECK(refusal(CyclicLR{.base_lr = -1}) == "CyclicLR: base_lr is -1; expected a finite number of 0 or more");
+  CHECK(refusal(CyclicLR{.step_size_down = -2}) == "CyclicLR: step_size_down is -2; expected 1 or more");
+  CHECK(refusal(CyclicLR{.max_momentum = 1.5}) == "CyclicLR: max_momentum is 1.5; expected 0 to 1");
+  CHECK(refusal(SWALR{.anneal_epochs = -1}) == "SWALR: anneal_epochs is -1; expected 0 or more");
+  CHECK(refusal(SWALR{.swa_lr = -1}) == "SWALR: swa_lr is -1; expected a finite number of 0 or more");
+  CHECK(refusal(PolynomialLR{.total_iters = 0}) == "PolynomialLR: total_iters is 0; expected 1 or more");
+  CHECK(refusal(PolynomialLR{.power = -1}) == "PolynomialLR: power is -1; expected a finite number of 0 or more");
   CHECK(refusal(OneCycleLR{.max_lr = 1, .total_steps = 2, .base_momentum = 2}) ==
         "OneCycleLR: base_momentum is 2; expected 0 to 1");
 }

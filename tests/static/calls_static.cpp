@@ -10,6 +10,13 @@
 #include <locus/ops/order_statistics.hpp>
 #include <locus/ops/sort.hpp>
 #include <locus/ops/unique.hpp>
+#include <locus/optim/adafactor.hpp>
+#include <locus/optim/adamax.hpp>
+#include <locus/optim/asgd.hpp>
+#include <locus/optim/muon.hpp>
+#include <locus/optim/nadam.hpp>
+#include <locus/optim/radam.hpp>
+#include <locus/optim/rprop.hpp>
 
 using namespace locus;
 
@@ -126,6 +133,13 @@ inline constexpr bool answered = true;
   LOCUS_TEST_GUIDES(Adadelta);
   LOCUS_TEST_GUIDES(Adagrad);
   LOCUS_TEST_GUIDES(Lion);
+  LOCUS_TEST_GUIDES(Adamax);
+  LOCUS_TEST_GUIDES(NAdam);
+  LOCUS_TEST_GUIDES(RAdam);
+  LOCUS_TEST_GUIDES(ASGD);
+  LOCUS_TEST_GUIDES(Rprop);
+  LOCUS_TEST_GUIDES(Muon);
+  LOCUS_TEST_GUIDES(Adafactor);
 }
 #undef LOCUS_TEST_GUIDES
 

@@ -1,6 +1,8 @@
 // Compile-time guarantees of core: shapes are constant expressions, and exceptions have one base.
+#include <complex>
 #include <cstdint>
 #include <locus/core/check.hpp>
+#include <locus/core/dtype.hpp>
 #include <locus/core/fields.hpp>
 #include <locus/core/shape.hpp>
 #include <locus/core/size_class.hpp>
@@ -35,6 +37,19 @@ constexpr bool blocks_fit() {
 static_assert(blocks_fit<64>() && blocks_fit<512>());
 static_assert(is_contiguous({2, 3}, {3, 1}));
 static_assert(normalize_axis(-1, 3, "") == 2);
+
+// Complex numbers have the layout of std::complex, and convert to and from it.
+static_assert(sizeof(complex64) == sizeof(std::complex<float>) && alignof(complex64) == 8);
+static_assert(sizeof(complex128) == sizeof(std::complex<double>) && alignof(complex128) == 16);
+static_assert(std::is_trivially_copyable_v<complex64> && std::is_standard_layout_v<complex64>);
+static_assert(std::is_convertible_v<std::complex<double>, complex128> &&
+              std::is_convertible_v<complex64, std::complex<float>>);
+static_assert(std::is_convertible_v<complex64, complex128> && !std::is_convertible_v<complex128, complex64>);
+static_assert(!std::is_convertible_v<complex64, float> && std::is_same_v<real_t<complex64>, float>);
+static_assert(ComplexDType<complex64> && !FloatingDType<complex64> && DifferentiableDType<complex64>);
+static_assert(ConvertibleFrom<complex64, float> && !ConvertibleFrom<float, complex64> &&
+              ConvertibleFrom<bool, complex64>);
+static_assert(dtype_name<complex64>() == "complex64" && dtype_name<complex128>() == "complex128");
 
 // Dims are passed to kernels by value.
 static_assert(std::is_trivially_copyable_v<Dims>);

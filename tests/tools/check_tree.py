@@ -13,14 +13,14 @@ import common
 import test_tables
 
 # A header may include its own folder and folders of a lower rank. report/ displays the results of the others.
-RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "linalg": 7, "nn": 8,
-         "optim": 8, "data": 9, "training": 10, "io": 11, "interop": 12, "distributed": 13, "models": 14, "report": 15}
+RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "fft": 7, "linalg": 7, "distributions": 8, "nn": 8,
+         "optim": 8, "data": 9, "training": 10, "io": 11, "interop": 12, "text": 12, "distributed": 13, "models": 14, "report": 15}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 SEES_NVCC = re.compile(r"core/config\.hpp|cuda/\w+\.hpp")
 BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/iteration_plan.hpp", "locus/device/row_team.hpp",
                  "locus/device/attention.hpp", "locus/device/convolution.hpp", "locus/device/trace/launch_log.hpp", "locus/device/trace/launch_trace.hpp", "locus/device/trace/trace_file.hpp", "locus/device/linear_fusion.hpp",
-                 "locus/device/factorization.hpp", "locus/device/replay.hpp", "locus/device/memory_limit.hpp"}
+                 "locus/device/factorization.hpp", "locus/device/fourier.hpp", "locus/device/replay.hpp", "locus/device/memory_limit.hpp"}
 # Long headers that every program would compile, and their replacements in Locus.
 COSTLY = {"algorithm": "core/std/bounds.hpp", "memory": "core/std/shared.hpp", "functional": "a function pointer and its state",
           "tuple": "core/std/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",
@@ -98,7 +98,7 @@ def check_public(root, path):
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):
         instead = COSTLY_WITHOUT_NVCC.get(target)
-        if instead and name != instead and folder not in ("io", "report"):  # which no program has without asking for it
+        if instead and name != instead and folder not in ("io", "report", "text"):  # which no program has without asking for it
             problems.append(f"includes <{target}>, which every program would compile; use {instead}")
         if bracket == '"':
             problems.append(f'includes "{target}"; write <locus/...>')

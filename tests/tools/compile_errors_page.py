@@ -20,7 +20,7 @@ SUBJECTS = [
      "An operation runs on one device, and reads and writes memory of that device alone.",
      ["add_cpu_cuda", "multiply_cuda_cpu", "matmul_across_devices", "einsum_across_devices", "where_mixed", "fuse_across_devices",
       "own_function"],
-     ["solve_across_devices", "clamp_mixed", "maximum_across_devices", "concat_across_devices",
+     ["solve_across_devices", "stft_window_elsewhere", "clamp_mixed", "maximum_across_devices", "concat_across_devices",
       "concat_in_braces_across_devices", "elementwise_across_devices",
       "index_select_elsewhere", "gather_elsewhere", "scatter_elsewhere", "repeats_elsewhere", "embedding_indices_elsewhere"]),
     ("Copies between places",
@@ -35,9 +35,9 @@ SUBJECTS = [
      ["layer_elsewhere", "network_elsewhere", "model_of_two_devices", "labels_elsewhere", "class_weights_elsewhere",
       "target_elsewhere", "criterion_elsewhere", "optimizer_elsewhere", "groups_of_two_devices", "optimizer_of_groups_on_two_devices", "skip_flag_elsewhere", "state_elsewhere", "model_moved", "fit_elsewhere", "fit_with_another_optimizer", "own_layer_mixes"],
      ["resnet_elsewhere", "network_of_a_layer_that_mixes", "push_a_layer_that_mixes", "evaluate_a_layer_that_mixes", "fit_a_layer_that_mixes",
-      "layer_in_a_template", "bias_elsewhere", "conv_weights_elsewhere", "conv_bias_elsewhere", "conv3d_weights_elsewhere", "conv3d_bias_elsewhere", "layer_norm_weight_elsewhere", "group_norm_bias_elsewhere", "prelu_slopes_elsewhere", "batch_norm_elsewhere", "residual_elsewhere", "running_statistics_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere", "fit_with_a_loss_elsewhere", "triplet_elsewhere", "ctc_lengths_elsewhere",  "attention_elsewhere", "attention_mask_elsewhere", "linear_cross_entropy_weights_elsewhere", "linear_cross_entropy_targets_elsewhere", "linear_cross_entropy_bias_elsewhere", "gpt2_next_tokens_elsewhere", "with_weights_elsewhere", "pos_weight_elsewhere",
+      "layer_in_a_template", "bias_elsewhere", "conv_weights_elsewhere", "conv_bias_elsewhere", "conv3d_weights_elsewhere", "conv3d_bias_elsewhere", "grid_elsewhere", "bag_offsets_elsewhere", "positions_elsewhere", "variance_elsewhere", "layer_norm_weight_elsewhere", "group_norm_bias_elsewhere", "prelu_slopes_elsewhere", "batch_norm_elsewhere", "residual_elsewhere", "running_statistics_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere", "fit_with_a_loss_elsewhere", "triplet_elsewhere", "ctc_lengths_elsewhere",  "attention_elsewhere", "attention_mask_elsewhere", "cache_elsewhere", "cached_tokens_elsewhere", "generate_with_a_cache_elsewhere", "linear_cross_entropy_weights_elsewhere", "linear_cross_entropy_targets_elsewhere", "linear_cross_entropy_bias_elsewhere", "gpt2_next_tokens_elsewhere", "llama_next_tokens_elsewhere", "rotary_tables_elsewhere", "with_weights_elsewhere", "recurrent_state_elsewhere", "packed_sequence_elsewhere", "pos_weight_elsewhere",
       "criterion_labels_elsewhere", "criterion_weights_elsewhere",
-      "evaluate_elsewhere", "update_bn_elsewhere", "accuracy_elsewhere", "hook_elsewhere", "checkpoint_elsewhere", "optimizer_state_elsewhere", "generator_elsewhere", "dropout_with_a_generator_elsewhere", "normals_elsewhere", "bernoulli_elsewhere"]),
+      "evaluate_elsewhere", "update_bn_elsewhere", "accuracy_elsewhere", "hook_elsewhere", "checkpoint_elsewhere", "optimizer_state_elsewhere", "generator_elsewhere", "dropout_with_a_generator_elsewhere", "normals_elsewhere", "bernoulli_elsewhere", "distribution_elsewhere", "distribution_value_elsewhere"]),
     ("Elements on the host",
      "Reading an element, iterating and printing need memory that the host can reach.",
      ["element_of_cuda", "iterate_cuda", "print_cuda"],
@@ -119,15 +119,15 @@ SUBJECTS = [
      "There is no implicit promotion: `x.as<double>()` converts.",
      ["element_types_mixed", "fraction_of_integers", "exp_of_integers", "labels_of_int32", "layer_of_other_elements"],
      ["construct_of_other_elements", "construct_of_an_expression_of_other_elements", "assign_other_elements", "concat_of_other_elements", "loss_of_other_elements", "hook_of_other_elements",
-      "network_of_other_elements", "where_on_no_bool", "masked_fill_on_no_bool", "bits_of_floats", "variable_of_integers", "dropout_of_integers", "pool_of_integers", "conv_of_other_elements", "one_hot_of_floats", "pos_weight_of_doubles"]),
+      "network_of_other_elements", "where_on_no_bool", "masked_fill_on_no_bool", "attention_mask_of_integers", "bits_of_floats", "order_of_complex", "largest_of_complex", "complex_as_float", "backward_of_complex", "spectrum_of_integers", "variable_of_integers", "dropout_of_integers", "pool_of_integers", "conv_of_other_elements", "one_hot_of_floats", "pos_weight_of_doubles"]),
     ("Traced values and gradients",
      "An operation is recorded if and only if an operand is traced. A call that would lose a gradient silently does "
      "not compile.",
      ["backward_of_plain", "parameters_alone", "penalty", "sum_of_a_parameter", "plain_as_traced", "traced_as_plain",
       "copy_of_traced", "update_of_traced", "update_of_a_parameter", "missing_derivative"],
-     ["linear_of_parameters", "conv_of_parameters", "dropout_of_a_parameter", "pad_of_a_parameter", "unfold_of_a_parameter", "clamp_of_parameters", "class_weights_of_a_parameter", "attention_mask_traced",
-      "plain_expression_as_traced", "called_detach", "view_of_parameter", "update_of_pending", "update_by_traced", "hook_that_returns", "checkpoint_of_other_operands", "checkpoint_of_no_tensor", "backward_of_an_expression", "gradient_of_plain",
-      "trace_of_a_traced_tensor", "frozen_of_plain", "parameter_frozen_by_asking", "qr_of_traced"]),
+     ["linear_of_parameters", "conv_of_parameters", "dropout_of_a_parameter", "pad_of_a_parameter", "unfold_of_a_parameter", "clamp_of_parameters", "class_weights_of_a_parameter", "attention_mask_traced", "rotary_tables_traced", "cached_attention_traced",
+      "plain_expression_as_traced", "grad_of_plain", "grad_with_respect_to_plain", "grad_recorded_without_its_macro", "called_detach", "view_of_parameter", "update_of_pending", "update_by_traced", "hook_that_returns", "checkpoint_of_other_operands", "checkpoint_of_no_tensor", "backward_of_an_expression", "gradient_of_plain",
+      "trace_of_a_traced_tensor", "jvp_of_traced", "jvp_tangent_elsewhere", "frozen_of_plain", "parameter_frozen_by_asking", "eig_of_traced"]),
     ("Layers of your own",
      "A layer of your own has a `forward`, and lists its parameters, buffers and children.",
      ["layer_without_forward", "layer_with_forward_not_const", "layer_for_plain_tensors_alone", "layer_without_members",
@@ -295,8 +295,9 @@ def arguments(text):
 
 
 def names_of_type(said):
-    """The names in the type after g++'s "why =", without their arguments and without the last one, the remedy."""
-    mistake = re.search(r"\b[wW]hy = locus::error::\w+<(.*)", said)[1]
+    """The names in the type after g++'s "why =", or of an undefined class, without their arguments and without the last
+    one, the remedy."""
+    mistake = re.search(r"(?:\b[wW]hy = |^[^\[]*?<)locus::error::\w+<(.*)", said)[1]
     return ", ".join(re.sub(r"<.*>", "<...>", argument).removeprefix("locus::error::") for argument in arguments(mistake)[:-1])
 
 

@@ -127,7 +127,8 @@ int main(int argc, char** argv) {
 
 
 def libraries_of(source):
-    return ["-lz"] + ["-llapack"] * ("<locus/linalg/" in source)
+    return (["-lz"] + ["-llapack"] * ("<locus/linalg/" in source) +
+            ["-lpcre2-8", "-lutf8proc"] * ("<locus/text/" in source or "<locus/models/generate" in source))
 
 
 def precompile(gcc, folder):

@@ -21,7 +21,7 @@ PLACES = {
     "cudnn": "compiled with cuDNN, in a program that tests/meson.build names",
 }
 # Sources of a device program are one translation unit, which takes nvcc half the time of as many: see together.py.
-CUDA_PROGRAMS = ("verbs", "backward", "expressions", "rows", "products", "windows", "sorting", "ranks", "data", "training", "linalg",
+CUDA_PROGRAMS = ("verbs", "backward", "expressions", "rows", "products", "windows", "sorting", "ranks", "data", "training", "linalg", "spectra",
                  "optimizers", "layers", "operations", "tensors", "graph", "models")
 PROPERTIES = {
     "loops": "compiled for any x86-64, and run on each instruction set between which its loops choose",

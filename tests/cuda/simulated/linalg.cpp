@@ -1,11 +1,13 @@
 // Linear algebra on Cuda, over a stand-in for cuSOLVER: textbook algorithms in double, queued in the handle's stream.
 // It fills all the working memory that it asked for, and stops at a call that cuSOLVER does not take.
 
+#include <linalg/functions_of_matrices_test.cpp>
 #include <linalg/linalg_test.cpp>
 #include <locus/cuda/streams.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numeric>
 #include <vector>
 
@@ -194,6 +196,96 @@ void find_eigenvalues(bool vectors, int n, T* data, T* values) {
   }
 }
 
+using Complex = std::complex<double>;
+
+/// x of a x = b, by elimination; a pivot of 0 counts as a small number.
+std::vector<Complex> solved(std::vector<std::vector<Complex>> a, std::vector<Complex> b) {
+  const std::size_t n = b.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    std::size_t p = k;
+    for (std::size_t i = k + 1; i < n; ++i) p = std::abs(a[i][k]) > std::abs(a[p][k]) ? i : p;
+    std::swap(a[k], a[p]), std::swap(b[k], b[p]);
+    if (std::abs(a[k][k]) < 1e-15) a[k][k] = 1e-15;
+    for (std::size_t i = k + 1; i < n; ++i) {
+      const Complex factor = a[i][k] / a[k][k];
+      for (std::size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
+      b[i] -= factor * b[k];
+    }
+  }
+  for (std::size_t k = n; k-- > 0;) {
+    for (std::size_t j = k + 1; j < n; ++j) b[k] -= a[k][j] * b[j];
+    b[k] /= a[k][k];
+  }
+  return b;
+}
+
+/// Eigenvalues by QR steps of the leading matrix, shifted near its last element, until its last row vanishes beside it.
+std::vector<Complex> general_eigenvalues(std::vector<std::vector<Complex>> a) {
+  std::vector<Complex> values;
+  for (std::size_t n = a.size(); n > 0;) {
+    double rest = 0;
+    for (std::size_t j = 0; j + 1 < n; ++j) rest += std::abs(a[n - 1][j]);
+    if (rest < 1e-14) {
+      values.push_back(a[--n][n]);
+      continue;
+    }
+    const Complex shift = a[n - 1][n - 1] + Complex(0.03, 0.1) * rest;
+    // Gram-Schmidt of the columns of a - shift, q r, and then r q + shift.
+    std::vector<std::vector<Complex>> q(n, std::vector<Complex>(n)), r(n, std::vector<Complex>(n));
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t i = 0; i < n; ++i) q[i][j] = a[i][j] - (i == j ? shift : 0);
+      for (std::size_t k = 0; k < j; ++k) {
+        for (std::size_t i = 0; i < n; ++i) r[k][j] += std::conj(q[i][k]) * q[i][j];
+        for (std::size_t i = 0; i < n; ++i) q[i][j] -= r[k][j] * q[i][k];
+      }
+      double length = 0;
+      for (std::size_t i = 0; i < n; ++i) length += std::norm(q[i][j]);
+      r[j][j] = std::sqrt(length);
+      for (std::size_t i = 0; i < n; ++i) q[i][j] /= r[j][j];
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) {
+        a[i][j] = i == j ? shift : 0;
+        for (std::size_t k = 0; k < n; ++k) a[i][j] += r[i][k] * q[k][j];
+      }
+  }
+  return values;
+}
+
+template <class T>
+void find_general_eigenvalues(int n, const T* data, T* values, T* vectors) {
+  std::vector<std::vector<Complex>> a(static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) a[static_cast<std::size_t>(i)].push_back(static_cast<double>(data[i + j * n]));
+  int column = 0;
+  const auto store = [&](Complex value, const std::vector<Complex>& x, bool imaginary) {
+    values[column] = static_cast<T>(value.real());
+    values[n + column] = static_cast<T>(value.imag());
+    for (int i = 0; vectors && i < n; ++i) {
+      const Complex element = x[static_cast<std::size_t>(i)];
+      vectors[i + column * n] = static_cast<T>(imaginary ? element.imag() : element.real());
+    }
+    ++column;
+  };
+  for (Complex value : general_eigenvalues(a)) {
+    const bool is_real = std::abs(value.imag()) < 1e-9;
+    if (is_real) value = value.real();
+    else if (value.imag() < 0) continue;
+    auto shifted = a;
+    for (std::size_t i = 0; i < a.size(); ++i) shifted[i][i] -= value + 1e-10;
+    std::vector<Complex> x(a.size());
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1. / static_cast<double>(i + 1);
+    for (int step = 0; step < 4; ++step) {
+      x = solved(shifted, x);
+      double length = 0;
+      for (const Complex& element : x) length += std::norm(element);
+      for (Complex& element : x) element /= std::sqrt(length);
+    }
+    store(value, x, false);
+    if (!is_real) store(std::conj(value), x, true);
+  }
+}
+
 cudaStream_t stream_of(cusolverDnHandle_t handle) { return *reinterpret_cast<cudaStream_t*>(handle); }
 
 /// Queues f where the arguments are right; all of the working memory is overwritten first.
@@ -290,6 +382,34 @@ cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t str
 LOCUS_STAND_IN(float, S)
 LOCUS_STAND_IN(double, D)
 #undef LOCUS_STAND_IN
+
+cusolverStatus_t cusolverDnXgeev_bufferSize(cusolverDnHandle_t, cusolverDnParams_t, cusolverEigMode_t,
+                                            cusolverEigMode_t, int64_t n, cudaDataType, const void*, int64_t,
+                                            cudaDataType, const void*, cudaDataType, const void*, int64_t, cudaDataType,
+                                            const void*, int64_t, cudaDataType, size_t* device, size_t* host) {
+  *device = *host = static_cast<size_t>(n + extra_work) * sizeof(double);
+  return CUSOLVER_STATUS_SUCCESS;
+}
+cusolverStatus_t cusolverDnXgeev(cusolverDnHandle_t handle, cusolverDnParams_t, cusolverEigMode_t left,
+                                 cusolverEigMode_t right, int64_t n, cudaDataType type, void* a, int64_t lda,
+                                 cudaDataType type_of_values, void* values, cudaDataType, void*, int64_t,
+                                 cudaDataType type_of_vectors, void* vectors, int64_t ldvr, cudaDataType compute,
+                                 void* work, size_t size, void* host_work, size_t host_size, int* info) {
+  const size_t needed = static_cast<size_t>(n + extra_work) * sizeof(double);
+  const bool is_right = left == CUSOLVER_EIG_MODE_NOVECTOR && lda == n && ldvr == n && type_of_values == type &&
+                        type_of_vectors == type && compute == type && size == needed && host_size == needed &&
+                        (right == CUSOLVER_EIG_MODE_VECTOR) == (vectors != nullptr);
+  std::fill_n(static_cast<std::byte*>(host_work), host_size, std::byte{77});
+  return queue(handle, is_right, static_cast<double*>(work), static_cast<int>(n) + extra_work, [=] {
+    const auto find = [&](auto* numbers) {
+      using T = std::remove_pointer_t<decltype(numbers)>;
+      find_general_eigenvalues(static_cast<int>(n), numbers, static_cast<T*>(values), static_cast<T*>(vectors));
+    };
+    if (type == CUDA_R_64F) find(static_cast<double*>(a));
+    else find(static_cast<float*>(a));
+    *info = 0;
+  });
+}
 }
 
 TEST_CASE("what cuSOLVER refuses is an exception that names the call") {

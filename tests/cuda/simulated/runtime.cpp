@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 
 #include <cmath>
+#include <complex>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -831,7 +832,13 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 }
 
 std::uint64_t bytes_of(cublasLtMatrixLayout_t matrix) {
-  return matrix->data[type_at] == CUDA_R_64F ? 8 : matrix->data[type_at] == CUDA_R_32F ? 4 : 2;
+  switch (matrix->data[type_at]) {
+    case CUDA_C_64F: return 16;
+    case CUDA_C_32F:
+    case CUDA_R_64F: return 8;
+    case CUDA_R_32F: return 4;
+    default: return 2;
+  }
 }
 bool is_summing(std::uint64_t epilogue) {
   return epilogue == CUBLASLT_EPILOGUE_BGRADB || epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD ||
@@ -996,6 +1003,32 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
   }
   for (std::uint64_t i = 0; sums_c && i < m; ++i) assign(const_cast<T*>(bias)[i], sums[i]);
 }
+/// The same of complex numbers, given as pairs of parts, for which cuBLASLt has no fused epilogues.
+template <class R>
+void multiply_complex(const cublasLtMatmulDesc_t description, double beta, const void* a_data, cublasLtMatrixLayout_t a,
+                      const void* b_data, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, void* c_data) {
+  if (description->data[epilogue_at] != CUBLASLT_EPILOGUE_DEFAULT)
+    simulated::stop("a complex product with an epilogue");
+  using Number = std::complex<R>;
+  const bool a_transposed = description->data[a_transposed_at] == CUBLAS_OP_T;
+  const bool b_transposed = description->data[b_transposed_at] == CUBLAS_OP_T;
+  const std::uint64_t m = c->data[rows_at], n = c->data[cols_at], k = a->data[a_transposed ? rows_at : cols_at];
+  for (std::uint64_t batch = 0; batch < c->data[count_at]; ++batch) {
+    const Number* const x = static_cast<const Number*>(a_data) + batch * a->data[stride_at];
+    const Number* const y = static_cast<const Number*>(b_data) + batch * b->data[stride_at];
+    Number* const z = static_cast<Number*>(c_data) + batch * c->data[stride_at];
+    for (std::uint64_t j = 0; j < n; ++j)
+      for (std::uint64_t i = 0; i < m; ++i) {
+        std::complex<double> sum = 0;
+        for (std::uint64_t l = 0; l < k; ++l)
+          sum += std::complex<double>(x[a_transposed ? l + i * a->data[ld_at] : i + l * a->data[ld_at]]) *
+                 std::complex<double>(y[b_transposed ? j + l * b->data[ld_at] : l + j * b->data[ld_at]]);
+        Number& target = z[i + j * c->data[ld_at]];
+        if (beta != 0) sum += beta * std::complex<double>(target);
+        target = Number(sum);
+      }
+  }
+}
 }  // namespace
 
 extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha,
@@ -1025,7 +1058,7 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
   simulated::note(simulated::blas.alignment, *std::min_element(algorithm->data, algorithm->data + 4));
   reinterpret_cast<simulated::Stream*>(stream)->clock +=
       has_epilogue ? simulated::blas.fused_milliseconds[number] : simulated::blas.milliseconds[number];
-  const bool is_double = a->data[type_at] == CUDA_R_64F;
+  const bool is_double = a->data[type_at] == CUDA_R_64F || a->data[type_at] == CUDA_C_64F;
   const std::uint64_t size = bytes_of(a);
   const void* const pointers[] = {a_data, b_data, c_data, c_data};
   const cublasLtMatrixLayout_t layouts[] = {a, b, c, c};
@@ -1046,6 +1079,8 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
     switch (a.data[type_at]) {
       case CUDA_R_32F: multiply<float>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
       case CUDA_R_64F: multiply<double>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
+      case CUDA_C_32F: multiply_complex<float>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
+      case CUDA_C_64F: multiply_complex<double>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
       case CUDA_R_16F: multiply<__half>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
       default: multiply<__nv_bfloat16>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
     }

@@ -1,0 +1,14 @@
+// Comparing complex numbers by their order.
+// because: complex numbers have no order; their magnitudes and parts have
+// expect-error: tensor_holds<.*[Cc]omplex.*take_real_x_or_imag_x_or_abs_x|holds complex numbers, which have no such function
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<complex64, Cpu>& a, const Tensor<complex64, Cpu>& b) {
+#ifdef LOCUS_MUST_FAIL
+  return (a < b).eval();
+#else
+  return (abs(a) < abs(b)).eval();
+#endif
+}
