@@ -3,14 +3,14 @@
 //     gpt2 --device cuda --train fineweb_train_000001.bin --valid fineweb_val_000000.bin --batch 32 --accumulate 16
 //         --steps 19560 --warm-up 700 --checkpoint run.safetensors --output gpt2.safetensors
 //
-// Files hold tokens of 16 bits, as nanoGPT and llm.c write them. A step, with all of its passes, is captured and
-// replayed on a GPU. If the run is interrupted and restarted with the same options, it resumes from its checkpoint; on
-// the CPU, the result is bit-identical to an uninterrupted run.
+// Files hold tokens of 16 bits, as nanoGPT and llm.c write them, or numpy.save; several are one text. A step, with all
+// of its passes, is captured and replayed on a GPU. If the run is interrupted and restarted with the same options, it
+// resumes from its checkpoint; on the CPU, the result is bit-identical to an uninterrupted run.
 
 #include "support/gpt2_options.hpp"
 #include "support/interrupt.hpp"
 
-#include <locus/io/mapped.hpp>
+#include <locus/io/load_into.hpp>
 #include <locus/io/training.hpp>
 #include <locus/locus.hpp>
 #include <locus/models/gpt2.hpp>
@@ -31,7 +31,7 @@ models::GPT2<float, D> initial_model(const GPT2TrainingOptions& options, D devic
                                     .attn_pdrop = options.dropout,
                                     .resid_pdrop = options.dropout},
                                    device);
-  if (!options.weights.empty()) nn::load_state_dict(model, io::load_mapped(options.weights).to<D>(device));
+  if (!options.weights.empty()) io::load_into(model, options.weights);
   return model;
 }
 
@@ -108,14 +108,15 @@ class Report {
 template <class T, Device D>
 void train(const GPT2TrainingOptions& options, D device) {
   const data::TokenWindowsOptions windows{.length = options.context, .vocab_size = options.vocabulary};
-  const data::TokenFile tokens(options.train), valid_tokens(options.valid.empty() ? options.train : options.valid);
+  const data::TokenFiles tokens(options.train);
+  const auto valid_tokens = options.valid.empty() ? tokens : data::TokenFiles({options.valid});
   const std::int64_t together = options.accumulate * options.batch;
   auto train =
       data::loader(data::TokenWindows{tokens, windows},
                    {.batch_size = together, .shuffle = true, .drop_last = true, .seed = options.seed + 1}, device);
   auto valid = data::loader(data::TokenWindows{valid_tokens, windows}, {.batch_size = options.batch}, device);
   if (train.size() == 0)
-    fail<DataError>({"'", options.train, "' has ", tokens.size(), " tokens; expected more than ", together,
+    fail<DataError>({"'", options.train.front(), "' has ", tokens.size(), " tokens; expected more than ", together,
                      " windows of ", options.context, ": take a smaller --batch, --accumulate or --context"});
 
   const auto model = initial_model(options, device).template as<T>();

@@ -1,5 +1,7 @@
 #include "corpus.hpp"
 
+#include <locus/text/train_bpe.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -45,44 +47,41 @@ std::string content_of(const std::string& path) {
 }
 }  // namespace
 
-std::string read_text(const std::string& path, std::int64_t context) {
-  std::string text = path.empty() ? std::string(alice) : content_of(path);
-  if (std::ssize(text) <= context)
-    fail<DataError>({path.empty() ? "the built-in text" : "'" + path + "'", " has ", text.size(),
-                     " bytes; expected at least ", context + 1,
-                     ", a window and the byte after it: take a longer text or ", "a smaller --context"});
-  return text;
-}
+std::string read_text(const std::string& path) { return path.empty() ? std::string(alice) : content_of(path); }
 
-void Windows::write(std::int64_t i, Span<std::int64_t> bytes, Span<std::int64_t> next) const {
-  const auto places = static_cast<double>(text.size() - static_cast<std::size_t>(context));
-  const double random = uniform_double(seed, static_cast<std::uint64_t>(i), epoch);
-  const std::string_view window = text.substr(static_cast<std::size_t>(random * places));
-  for (std::size_t at = 0; at < bytes.size(); ++at) {
-    bytes[at] = static_cast<unsigned char>(window[at]);
-    next[at] = static_cast<unsigned char>(window[at + 1]);
+Alphabet::Alphabet(const TextOptions& options, std::string_view text) {
+  if (options.train_tokenizer > 0) {
+    tokenizer_ = std::make_shared<text::Tokenizer>(
+        text::train_bpe(std::vector<std::string_view>{text}, {.vocab_size = options.train_tokenizer}));
+    if (!options.tokenizer.empty()) tokenizer_->save(options.tokenizer);
+  } else if (!options.tokenizer.empty()) {
+    tokenizer_ = std::make_shared<text::Tokenizer>(text::Tokenizer::from_file(options.tokenizer));
   }
 }
 
-DividedText divided(std::string_view text, std::int64_t context) {
-  const std::size_t last = text.size() / 10, rest = text.size() - last, least = static_cast<std::size_t>(context) + 1;
-  if (last < least || rest < least) return {text, text};
-  return {text.substr(0, rest), text.substr(rest)};
+std::int64_t Alphabet::size() const { return tokenizer_ ? tokenizer_->vocab_size() : 256; }
+
+Tokens Alphabet::encode(std::string_view text) const {
+  if (tokenizer_) return tokenizer_->encode(text, {.add_special_tokens = false});
+  Tokens bytes;
+  for (const char each : text) bytes.push_back(static_cast<unsigned char>(each));
+  return bytes;
 }
 
-std::string prompt_of(const std::string& text, const TextOptions& options) {
-  if (!options.prompt.empty()) return options.prompt;
-  return text.substr(0, std::max<std::size_t>(1, std::min<std::size_t>(text.find_first_of(" \n"), 32)));
+void Alphabet::save(const std::string& folder) const {
+  if (!tokenizer_)
+    fail<ArgumentError>({"--save: a model of bytes has no tokenizer.json; give --tokenizer or --train-tokenizer"});
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail<ArgumentError>({"--save: cannot make the folder '", folder, "': ", error.message()});
+  tokenizer_->save(folder + "/tokenizer.json");
 }
 
-std::vector<std::int64_t> last_bytes(std::string_view text, std::int64_t context) {
-  const std::size_t count = std::min(text.size(), static_cast<std::size_t>(context));
-  std::vector<std::int64_t> numbers;
-  for (const char each : text.substr(text.size() - count)) numbers.push_back(static_cast<unsigned char>(each));
-  return numbers;
-}
-
-std::string printable(std::string text) {
+std::string Alphabet::printable(const Tokens& tokens) const {
+  std::string text;
+  if (tokenizer_) text = tokenizer_->decode(tokens);
+  else
+    for (const std::int64_t each : tokens) text += static_cast<char>(each);
   for (char& each : text) {
     const auto byte = static_cast<unsigned char>(each);
     if ((byte < ' ' && each != '\n' && each != '\t') || byte == 0x7f) each = '?';
@@ -90,19 +89,55 @@ std::string printable(std::string text) {
   return text;
 }
 
-std::int64_t fingerprint(std::string_view text, const TextOptions& o) {
+void Windows::write(std::int64_t i, Span<std::int64_t> window, Span<std::int64_t> next) const {
+  const auto places = static_cast<double>(tokens.size() - static_cast<std::size_t>(context));
+  const double random = uniform_double(seed, static_cast<std::uint64_t>(i), epoch);
+  const auto from = tokens.from(static_cast<std::size_t>(random * places));
+  for (std::size_t at = 0; at < window.size(); ++at) {
+    window[at] = from[at];
+    next[at] = from[at + 1];
+  }
+}
+
+Tokens tokens_of(std::string_view text, const Alphabet& alphabet, const TextOptions& options) {
+  Tokens tokens = alphabet.encode(text);
+  if (std::ssize(tokens) <= options.context)
+    fail<DataError>({options.data.empty() ? "the built-in text" : "'" + options.data + "'", " has ", tokens.size(), " ",
+                     alphabet.unit(), "; expected at least ", options.context + 1,
+                     ", a window and the one after it: take a longer text or a smaller --context"});
+  return tokens;
+}
+
+DividedTokens divided(const Tokens& tokens, std::int64_t context) {
+  const Span<const std::int64_t> all(tokens);
+  const std::size_t last = all.size() / 10, rest = all.size() - last, least = static_cast<std::size_t>(context) + 1;
+  if (last < least || rest < least) return {all, all};
+  return {all.first(rest), all.from(rest)};
+}
+
+std::string prompt_of(const std::string& text, const TextOptions& options) {
+  if (!options.prompt.empty()) return options.prompt;
+  return text.substr(0, std::max<std::size_t>(1, std::min<std::size_t>(text.find_first_of(" \n"), 32)));
+}
+
+Tokens last_of(const Tokens& tokens, std::int64_t count) {
+  return {tokens.end() - std::min<std::ptrdiff_t>(std::ssize(tokens), count), tokens.end()};
+}
+
+std::int64_t fingerprint(const Tokens& tokens, const TextOptions& o) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a
-  const auto add = [&](std::string_view bytes) {
-    for (const char each : bytes) hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211u;
-  };
-  add(text);
-  add(join(" ", o.epochs, " ", o.batches, " ", o.batch, " ", o.context, " ", o.dropout, " ", o.lr, " ", o.seed));
+  const auto add = [&](std::uint64_t number) { hash = (hash ^ number) * 1099511628211u; };
+  for (const std::int64_t token : tokens) add(static_cast<std::uint64_t>(token));
+  for (const char each :
+       join(" ", o.epochs, " ", o.batches, " ", o.batch, " ", o.context, " ", o.dropout, " ", o.lr, " ", o.seed))
+    add(static_cast<unsigned char>(each));
   return static_cast<std::int64_t>(hash);
 }
 
 void require_same_run(const TextOptions& options, std::int64_t saved, std::int64_t here) {
   if (saved == here) return;
-  fail<ArgumentError>({"'", options.checkpoint,
-                       "' is of a run on another text, or with other --epochs, --batches, --batch, --context, "
-                       "--dropout, --lr or --seed; give those that it began with, or another --checkpoint"});
+  fail<ArgumentError>(
+      {"'", options.checkpoint,
+       "' is of a run on another text or tokenizer, or with other --epochs, --batches, --batch, --context, "
+       "--dropout, --lr or --seed; give those that it began with, or another --checkpoint"});
 }

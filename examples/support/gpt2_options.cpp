@@ -19,7 +19,7 @@ const std::map<std::string, Size> sizes{{"tiny", {2, 2, 64}},
 }  // namespace
 
 GPT2TrainingOptions::GPT2TrainingOptions(int argc, char** argv) {
-  CLI::App app("Trains GPT-2 on files of tokens, 16 bits each, of nanoGPT or llm.c.");
+  CLI::App app("Trains GPT-2 on files of tokens of nanoGPT, llm.c or numpy.save.");
   const auto number = [&](const char* name, auto& value, const char* meaning, auto least, auto most) {
     app.add_option(name, value, meaning)->check(CLI::Range(least, most))->capture_default_str();
   };
@@ -28,7 +28,7 @@ GPT2TrainingOptions::GPT2TrainingOptions(int argc, char** argv) {
   app.add_option("--type", type, "element type of the model: bfloat16, with float master weights, or float")
       ->check(CLI::IsMember({"bfloat16", "float"}))
       ->capture_default_str();
-  app.add_option("--train", train, "file of tokens to train with")->required();
+  app.add_option("--train", train, "files of tokens to train with, as one text")->required();
   app.add_option("--valid", valid, "file of tokens for the validation loss");
   app.add_option("--size", size, "tiny, or a published size: 124M, 350M, 774M, 1558M")
       ->check(CLI::IsMember({"tiny", "124M", "350M", "774M", "1558M"}))

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 struct GPT2TrainingOptions {
   std::string device = "auto";
   std::string type = "bfloat16";
-  std::string train;          ///< file of tokens
-  std::string valid;          ///< file of tokens; empty: no validation
-  std::string size = "124M";  ///< sets those of the next three that are 0
+  std::vector<std::string> train;  ///< files of tokens, as one text
+  std::string valid;               ///< file of tokens; empty: no validation
+  std::string size = "124M";       ///< sets those of the next three that are 0
   std::int64_t layers = 0, heads = 0, width = 0;
   std::int64_t vocabulary = 50257;
   std::int64_t context = 1024;  ///< tokens of a window
