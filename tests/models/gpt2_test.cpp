@@ -246,7 +246,11 @@ LOCUS_DEVICE_TEST("documents that share a sequence of GPT-2 do not see each othe
                        "GPT2: .documents of shape (1, 4); expected (1, 5), as the tokens", ShapeError);
   CHECK_THROWS_WITH_AS((void)model(ids, {.positions = positions.slice(1, 0, 4)}),
                        "GPT2: .positions of shape (1, 4); expected (1, 5) or (5,)", ShapeError);
-  CHECK_THROWS_AS((void)model(ids, {.positions = positions + 7}), IndexError);
+  if constexpr (HostAccessible<D>) {
+    CHECK_THROWS_AS((void)model(ids, {.positions = positions + 7}), IndexError);
+  } else {
+    CHECK(std::isnan(reference(model(ids, {.positions = positions + 7})).values.back()));
+  }
 }
 
 LOCUS_DEVICE_TEST("GPT-2 with a cache gives the logits of all tokens", D) {
