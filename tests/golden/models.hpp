@@ -29,20 +29,22 @@ template <class D>
 inline bool ends_with(const std::string& name, std::string_view end) {
   return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
 }
+/// The numbers that fill in make_models.py gives a parameter.
+template <class D>
+[[nodiscard]] locus::Tensor<float, D> parameter_of(const std::string& name, const locus::Shape& shape) {
+  float scale = 0.25F;
+  if (shape.rank() > 1) {
+    scale = 1;
+    for (std::int64_t rest = locus::elements(shape) / shape[0]; rest >= 8; rest /= 4) scale /= 2;
+  }
+  return numbers_of<D>(name, shape, scale, shape.rank() == 1 && ends_with(name, "weight") ? 0.5F : 0);
+}
 /// fill in make_models.py: sets all parameters and buffers of rank 1.
 template <class M>
 void fill(const M& model) {
   using D = locus::device_of<M>;
-  for (const auto& [name, parameter] : model.named_parameters()) {
-    float scale = 0.25F;
-    if (parameter.rank() > 1) {
-      scale = 1;
-      const std::int64_t fan_in = parameter.elements() / parameter.size(0);
-      for (std::int64_t rest = fan_in; rest >= 8; rest /= 4) scale /= 2;
-    }
-    const float about = parameter.rank() == 1 && ends_with(name, "weight") ? 0.5F : 0;
-    parameter.value().copy_(numbers_of<D>(name, parameter.shape(), scale, about));
-  }
+  for (const auto& [name, parameter] : model.named_parameters())
+    parameter.value().copy_(parameter_of<D>(name, parameter.shape()));
   for (const auto& [name, buffer] : model.named_buffers())
     if (buffer.shape().rank() == 1)
       buffer.template value<float>().copy_(
@@ -54,6 +56,14 @@ template <class D>
 [[nodiscard]] locus::Tensor<float, D> images_for(const std::string& golden_name, const locus::Shape& shape) {
   const auto number = static_cast<int>(reference(golden_name + "_images").values[0]);
   return numbers_of<D>(locus::join("images ", number), shape);
+}
+
+/// The tokens of make_gpt2.py, make_bert.py and make_llama.py, which are below 13.
+template <class D = locus::Cpu>
+[[nodiscard]] locus::Tensor<std::int64_t, D> tokens_of(const locus::Shape& shape) {
+  const locus::Tensor<std::int64_t, locus::Cpu> numbers(shape);
+  for (std::int64_t i = 0; i < numbers.elements(); ++i) numbers.data()[i] = (i * i * 5 + 3 * i) % 13;
+  return numbers.template to<D>();
 }
 
 /// The summary of a gradient or buffer in models.txt: its norm and four elements.

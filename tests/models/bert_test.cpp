@@ -35,9 +35,7 @@ using Classes = models::BertForSequenceClassification<float, Cpu>;
 /// The tokens and inputs of make_bert.py.
 template <class D = Cpu>
 Tensor<std::int64_t, D> tokens() {
-  const Tensor<std::int64_t, Cpu> numbers({3, 5});
-  for (std::int64_t i = 0; i < 15; ++i) numbers.data()[i] = (i * i * 5 + 3 * i) % 13;
-  return numbers.to<D>();
+  return golden::tokens_of<D>({3, 5});
 }
 template <class D>
 models::BertInputs<float, D> inputs() {
@@ -52,15 +50,8 @@ models::BertInputs<float, D> inputs() {
 template <class M>
 nn::StateDict<Cpu> published(const M& model) {
   nn::StateDict<Cpu> state;
-  for (const auto& entry : models::bert_file_state(nn::state_dict(model).template to<Cpu>())) {
-    float scale = 0.25F;
-    if (entry.shape.rank() > 1) {
-      scale = 1;
-      for (std::int64_t rest = elements(entry.shape) / entry.shape[0]; rest >= 8; rest /= 4) scale /= 2;
-    }
-    const float about = entry.shape.rank() == 1 && entry.name.ends_with("weight") ? 0.5F : 0;
-    state.add(entry.name, golden::numbers_of<Cpu>(entry.name, entry.shape, scale, about));
-  }
+  for (const auto& entry : models::bert_file_state(nn::state_dict(model).template to<Cpu>()))
+    state.add(entry.name, golden::parameter_of<Cpu>(entry.name, entry.shape));
   return state;
 }
 template <class M>
