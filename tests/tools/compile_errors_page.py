@@ -132,7 +132,7 @@ SUBJECTS = [
      "A layer of your own has a `forward`, and lists its parameters, buffers and children.",
      ["layer_without_forward", "layer_with_forward_not_const", "layer_for_plain_tensors_alone", "layer_without_members",
       "layer_that_is_private", "member_that_is_a_tensor", "layer_without_twin"],
-     ["layer_without_forward_in_a_network", "network_with_forward_not_const", "layer_with_forward_for_some",
+     ["layer_without_forward_in_a_network", "network_with_forward_not_const", "layer_with_forward_for_some", "list_of_tokens_for_a_layer",
       "final_layer_without_forward", "network_with_a_private_layer", "member_without_members",
       "network_of_a_layer_without_members", "network_of_a_member_without_members", "member_that_is_no_layer",
       "member_elsewhere", "buffer_elsewhere", "member_without_twin", "onnx_of_a_model_without_twin", "optimizer_of_a_model", "group_of_a_model", "skip_flag_of_numbers", "optimizer_of_a_number", "clip_a_model"]),

@@ -30,6 +30,7 @@ enum class Wrong {
   in_flight,
   no_forward,
   no_such_forward,
+  list_as_tensor,
   hidden_members,
   no_members,
   no_twin,

@@ -153,6 +153,8 @@ struct a_list_of_different_types;
 struct write_the_axis_first_without_braces_as_in_concat_0_x_y;
 struct layer_without_forward;
 struct layer_has_no_forward_that_takes_this_argument;
+struct the_argument_is_a_list_of_numbers_not_a_tensor;
+struct make_a_tensor_of_it_with_from_v;
 struct mask_of_integers;
 struct write_mask_not_equal_0;
 template <class D>
