@@ -1,7 +1,8 @@
 // Lets a language model of a folder of Hugging Face write, on the CPU or on a GPU: text comes as it is drawn.
 //
 //     chat gpt2 --prompt "Once upon a time" --length 200 --seed 3
-//     chat Qwen2.5-0.5B-Instruct --type bfloat16 --turn '<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n'
+//     chat Qwen2.5-0.5B-Instruct --type bfloat16 --after-answer '\n'
+//         --turn '<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n'
 //
 // Without --prompt, each line of standard input continues the conversation, whose keys and values stay in a cache.
 // Text goes to stdout, messages to stderr. Ctrl-C ends an answer; a second one ends the program.
@@ -56,7 +57,9 @@ class Conversation {
  private:
   /// Adds the tokens of a text to the conversation, or begins another one with them.
   void add(const std::string& text) {
-    std::vector<std::int64_t> tokens = tokenizer_.encode(text, {.add_special_tokens = said_.empty()});
+    std::vector<std::int64_t> tokens =
+        said_.empty() ? tokenizer_.encode(text)
+                      : tokenizer_.encode(options_.after_answer + text, {.add_special_tokens = false});
     const std::int64_t most = cache_.capacity();
     if (!said_.empty() && std::ssize(said_) + std::ssize(tokens) > most) {
       std::fprintf(stderr, "chat: the context of %lld tokens is full; the conversation begins anew\n",

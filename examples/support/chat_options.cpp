@@ -30,6 +30,7 @@ ChatOptions::ChatOptions(int argc, char** argv) {
   app.add_option("--prompt", prompt, "text to continue; without it, each line of standard input is a turn");
   app.add_option("--turn", turn, "text of a turn, with {} for the line, \\n for a line feed; special tokens may occur")
       ->default_str("{}\\n");
+  app.add_option("--after-answer", after_answer, "text between an answer and the next turn, as \\n for Qwen");
   number("--context", context, "most tokens of a conversation; the model may take fewer", one, 1000 * million);
   number("--length", generate.max_new_tokens, "most tokens of an answer", one, 1000 * million);
   number("--temperature", generate.temperature, "divides the logits; 0 always takes the likeliest token", 0.0, 1e3);
@@ -43,6 +44,7 @@ ChatOptions::ChatOptions(int argc, char** argv) {
     app.parse(argc, argv);
     if (turn = unescaped(turn); turn.find(place_of_line) == turn.npos)
       throw CLI::ValidationError("--turn", "expected a text with {}, the place of the line");
+    after_answer = unescaped(after_answer);
     for (std::string& stop : generate.stop_texts)
       if (stop = unescaped(stop); stop.empty())
         throw CLI::ValidationError("--stop", "expected a text that is not empty");

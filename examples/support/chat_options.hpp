@@ -12,6 +12,7 @@ struct ChatOptions {
   std::string type = "float";
   std::string prompt;           ///< empty: lines of stdin, until it ends
   std::string turn = "{}\n";    ///< how a line continues the conversation: {} is the line
+  std::string after_answer;     ///< text between an answer and the next turn
   std::int64_t context = 4096;  ///< most tokens of a conversation
   locus::models::GenerateOptions generate{.max_new_tokens = 256, .temperature = 0.8, .top_p = 0.95};
 

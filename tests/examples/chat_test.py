@@ -123,6 +123,8 @@ class Chat(cases.Scratch):
         ends.write_text(json.dumps({"eos_token_id": list(range(VOCABULARY))}))  # any token ends the answer
         _, said = self.run_it("qwen", given="the\nthe\n")
         self.assertEqual(said, "[2 tokens read, 0 written]\n[3 tokens read, 0 written]\n")
+        _, said = self.run_it("qwen", "--after-answer", "\\n", given="the\nthe\n")
+        self.assertEqual(said, "[2 tokens read, 0 written]\n[4 tokens read, 0 written]\n")
 
     def test_texts_and_types(self):
         whole, _ = self.run_it("gpt2", "--prompt", "the", "--length", 40, "--temperature", 0)
