@@ -166,6 +166,7 @@ TEST_CASE("vocabularies and merges that contradict themselves are refused") {
   check_refused("\"b\": 1", "\"b\": 0", "id 0 belongs to 'a' and to 'b'");
   check_refused("\"b\": 1", "\"b\": 1000000000000", "the id 1000000000000");
   check_refused("\"b\": 1", "\"b\": -1", "the id -1");
+  check_refused("\"b\": 1", "\"b\": 7777755", "the id 7777755; expected 0 to 262143");  // 300 MB for a small file
   check_refused("\"b\": 1", "\"b\": 1.5", "expected a whole number");
   check_refused("\"ab a\"", "\"ab b\"", "expected 'abb' in the vocabulary");
   check_refused("\"a b\"", "\"b c\"", "expected 'c' in the vocabulary");

@@ -26,6 +26,7 @@ class TokenizerReader {
   [[nodiscard]] TokenizerParts read(const io::JsonNode& file) {
     require_neutral(file,
                     {"version", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
+    parts_.vocabulary.limit_ids(file.text().size());
     if (const auto added = file.find("added_tokens")) added->array([&](const io::JsonNode& each) { read_added(each); });
     read_model(file.at("model"));
     for (const AddedToken& token : added_) parts_.vocabulary.add(token, name_);
@@ -343,6 +344,7 @@ inline Tokenizer Tokenizer::from_files(const std::string& vocabulary, const std:
   detail::TokenizerParts parts;
   const std::string json = detail::content_of(vocabulary, "a vocabulary, vocab.json");
   std::string bytes;
+  parts.vocabulary.limit_ids(json.size());
   io::JsonNode(json, vocabulary).object([&](const std::string& token, const io::JsonNode& id) {
     parts.vocabulary.add(detail::read_written(token, bytes) ? bytes : token, id.integer(), vocabulary);
   });

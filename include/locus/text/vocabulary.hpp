@@ -1,6 +1,7 @@
 #pragma once
 // The parts of a byte-level tokenizer: tokens, merges, the steps that divide a text into words.
 
+#include <locus/core/std/bounds.hpp>
 #include <locus/text/added_tokens.hpp>
 #include <locus/text/byte_pairs.hpp>
 #include <locus/text/pattern.hpp>
@@ -24,6 +25,11 @@ class Vocabulary {
  public:
   Vocabulary() {
     for (std::uint32_t& token : of_byte_) token = no_token;
+  }
+  /// Of a file of so many bytes: a larger id than that, or than 2^18, is refused. Ids are indices of an array, which a
+  /// small file could make huge.
+  void limit_ids(std::size_t bytes) {
+    most_ids_ = locus::detail::within(static_cast<std::int64_t>(bytes), std::int64_t{1} << 18, most_ids_);
   }
   /// throws DataError for a second token of this id, or of these bytes, naming `what`
   void add(std::string bytes, std::int64_t id, std::string_view what) {
@@ -91,14 +97,13 @@ class Vocabulary {
     [[nodiscard]] std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
 
-  /// Ids are indices of an array: a few that are far from the others would make it huge.
   [[nodiscard]] Token& at_id(std::int64_t id, std::string_view what) {
-    constexpr std::int64_t most = std::int64_t{1} << 24;
-    if (id < 0 || id >= most) fail<DataError>({what, ": the id ", id, "; expected 0 to ", most - 1});
+    if (id < 0 || id >= most_ids_) fail<DataError>({what, ": the id ", id, "; expected 0 to ", most_ids_ - 1});
     if (const auto needed = static_cast<std::size_t>(id) + 1; tokens_.size() < needed) tokens_.resize(needed);
     return tokens_[static_cast<std::size_t>(id)];
   }
 
+  std::int64_t most_ids_ = std::int64_t{1} << 24;
   std::vector<Token> tokens_;
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_;
   std::uint32_t of_byte_[256];
