@@ -26,8 +26,8 @@ class Vocabulary {
   Vocabulary() {
     for (std::uint32_t& token : of_byte_) token = no_token;
   }
-  /// Of a file of so many bytes: a larger id than that, or than 2^18, is refused. Ids are indices of an array, which a
-  /// small file could make huge.
+  /// Ids beyond 2^18 and beyond the size of their file in bytes are refused: ids are indices of an array, which a small
+  /// file could make huge.
   void limit_ids(std::size_t bytes) {
     most_ids_ = locus::detail::within(static_cast<std::int64_t>(bytes), std::int64_t{1} << 18, most_ids_);
   }
