@@ -454,6 +454,10 @@ TEST_CASE_TEMPLATE("a few rows times a large weight, by every instruction set", 
         if (m == 3) next({m, 515, 262}), next({m, 4161, 19});  // several parts of the depth, and of the columns
       }
     check<T>({300, 2, 67}, Layout::rows, Layout::rows, Layout::rows, false, true, false);  // columns as vectors
+    if constexpr (sizeof(T) == 2) {  // larger than caches: a row after the other
+      check<T>({1, 753, 701}, Layout::rows, Layout::columns, Layout::rows, false, false, true);
+      check<T>({753, 1, 701}, Layout::padded_rows, Layout::rows, Layout::rows, true, false, false);
+    }
     Matrix<T> a(2, 67, Layout::rows), b(67, 260, Layout::rows), c(2, 260, Layout::rows);
     a.memory.assign(a.memory.size(), T(1.f));
     b.memory.assign(b.memory.size(), T(0.25f));

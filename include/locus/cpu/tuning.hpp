@@ -71,6 +71,7 @@ inline constexpr std::int64_t most_read_by_all = 1 << 17;  ///< if that has no m
 inline constexpr std::int64_t most_few_rows = 8;         ///< rows up to which a weight of 16-bit floats is not packed,
 inline constexpr std::int64_t most_float_rows = 8;       ///< the same of floats
 inline constexpr std::int64_t fewest_weights = 1 << 14;  ///< elements of a weight that is read in this way
+inline constexpr std::int64_t short_sums = 6 << 10;      ///< bytes of a row of sums that stay cached beside a weight
 inline constexpr std::int64_t weight_task = 1 << 16;     ///< elements of a weight that a task reads, about,
 inline constexpr std::int64_t fewest_weight_rows = 128;  ///< but no fewer rows
 inline constexpr std::int64_t weight_columns = 4096;     ///< columns that a task sums at most
