@@ -457,6 +457,8 @@ TEST_CASE_TEMPLATE("a few rows times a large weight, by every instruction set", 
     if constexpr (sizeof(T) == 2) {  // larger than caches: a row after the other
       check<T>({1, 753, 701}, Layout::rows, Layout::columns, Layout::rows, false, false, true);
       check<T>({753, 1, 701}, Layout::padded_rows, Layout::rows, Layout::rows, true, false, false);
+    } else {
+      check<T>({1, 701, 501}, Layout::rows, Layout::rows, Layout::rows, true, false, false);
     }
     Matrix<T> a(2, 67, Layout::rows), b(67, 260, Layout::rows), c(2, 260, Layout::rows);
     a.memory.assign(a.memory.size(), T(1.f));

@@ -43,6 +43,15 @@ template <class T>
   return {copy, a.rows, a.cols, a.cols, 1};
 }
 
+/// Whether one row of the weight after the other is faster: a weight of float or double in memory, whose rows follow
+/// each other, times a single row whose sums are short.
+template <class T>
+[[nodiscard]] bool reads_in_order(const GemmCall<T>& call) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  return std::is_same_v<T, compute_t<T>> && call.c.rows == 1 && call.b.row_stride == call.c.cols &&
+         call.c.cols * size <= short_sums && call.a.cols * call.c.cols * size > cached_matrix;
+}
+
 /// A product that satisfies has_few_rows.
 template <class T>
 [[gnu::noinline]] void multiply_few_rows(const GemmCall<T>& call) {
@@ -54,7 +63,7 @@ template <class T>
   const auto left = dense_rows<T>(call.a, scratch.left);
   const std::int64_t stride = round_up(cols, 16), part = rows * stride;
   R* const sums = scratch.sums.template reserve<R>(cut.depth_parts * part);
-  const bool shares = threads_for(work_by_vectors(call.c, call.a.cols, rows)) > 1;
+  const bool in_order = reads_in_order(call), shares = threads_for(work_by_vectors(call.c, call.a.cols, rows)) > 1;
   for_each_task(shares, cut.depth_parts * cut.col_parts, [&](std::int64_t task) {
     const std::int64_t first = task / cut.col_parts * cut.depth, col = task % cut.col_parts * cut.cols;
     const std::int64_t depth = smaller(cut.depth, call.a.cols - first), width = smaller(cut.cols, cols - col);
@@ -62,7 +71,7 @@ template <class T>
     for (std::int64_t i = 0; i < rows; ++i)
       __builtin_memset(to + i * stride, 0, static_cast<std::size_t>(width) * sizeof(R));
     kernels.add_rows({call.b.data + first * call.b.row_stride + col, call.b.row_stride, depth, width, left.data + first,
-                      left.row_stride, rows, to, stride});
+                      left.row_stride, rows, to, stride, in_order});
   });
   for_each_task(shares, ceil_div(cols, finished_columns), [&](std::int64_t task) {
     const std::int64_t col = task * finished_columns, width = smaller(finished_columns, cols - col);
