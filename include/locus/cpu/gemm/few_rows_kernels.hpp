@@ -17,7 +17,7 @@ struct WeightRows {
   std::int64_t left_stride, rows;
   compute_t<W>* sums;
   std::int64_t sums_stride;
-  bool in_order;  ///< one row of the weight after the other, for a weight in memory and short sums
+  bool in_order;  ///< whether to read one row of the weight after the other
 };
 
 /// The loops of one instruction set for weights of type W.
