@@ -116,15 +116,7 @@ const Steps& operations() {
 }
 
 TEST_CASE("random programs have PyTorch's gradients of gradients") {
-  const char* const other = std::getenv("LOCUS_FUZZ_PROGRAMS");
-  Runner runner(operations());
-  runner.file(other && *other ? other : golden::folder() + "second_derivatives.txt");
-  CHECK(runner.programs() >= 100);
-  CHECK(runner.failed() == 0);
-  for (const auto& operation : operations()) {
-    INFO(operation.first);
-    CHECK(runner.used().contains(operation.first));
-  }
+  check_programs(operations(), "second_derivatives.txt", 100);
 }
 
 /// The gradient of a weighted sum of squares of f(x), differentiated again, beside differences of gradients.

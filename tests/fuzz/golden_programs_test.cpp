@@ -16,7 +16,6 @@
 #include <support/golden_programs.hpp>
 
 #include <array>
-#include <cstdlib>
 
 namespace {
 using namespace locus;
@@ -254,15 +253,7 @@ const Steps& operations() {
 }
 
 TEST_CASE("random programs of all operations compute what PyTorch does, and so do their gradients") {
-  const char* const other = std::getenv("LOCUS_FUZZ_PROGRAMS");
-  Runner runner(operations());
-  runner.file(other && *other ? other : golden::folder() + "programs.txt");
-  CHECK(runner.programs() >= 300);
-  CHECK(runner.failed() == 0);
-  for (const auto& operation : operations()) {
-    INFO(operation.first);
-    CHECK(runner.used().contains(operation.first));
-  }
+  check_programs(operations(), "programs.txt", 300);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <golden/golden.hpp>
 
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
@@ -217,5 +218,19 @@ class Runner {
   bool is_differentiated_ = false;
   int programs_ = 0, failed_ = 0;
 };
+
+/// Runs all programs of a golden file, or of the one that LOCUS_FUZZ_PROGRAMS names: at least so many, none of them may
+/// fail, and each operation must occur.
+inline void check_programs(const Steps& operations, const char* file, int least) {
+  const char* const other = std::getenv("LOCUS_FUZZ_PROGRAMS");
+  Runner runner(operations);
+  runner.file(other && *other ? other : golden::folder() + file);
+  CHECK(runner.programs() >= least);
+  CHECK(runner.failed() == 0);
+  for (const auto& operation : operations) {
+    INFO(operation.first);
+    CHECK(runner.used().contains(operation.first));
+  }
+}
 
 }  // namespace locus_test::programs

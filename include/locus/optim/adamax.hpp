@@ -52,8 +52,7 @@ struct AdamaxMethod : Method<AdamaxOptions> {
   static const char* state_name(const AdamaxOptions&, int which) { return which == 0 ? "exp_avg" : "exp_inf"; }
   LOCUS_OUT_OF_LINE static void check(const AdamaxOptions& options) {
     require_not_negative("learning rate", options.lr);
-    require_option(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
-    require_option(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
+    require_betas(options.beta1, options.beta2);
     require_not_negative("eps", options.eps);
     require_not_negative("weight_decay", options.weight_decay);
   }

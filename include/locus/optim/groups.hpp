@@ -15,6 +15,11 @@ LOCUS_OUT_OF_LINE inline void require_option(bool valid, const char* option, dou
 inline void require_not_negative(const char* option, double given) {
   locus::detail::require_not_negative("optimizer", option, given);
 }
+/// Of Adam and its relatives.
+LOCUS_OUT_OF_LINE inline void require_betas(double beta1, double beta2) {
+  require_option(beta1 >= 0 && beta1 < 1, "beta1", beta1, "at least 0 and below 1");
+  require_option(beta2 >= 0 && beta2 < 1, "beta2", beta2, "at least 0 and below 1");
+}
 /// eps, the divisor of a step where gradients were zero, but at least the smallest normal number.
 template <class R>
 [[nodiscard]] R positive(double eps) {

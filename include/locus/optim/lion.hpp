@@ -44,8 +44,7 @@ struct LionMethod : Method<LionOptions> {
   static const char* state_name(const LionOptions&, int) { return "exp_avg"; }
   LOCUS_OUT_OF_LINE static void check(const LionOptions& options) {
     require_not_negative("learning rate", options.lr);
-    require_option(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
-    require_option(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
+    require_betas(options.beta1, options.beta2);
     require_not_negative("weight_decay", options.weight_decay);
   }
 };

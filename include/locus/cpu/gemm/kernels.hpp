@@ -58,7 +58,7 @@ struct DotProducts {
 
 /// Bytes of a matrix that are not prefetched: it may lie in the first-level cache.
 inline constexpr std::int64_t prefetched_bytes = 32 << 10;
-/// Bytes beyond which a matrix of 16-bit numbers, multiplied by one vector, is expected in memory, not in a cache.
+/// Bytes beyond which a matrix that is multiplied by one vector is expected in memory, not in a cache.
 inline constexpr std::int64_t cached_matrix = 1 << 20;
 
 /// Stores groups of `size` sums, or adds them to `out`; only the first `groups` groups, and the first `valid` sums of
